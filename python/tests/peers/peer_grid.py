@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import warnings
-from typing import Any, List, Tuple
+from typing import List, Tuple
 
 import numpy as np
 import xarray as xr
 from expect import main, tables
+from zarr_random import convert, same
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-import shardify  # noqa: E402
-
-BINARY = os.environ.get("SHARDIFY", "shardify")
 WORK = os.path.join(sys.argv[1] if len(sys.argv) > 1 else ".", "scratch", "grid")
 SEED = int(os.environ.get("SEED", "1"))
 warnings.simplefilter("ignore")
@@ -85,12 +81,6 @@ def selection(rng: np.random.Generator, x: xr.Dataset) -> Tuple[List[str], xr.Da
     return sel, want
 
 
-def same(have: Any, want: np.ndarray, what: str) -> None:
-    have = np.asarray(have)
-    assert have.shape == want.shape and have.dtype == want.dtype, "%s: %s %s, want %s %s" % (what, have.dtype, have.shape, want.dtype, want.shape)
-    assert np.array_equal(have, want, equal_nan=True), "%s: other values" % what
-
-
 def one(i: int) -> None:
     rng = np.random.default_rng([SEED, i])
     shutil.rmtree(WORK, ignore_errors=True)
@@ -102,10 +92,7 @@ def one(i: int) -> None:
     channels = bool(rng.integers(2))
     if channels:
         flags += ["--channels", "x=b,p," + ",".join("a@%d" % v for v in levels)]
-    out = os.path.join(WORK, "out")
-    p = subprocess.run([BINARY, "convert", name, "-o", out, "-q", "--sample", "axis", *flags], capture_output=True, text=True)
-    assert p.returncode == 0, "%s: %s" % (flags, p.stderr)
-    ds = shardify.open(out)
+    ds = convert(name, os.path.join(WORK, "out"), "--sample", "axis", *flags)
     if channels:
         parts = [want.b.values, want.p.values] + [want.a.sel(level=v).values for v in levels]
         same(ds.column("x")[:], np.stack([v.astype("f8") for v in parts], 1), " ".join(flags))

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import warnings
 from typing import Any, Dict, List, Tuple
@@ -22,13 +21,11 @@ import xarray as xr
 import xbatcher
 import zarr
 from expect import Skip, main, tables
-from zarr_random import codecs2, codecs3, pick
+from zarr_random import codecs2, codecs3, convert, pick, same
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-import shardify  # noqa: E402
-from shardify import clib  # noqa: E402
+import shardify  # which zarr_random finds
+from shardify import clib
 
-BINARY = os.environ.get("SHARDIFY", "shardify")
 WORK = os.path.join(sys.argv[1] if len(sys.argv) > 1 else ".", "scratch", "window")
 SEED = int(os.environ.get("SEED", "1"))
 ROUNDS = 500 if os.environ.get("SHARDIFY_LONG") else 30
@@ -104,20 +101,6 @@ def write(rng: np.random.Generator, base: str) -> Tuple[str, xr.Dataset]:
     store.close()
     store = zarr.storage.ZipStore(name, mode="r") if zipped else zarr.storage.LocalStore(name, read_only=True)
     return name, xr.open_zarr(store, consolidated=False, chunks=None).load()
-
-
-def convert(source: str, out: str, *flags: str) -> Any:
-    shutil.rmtree(out, ignore_errors=True)
-    p = subprocess.run([BINARY, "convert", source, "-o", out, "-q", *flags], capture_output=True, text=True)
-    assert p.returncode == 0, "%s: %s" % (flags, p.stderr)
-    return shardify.open(out)
-
-
-def same(have: Any, want: Any, what: str) -> None:
-    have, want = np.asarray(have), np.asarray(want)
-    want = want.astype(want.dtype.newbyteorder("="))
-    assert have.dtype == want.dtype and have.shape == want.shape, "%s: %s %s, want %s %s" % (what, have.dtype, have.shape, want.dtype, want.shape)
-    assert np.array_equal(have, want, equal_nan=want.dtype.kind == "f"), "%s has other values" % what
 
 
 def spec(rng: np.random.Generator, by_time: bool, spacing: int) -> Tuple[str, Dict[str, int]]:

@@ -7,40 +7,18 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import warnings
-from typing import Any
 
 import numpy as np
 import xarray as xr
 import zarr
 from expect import main, tables
-from zarr_random import write_random, write_weather
+from zarr_random import convert, same, write_random, write_weather
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-import shardify  # noqa: E402
-
-BINARY = os.environ.get("SHARDIFY", "shardify")
 WORK = os.path.join(sys.argv[1] if len(sys.argv) > 1 else ".", "scratch", "zarr")
 SEED = int(os.environ.get("SEED", "1"))
 warnings.simplefilter("ignore")
-
-
-def convert(store: str, out: str, *flags: str) -> Any:
-    shutil.rmtree(out, ignore_errors=True)
-    p = subprocess.run([BINARY, "convert", store, "-o", out, "-q", "--missing-chunks", "fill", *flags], capture_output=True, text=True)
-    assert p.returncode == 0, p.stderr
-    return shardify.open(out)
-
-
-def same(have: Any, want: Any, name: str) -> None:
-    if want.dtype.kind == "c":
-        want = np.stack([want.real, want.imag], -1)
-    want = want.astype(want.dtype.newbyteorder("="))
-    have = np.asarray(have)
-    assert have.dtype == want.dtype and have.shape == want.shape, "%s: %s %s, want %s %s" % (name, have.dtype, have.shape, want.dtype, want.shape)
-    assert np.array_equal(have, want, equal_nan=want.dtype.kind == "f"), "%s has other values" % name
 
 
 def one(i: int) -> None:
@@ -48,7 +26,7 @@ def one(i: int) -> None:
     base, out = os.path.join(WORK, "r.zarr"), os.path.join(WORK, "out")
     shutil.rmtree(WORK, ignore_errors=True)
     os.makedirs(WORK)
-    flags = ["--memory", "64MiB", "--shard-samples", str(int(rng.integers(1, 20)))]
+    flags = ["--missing-chunks", "fill", "--memory", "64MiB", "--shard-samples", str(int(rng.integers(1, 20)))]
     if i % 3 == 2:
         name = write_weather(rng, base)
         ds = convert(name, out, *flags)

@@ -1,13 +1,22 @@
-"""Random Zarr stores of both formats, written by zarr-python and xarray."""
+"""Random Zarr stores of both formats, written by zarr-python and xarray, and what they become."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
 from typing import Any, Dict, List, Tuple
 
 import numcodecs
 import numpy as np
 import xarray as xr
 import zarr
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+import shardify  # noqa: E402
+
+BINARY = os.environ.get("SHARDIFY", "shardify")
 
 NUMBERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "b1", "c8", "c16"]
 
@@ -122,3 +131,21 @@ def write_weather(rng: np.random.Generator, base: str) -> str:
     ds["static"] = (("lat", "lon"), rng.normal(size=shape))
     ds.to_zarr(base, mode="w", zarr_format=int(pick(rng, 2, 3)), encoding=encoding, consolidated=bool(pick(rng, True, False)))
     return base
+
+
+def convert(source: str, out: str, *flags: str) -> Any:
+    """The data set of a store."""
+    shutil.rmtree(out, ignore_errors=True)
+    p = subprocess.run([BINARY, "convert", source, "-o", out, "-q", *flags], capture_output=True, text=True)
+    assert p.returncode == 0, "%s: %s" % (flags, p.stderr)
+    return shardify.open(out)
+
+
+def same(have: Any, want: Any, what: str) -> None:
+    """Types and values; complex numbers are pairs."""
+    have, want = np.asarray(have), np.asarray(want)
+    if want.dtype.kind == "c":
+        want = np.stack([want.real, want.imag], -1)
+    want = want.astype(want.dtype.newbyteorder("="))
+    assert have.dtype == want.dtype and have.shape == want.shape, "%s: %s %s, want %s %s" % (what, have.dtype, have.shape, want.dtype, want.shape)
+    assert np.array_equal(have, want, equal_nan=want.dtype.kind == "f"), "%s has other values" % what
