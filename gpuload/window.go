@@ -83,15 +83,28 @@ func (d *Dataset) build(in *input, spec *view.Spec) (*index.View, error) {
 		}
 		at += p.Samples
 	}
+	one := &Dataset{inputs: []*input{{in.Set, 0}}, samples: in.Samples}
+	verify := load.VerifyOpen // ranks must not read different values
+	if in.Format == index.FormatWDS {
+		verify = load.VerifyNone // that would be the whole tar
+	}
+	places, err := view.PatchedBy(in.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	if places != nil {
+		b, _, err := one.readFixed(places, allRuns, in.Samples, verify)
+		if err == nil {
+			r.Each, err = view.Patches(b, in.Samples)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	if spec.Axis != "" {
 		f, err := view.Axis(in.Schema, spec.Axis)
 		if err != nil {
 			return nil, err
-		}
-		one := &Dataset{inputs: []*input{{in.Set, 0}}, samples: in.Samples}
-		verify := load.VerifyOpen // ranks must not read different values
-		if in.Format == index.FormatWDS {
-			verify = load.VerifyNone // that would be the whole tar
 		}
 		b, valid, err := one.readFixed(f, allRuns, in.Samples, verify)
 		if err != nil {

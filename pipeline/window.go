@@ -36,9 +36,6 @@ func (s *Settings) checkWindow(split *plan.Split) error {
 		return shardify.Hint(shardify.Usage("--window and --split %s: rows drawn at random leave no windows, and neighbours on both sides", s.Split),
 			"split by inputs (--split-from 'train=*2018*,val=*2019*'), or keep longer stretches together: --group-by FIELD")
 	}
-	if len(s.Patch) > 0 {
-		return shardify.Usage("--window and --patch exclude each other: the patches of a row have the same time")
-	}
 	if s.copied() {
 		return s.checkCopied(specs, split)
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -19,6 +20,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index/npy"
 	"github.com/shardify/shardify/internal/corpus"
+	"github.com/shardify/shardify/verify"
 )
 
 // shardsOf are the files of a set's shards, by name.
@@ -300,5 +302,83 @@ func TestCopiedWindowsOfStreams(t *testing.T) {
 	_, b := members(t, want)
 	if len(a) != 4*599 || !slices.Equal(a, b) {
 		t.Errorf("%d members, want %d, or other values", len(a), len(b))
+	}
+}
+
+// TestWindowsOfPatches: a window has one patch of each of its rows. As a view and copied they are
+// the same, and those that a Loader finds.
+func TestWindowsOfPatches(t *testing.T) {
+	in := t.TempDir()
+	a := maskedStore(t, filepath.Join(in, "a.zarr"), 0, 12, make([]float32, 6))
+	b := maskedStore(t, filepath.Join(in, "b.zarr"), 15, 9, make([]float32, 6))
+	for _, text := range []string{"time=2+1,lead=2", "time=1+2,stride=3", "3+1"} {
+		c := Settings{Inputs: []string{a, b}, Output: filepath.Join(t.TempDir(), "set"), Format: "mmap", ShardSamples: 7, Window: []string{text}, Patch: []string{"latitude=1,longitude=2,overlap=1"}, Columns: []string{"x", "time"}, Sync: "none", Jobs: 2}
+		if _, err := Convert(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := Verify(t.Context(), []string{c.Output}, verify.Options{}, Hooks{}); err != nil || len(r.Problems) > 0 {
+			t.Errorf("%s: %v, %+v", text, err, r.Problems)
+		}
+		m, _ := manifestOf(t, c.Output)
+		v := m.Windows["window"]
+		const each = 4 // patches of a row: two latitudes, two pairs of longitudes
+		// What a value of x says: ten times the time, and the place.
+		var want []string
+		n, at := int64(0), []int{0, 12, 15, 24}
+		spec := struct{ in, out []int64 }{[]int64{-each, 0}, []int64{2 * each}}
+		switch text {
+		case "time=1+2,stride=3":
+			spec = struct{ in, out []int64 }{[]int64{0}, []int64{each, 2 * each}}
+		case "3+1":
+			spec = struct{ in, out []int64 }{[]int64{-2 * each, -each, 0}, []int64{each}}
+		}
+		if !slices.Equal(v.In, spec.in) || !slices.Equal(v.Out, spec.out) {
+			t.Fatalf("%s: rows %v and %v", text, v.In, v.Out)
+		}
+		all := append(slices.Clone(v.In), v.Out...)
+		for k := 0; k < len(at); k += 2 {
+			first := at[k] - int(all[0])/each
+			for h := first; h+int(all[len(all)-1])/each < at[k+1]; h++ {
+				if text == "time=1+2,stride=3" && h%3 != 0 {
+					continue
+				}
+				for _, corner := range []int{0, 1, 3, 4} {
+					rows := ""
+					for _, o := range all {
+						rows += fmt.Sprint(10*(h+int(o)/each)+corner, " ")
+					}
+					want = append(want, rows)
+					n++
+				}
+			}
+		}
+		if v.Len() != n {
+			t.Errorf("%s: %d windows, want %d", text, v.Len(), n)
+		}
+		check := func(what, dir, window string) {
+			x, y, k := samplesOf(t, dir, "x", window, 1)
+			var got []string
+			for _, id := range slices.Sorted(maps.Keys(x.rows)) {
+				rows := ""
+				for _, side := range [][]byte{x.rows[id], y.rows[id]} {
+					for i := 0; i < len(side); i += 8 { // the first of two numbers of a patch
+						rows += fmt.Sprint(shardify.View[float32](side[i : i+4])[0], " ")
+					}
+				}
+				got = append(got, rows)
+			}
+			if k != int(n) || !slices.Equal(got, want) {
+				t.Errorf("%s, %s: %d windows %q, want %q", text, what, k, got, want)
+			}
+		}
+		check("view", c.Output, "window")
+		if text != "3+1" { // which ends where inputs do, and they are not in the set
+			check("found by the loader", c.Output, text)
+		}
+		c.Format, c.Output = "wds", filepath.Join(t.TempDir(), "copied")
+		if _, err := Convert(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		check("copied", c.Output, "")
 	}
 }

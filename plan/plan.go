@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -41,6 +42,16 @@ type Grouping struct {
 // point at. Operations and helpers of such a plan are those of the rows.
 type Windowing struct {
 	Window string `json:"window"`
+}
+
+// OfRows are the operations of a Windowing that are done to rows: patches are cut of windows.
+func OfRows(list []Op) []Op {
+	return slices.DeleteFunc(slices.Clone(list), func(o Op) bool { return o.Name == format.PatchOp })
+}
+
+// OfWindows are those that are done to windows.
+func OfWindows(list []Op) []Op {
+	return slices.DeleteFunc(slices.Clone(list), func(o Op) bool { return o.Name != format.PatchOp })
 }
 
 // Static is what manifests say of static fields, and the record of their file.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // cutPatches makes samples of parts of a grid: each sample becomes its patches, in row-major
@@ -45,7 +46,7 @@ const (
 )
 
 // PatchField is the field that says where a patch begins, by axis.
-const PatchField = "patch"
+const PatchField = format.PatchField
 
 // newPatch parses DIM=SIZE,...[,overlap=N][,edge=drop|shift|pad][,wrap=DIM].
 func newPatch(text string) (*cutPatches, error) {

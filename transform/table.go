@@ -20,7 +20,7 @@ const (
 	Where          = "where"
 	DropDuplicates = "drop-duplicates"
 	Copies         = "copies"
-	Patch          = "patch"
+	Patch          = format.PatchOp
 	Augment        = "augment"
 	Define         = "define"
 	NaN            = "nan"

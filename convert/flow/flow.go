@@ -12,6 +12,7 @@ import (
 // Flow is a plan's pipeline, ready to run: every schema fixed, every survey learned.
 type Flow struct {
 	plan   *plan.Plan
+	ops    []plan.Op // of the stages
 	before []stage
 	router Router
 	after  []stage
@@ -49,21 +50,24 @@ func (c cost) of(samples int, bytes int64) int64 {
 // New makes the flow of a plan, without its schemas.
 func New(p *plan.Plan, compile Compile) (*Flow, error) {
 	pipe := &Pipeline{}
+	ops, helpers := p.Ops, p.Helpers
+	if p.Windowing != nil { // the source does the others, to rows
+		ops, helpers = plan.OfWindows(ops), nil
+	}
 	switch {
-	case p.Windowing != nil: // the source does them to rows
-	case len(p.Ops) > 0:
+	case len(ops) > 0:
 		if compile == nil {
 			return nil, fmt.Errorf("the plan has operations, and nobody to compile them")
 		}
-		env := Env{Table: p.Table, Seed: p.Seed, Schema: p.SourceSchema(), Helpers: p.Helpers, Keyed: p.Keyed, Splits: p.SplitNames()}
+		env := Env{Table: p.Table, Seed: p.Seed, Schema: p.SourceSchema(), Helpers: helpers, Keyed: p.Keyed, Splits: p.SplitNames()}
 		var err error
-		if pipe, err = compile(p.Ops, env); err != nil {
+		if pipe, err = compile(ops, env); err != nil {
 			return nil, err
 		}
-	case len(p.Helpers) > 0:
-		pipe.After = []Stage{{Transform: DropFields(p.Helpers...)}}
+	case len(helpers) > 0:
+		pipe.After = []Stage{{Transform: DropFields(helpers...)}}
 	}
-	f := &Flow{plan: p, Splits: p.SplitNames(), router: pipe.Router, Packer: pipe.Packer}
+	f := &Flow{plan: p, ops: ops, Splits: p.SplitNames(), router: pipe.Router, Packer: pipe.Packer}
 	if len(f.Splits) == 0 {
 		f.Splits = []string{""}
 	}
@@ -249,8 +253,8 @@ func (f *Flow) routable(in []shardify.Field) error {
 
 // named says which operation an error is about.
 func (f *Flow) named(s *stage, err error) error {
-	if s.Op >= 0 && s.Op < len(f.plan.Ops) {
-		return fmt.Errorf("--%s: %w", f.plan.Ops[s.Op].Name, err)
+	if s.Op >= 0 && s.Op < len(f.ops) {
+		return fmt.Errorf("--%s: %w", f.ops[s.Op].Name, err)
 	}
 	return err
 }

@@ -324,8 +324,8 @@ func (r *Runner) apply(s *stage, b *shardify.Batch, mem *shardify.Arena, t *Tall
 }
 
 func (f *Flow) opName(s *stage) string {
-	if s.Op >= 0 && s.Op < len(f.plan.Ops) {
-		return f.plan.Ops[s.Op].Name
+	if s.Op >= 0 && s.Op < len(f.ops) {
+		return f.ops[s.Op].Name
 	}
 	return "shape"
 }

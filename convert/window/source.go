@@ -121,7 +121,7 @@ func (s *Source) operations(p *plan.Plan, compile flow.Compile) (err error) {
 	if k, ok := s.Rows.(format.Keyer); ok {
 		keyed = k.Keyed()
 	}
-	of := &plan.Plan{Ops: p.Ops, Helpers: p.Helpers, Seed: p.Seed, Split: p.Split, Table: p.Table, Schema: s.Rows.Schema(), Keyed: keyed}
+	of := &plan.Plan{Ops: plan.OfRows(p.Ops), Helpers: p.Helpers, Seed: p.Seed, Split: p.Split, Table: p.Table, Schema: s.Rows.Schema(), Keyed: keyed}
 	if s.flow, err = flow.New(of, compile); err != nil {
 		return err
 	}

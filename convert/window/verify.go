@@ -16,6 +16,10 @@ import (
 // not say; they are left alone.
 func Verify(store storage.Store, m *index.Manifest, wrong func(name, what string)) error {
 	axes := map[string]view.Rows{}
+	each, err := patches(store, m)
+	if err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(m.Windows)) {
 		v := m.Windows[name]
 		spec, err := view.Parse(v.Window)
@@ -24,7 +28,7 @@ func Verify(store storage.Store, m *index.Manifest, wrong func(name, what string
 		}
 		r, ok := axes[spec.Axis]
 		if !ok {
-			r.N = m.Samples
+			r.N, r.Each = m.Samples, each
 			if r.Values, r.Nanos, err = axis(store, m, spec.Axis); err != nil {
 				return err
 			}
@@ -48,7 +52,7 @@ func again(spec *view.Spec, m *index.Manifest, r view.Rows) (*index.View, error)
 		if p.Samples < 0 || p.Samples > r.N-at {
 			return nil, shardify.Corrupt(-1, "parts of more than %d rows", r.N)
 		}
-		v, _, err := spec.Build(view.Rows{N: p.Samples, Values: r.Values[at : at+p.Samples], Nanos: r.Nanos})
+		v, _, err := spec.Build(view.Rows{N: p.Samples, Values: r.Values[at : at+p.Samples], Nanos: r.Nanos, Each: r.Each})
 		if err != nil {
 			return nil, err
 		}

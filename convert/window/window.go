@@ -34,14 +34,21 @@ func Views(p *plan.Plan, store storage.Store, m *index.Manifest) error {
 		return err
 	}
 	m.Windows = map[string]index.View{}
+	each, err := patches(store, m)
+	if err != nil {
+		return err
+	}
 	axes := map[string]view.Rows{} // an axis of several windows is read once
 	for i := range specs {
 		s := &specs[i]
-		r := view.Rows{N: m.Samples}
+		r := view.Rows{N: m.Samples, Each: each}
 		if s.Axis == "" {
 			var rows int64
-			if r.Borders, rows, err = borders(p); err == nil && rows != m.Samples {
+			if r.Borders, rows, err = borders(p); err == nil && rows*each != m.Samples {
 				err = shardify.Mismatch("window %q: the set has %d of %d rows, and nothing tells which by their numbers: choose rows by a field, such as time=%s", s.Text, m.Samples, rows, s.Text)
+			}
+			for k := range r.Borders {
+				r.Borders[k] *= each
 			}
 		} else if have, ok := axes[s.Axis]; ok {
 			r = have
@@ -88,12 +95,35 @@ func axis(store storage.Store, m *index.Manifest, name string) (values []int64, 
 	if err != nil {
 		return nil, 0, err
 	}
-	layout, err := index.NewLayout(m.Schema, m.Keyed)
+	b, valid, err := column(store, m, f)
 	if err != nil {
 		return nil, 0, err
 	}
-	at := layout.Columns[shardify.FieldIndex(m.Schema, name)]
-	b, valid := make([]byte, m.Samples*int64(f.DType.Size())), []byte(nil)
+	values, nanos = view.Values(f, b, valid)
+	return values, nanos, nil
+}
+
+// patches is how many rows are the patches of one, 1 of rows that are none.
+func patches(store storage.Store, m *index.Manifest) (int64, error) {
+	f, err := view.PatchedBy(m)
+	if f == nil || err != nil {
+		return 1, err
+	}
+	places, _, err := column(store, m, f)
+	if err != nil {
+		return 0, err
+	}
+	return view.Patches(places, m.Samples)
+}
+
+// column reads a field of one size of all rows of a set of mmap shards.
+func column(store storage.Store, m *index.Manifest, f *shardify.Field) (b, valid []byte, err error) {
+	layout, err := index.NewLayout(m.Schema, m.Keyed)
+	if err != nil {
+		return nil, nil, err
+	}
+	at := layout.Columns[shardify.FieldIndex(m.Schema, f.Name)]
+	b = make([]byte, m.Samples*int64(f.ElemBytes()))
 	if at.Valid >= 0 {
 		valid = make([]byte, m.Samples)
 	}
@@ -112,12 +142,11 @@ func axis(store storage.Store, m *index.Manifest, name string) (values []int64, 
 			return err
 		})
 		if err != nil {
-			return nil, 0, shardify.Annotate(err, "read", r.Name, "")
+			return nil, nil, shardify.Annotate(err, "read", r.Name, "")
 		}
 		row += r.Samples
 	}
-	values, nanos = view.Values(f, b, valid)
-	return values, nanos, nil
+	return b, valid, nil
 }
 
 func opened(store storage.Store, r *shardify.Shard, layout *index.Layout, do func(*dataset.Mmap) error) error {

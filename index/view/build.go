@@ -19,6 +19,9 @@ type Rows struct {
 	// Borders are rows, in rising order, with which something new begins: no window without an
 	// axis goes over one.
 	Borders []int64
+	// Each is how many rows that follow each other are the patches of one: windows are of the same
+	// patch of several. 0 is one.
+	Each int64
 }
 
 // Found says what became of the rows.
@@ -49,7 +52,11 @@ func (f *Found) Note(s *Spec) string {
 
 // Build finds the windows of a Spec without a View.
 func (s *Spec) Build(r Rows) (*index.View, Found, error) {
-	v, f, err := s.build(r)
+	build := s.build
+	if r.Each > 1 {
+		build = s.ofPatches
+	}
+	v, f, err := build(r)
 	if err != nil {
 		return nil, f, shardify.Mismatch("window %q: %v", s.Text, err)
 	}

@@ -95,7 +95,7 @@ var table = []row{
 	{"dataset", "on disk", "format index index/megatron index/npy index/tar internal/columns internal/walk shardify storage storage/storages"},
 	{"index", "on disk", "format internal/crc32c shardify"},
 	{"index/npy", "on disk", "shardify"},
-	{"index/view", "on disk", "index internal/printable shardify"},
+	{"index/view", "on disk", "format index internal/printable shardify"},
 	{"index/megatron", "on disk", "index shardify"},
 	{"index/tar", "on disk", "index/npy shardify"},
 	{"stage", "on disk", "dataset format index internal/host internal/stall shardify storage storage/local storage/storages"},
