@@ -69,3 +69,13 @@ func TestFewLargeFilesOfOtherMachinesAreSurveyedTogether(t *testing.T) {
 		<-away
 	}
 }
+
+// TestLineAt counts lines for places in any order.
+func TestLineAt(t *testing.T) {
+	p := Piece{Data: []byte("a\n\nbb\nccc\n\n\nd\n"), Line: 7}
+	for _, at := range []int{3, 9, 0, 14, 14, 2, 99, 5} {
+		if got, want := p.LineAt(at), 8+int64(bytes.Count(p.Data[:min(at, len(p.Data))], []byte("\n"))); got != want {
+			t.Errorf("at %d: line %d, want %d", at, got, want)
+		}
+	}
+}
