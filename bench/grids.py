@@ -17,7 +17,7 @@ are printed, also as multiples of shardify's; --out keeps them as a table.
                      that one is there, with all that is opened, and read beforehand, for it. shardify-stream
                      reads the batches from the shards' files, shardify the whole set at first
     packed, packed-raw    NetCDF-4 of codes, deflated and plain, with --cf on and off
-    rows             windows of small rows at random, and np.take of as many
+    rows             windows of small rows at random, and np.take of as many, likewise
 """
 
 import argparse
@@ -110,14 +110,14 @@ NAMES = %r
 def cpu(): u = resource.getrusage(resource.RUSAGE_SELF); c = resource.getrusage(resource.RUSAGE_CHILDREN); return u.ru_utime + u.ru_stime + c.ru_utime + c.ru_stime
 def told(f):
     c, w = cpu(), time.time(); n = f(); print(json.dumps({"cpu": cpu() - c, "wall": time.time() - w, "bytes": n}))
-def batches(f):
+def batches(f, most=None):
     c, w, n = cpu(), time.time(), 0
     for k, size in enumerate(f()):
         if k == 0:
             first = [cpu() - c, time.time() - w]
             c, w = cpu(), time.time()
         else: n += size
-        if k == BATCHES: break
+        if k == (most or BATCHES): break
     print(json.dumps({"cpu": cpu() - c, "wall": time.time() - w, "bytes": n, "first": first}))
 """
 TENSORSTORE = """
@@ -182,19 +182,19 @@ ROWS = {
     "shardify": """
 import shardify
 def work():
-    n = 0
     with shardify.Loader(%r, 256, window="window", shuffle="global", seed=1, framework="numpy", workers=1, verify="none") as loader:
-        for b in loader: n += b["rows"].nbytes
-    return n
-told(work)""",
+        while True:
+            for b in loader: yield b["rows"].nbytes
+batches(work, 3000)""",
     "np.take": """
-x = np.load(%r, mmap_mode="r"); order = np.random.default_rng(1).permutation(len(x) - 7); around = np.arange(8)
 def work():
-    n, out = 0, np.empty((256, 8) + x.shape[1:], x.dtype)
-    for k in range(0, len(order) - 255, 256):
-        np.take(x, order[k : k + 256, None] + around, axis=0, out=out, mode="clip"); n += out.nbytes
-    return n
-told(work)""",
+    x, around = np.load(%r, mmap_mode="r"), np.arange(8)
+    out = np.empty((256, 8) + x.shape[1:], x.dtype)
+    while True:
+        order = np.random.default_rng(1).permutation(len(x) - 7)
+        for k in range(0, len(order) - 255, 256):
+            np.take(x, order[k : k + 256, None] + around, axis=0, out=out, mode="clip"); yield out.nbytes
+batches(work, 3000)""",
 }
 
 
