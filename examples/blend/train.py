@@ -29,7 +29,7 @@ def corpus_of(text):
 
 
 table, losses, seen = np.zeros((VOCABULARY, VOCABULARY)), [], dict.fromkeys(corpora, 0)
-with shardify.Loader(weights, BATCH, shuffle="global", seed=1, tokens=LENGTH, labels="shift", samples=BATCH * steps) as loader:
+with shardify.Loader(weights, BATCH, shuffle="global", seed=1, tokens=LENGTH, labels="shift", samples=BATCH * steps, framework="numpy") as loader:
     for batch in loader:
         now, after = batch["text"].ravel(), batch["labels"].ravel()
         for row in batch["text"]:
