@@ -138,7 +138,7 @@ func TestDocumentedCommandsRunAsTyped(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(work, "photos"), os.DirFS(filepath.Join(demo, "digits"))); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"digits.npz", "digits.h5", "digits.zarr.zip", "digits.parquet", "digits.csv", "calo.hdf5", "HZZ.root"} {
+	for _, name := range []string{"digits.npz", "digits.h5", "digits.zarr.zip", "digits.parquet", "digits.csv", "digits.jsonl", "digits.feather", "digits.db", "digits.txt", "calo.hdf5", "HZZ.root"} {
 		give("testdata/demo/"+name, filepath.Join(demo, name))
 	}
 	give("readers/hdf5/testdata/anndata.h5ad", filepath.Join(work, "cells.h5ad"))

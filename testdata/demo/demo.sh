@@ -29,7 +29,7 @@ run bin/shardify convert "$work/digits" -o "$work/images-mmap" --format mmap --q
 run bin/shardify convert "$work/digits.npz" -o "$work/arrays-wds" --format wds --quiet
 
 say "6. HDF5 -> mmap: the same digits, written by h5py"
-cp testdata/demo/digits.h5 testdata/demo/digits.zarr.zip testdata/demo/calo.hdf5 testdata/demo/digits.parquet testdata/demo/digits.csv testdata/demo/HZZ.root "$work/"
+for f in digits.h5 digits.zarr.zip calo.hdf5 digits.parquet digits.csv digits.jsonl digits.feather digits.db digits.txt HZZ.root; do cp "testdata/demo/$f" "$work/"; done
 run bin/shardify inspect "$work/digits.h5"
 run bin/shardify convert "$work/digits.h5" -o "$work/hdf5-mmap"
 
