@@ -43,6 +43,8 @@ type batch struct {
 
 // open reads where the buffers of a batch are. grow is told before memory is taken.
 func (f *file) open(m *message, fields []field, grow func(more int64) error) (*batch, error) {
+	own := *m // other readers share m
+	m = &own
 	r, at, kind, err := f.header(m)
 	if err != nil {
 		return nil, err
