@@ -187,7 +187,7 @@ var table = []row{
 	{"storage/fault", "tests", "storage"},
 	{"storage/s3/s3test", "tests", ""},
 	{"storage/storagetest", "tests", "shardify storage storage/memory storage/storages"},
-	{"transform/transformtest", "tests", "format readers/synth shardify"},
+	{"transform/transformtest", "tests", "format readers/readertest readers/synth shardify"},
 	{"writers/writertest", "tests", "format index shardify storage storage/fault storage/local storage/memory verify/problem"},
 }
 

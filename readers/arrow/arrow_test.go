@@ -21,16 +21,8 @@ import (
 	"github.com/shardify/shardify/readers/readertest"
 )
 
-func tableOf(files ...string) *format.Table {
-	t := &format.Table{Roots: files}
-	for i := range files {
-		t.Append(i, "", format.SizeUnknown, 0)
-	}
-	return t
-}
-
 func openFiles(items string, files ...string) (shardify.Source, error) {
-	return Format.Open(context.Background(), format.OpenArgs{Table: tableOf(files...), Options: format.Options{optItems: items}, Jobs: 2})
+	return Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(files...), Options: format.Options{optItems: items}, Jobs: 2})
 }
 
 func testdata(name string) string { return filepath.Join("testdata", name) }
@@ -43,7 +35,7 @@ func TestConformance(t *testing.T) {
 				names = append(names, testdata(f))
 			}
 			readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
-				return Format.Open(context.Background(), format.OpenArgs{Table: tableOf(names...), Columns: columns, State: state, Jobs: 2})
+				return Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(names...), Columns: columns, State: state, Jobs: 2})
 			})
 		})
 	}
@@ -200,7 +192,7 @@ func isKind(err error) bool {
 
 func walk(name string) (readertest.Walked, error) {
 	return readertest.Walk(func(ctx context.Context) (shardify.Source, error) {
-		return Format.Open(ctx, format.OpenArgs{Table: tableOf(name), Options: format.Options{optItems: "fill"}, Jobs: 1})
+		return Format.Open(ctx, format.OpenArgs{Table: readertest.TableOf(name), Options: format.Options{optItems: "fill"}, Jobs: 1})
 	}, 4<<10, nil)
 }
 
@@ -268,7 +260,7 @@ func FuzzFile(f *testing.F) {
 
 // FuzzState opens damaged states beside intact files.
 func FuzzState(f *testing.F) {
-	table := tableOf(testdata("types_lz4.feather"), testdata("stream.arrows"))
+	table := readertest.TableOf(testdata("types_lz4.feather"), testdata("stream.arrows"))
 	readertest.FuzzState(f, 1, func(_ int, state []byte) (shardify.Source, error) {
 		return Format.Open(context.Background(), format.OpenArgs{Table: table, State: state})
 	})

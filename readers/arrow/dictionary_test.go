@@ -30,7 +30,7 @@ func (c *counted) Unwrap() any { return c.File }
 // decoded anew.
 func TestMessagesOfDictionariesAreReadOnce(t *testing.T) {
 	name := testdata("deltas.arrows")
-	file, err := rows.OpenFile(context.Background(), storages.Of(tableOf(name)), name, -1)
+	file, err := rows.OpenFile(context.Background(), storages.Of(readertest.TableOf(name)), name, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestMessagesOfDictionariesAreReadOnce(t *testing.T) {
 // since others read in it.
 func TestDictionariesInAnyOrder(t *testing.T) {
 	name := testdata("delta_numbers.arrows")
-	file, err := rows.OpenFile(context.Background(), storages.Of(tableOf(name)), name, -1)
+	file, err := rows.OpenFile(context.Background(), storages.Of(readertest.TableOf(name)), name, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestDictionariesInAnyOrder(t *testing.T) {
 // TestTextsAsBytes: what is not UTF-8 is named with its cure, which is one.
 func TestTextsAsBytes(t *testing.T) {
 	open := func(text string) (shardify.Source, error) {
-		return Format.Open(context.Background(), format.OpenArgs{Table: tableOf(testdata("not_utf8.feather")), Options: format.Options{optText: text}})
+		return Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(testdata("not_utf8.feather")), Options: format.Options{optText: text}})
 	}
 	src, err := open("utf8")
 	if err == nil {

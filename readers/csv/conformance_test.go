@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,16 +17,6 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 )
-
-// put writes a file and returns its name.
-func put(t testing.TB, name, data string) string {
-	t.Helper()
-	name = filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(name, []byte(data), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return name
-}
 
 func gz(data string) string {
 	var b bytes.Buffer
@@ -66,12 +55,12 @@ func TestConformance(t *testing.T) {
 		files   []string
 		setting string
 	}{
-		{"plain", []string{put(t, "a.csv", random(1, 300)), put(t, "b.csv", "id,x,flag,big,\"na\"\"me\",hole\n"), put(t, "c.csv", random(2, 120))}, ""},
-		{"packed", []string{put(t, "a.csv.gz", gz(random(1, 300))), put(t, "c.csv.zst", zst(random(2, 150))), put(t, "d.csv", random(3, 70))}, ""},
-		{"several pieces", []string{put(t, "a.csv", random(1, 16000)), put(t, "b.csv.gz", gz(random(2, 15000)))}, ""},
-		{"types given", []string{put(t, "a.csv", random(1, 300)), put(t, "b.csv", random(5, 200))}, `types=id:i64,x:f32,flag:bool,big:u64,hole:i8?,*:text`},
-		{"wide", []string{put(t, "a.csv", wide), put(t, "b.csv", wide)}, "wide=v"},
-		{"utf16", []string{put(t, "a.csv", "\xff\xfea\x00,\x00b\x00\n\x00"+strings.Repeat("1\x00,\x00x\x00\n\x00", 200))}, "encoding=utf16"},
+		{"plain", []string{readertest.Put(t, "a.csv", random(1, 300)), readertest.Put(t, "b.csv", "id,x,flag,big,\"na\"\"me\",hole\n"), readertest.Put(t, "c.csv", random(2, 120))}, ""},
+		{"packed", []string{readertest.Put(t, "a.csv.gz", gz(random(1, 300))), readertest.Put(t, "c.csv.zst", zst(random(2, 150))), readertest.Put(t, "d.csv", random(3, 70))}, ""},
+		{"several pieces", []string{readertest.Put(t, "a.csv", random(1, 16000)), readertest.Put(t, "b.csv.gz", gz(random(2, 15000)))}, ""},
+		{"types given", []string{readertest.Put(t, "a.csv", random(1, 300)), readertest.Put(t, "b.csv", random(5, 200))}, `types=id:i64,x:f32,flag:bool,big:u64,hole:i8?,*:text`},
+		{"wide", []string{readertest.Put(t, "a.csv", wide), readertest.Put(t, "b.csv", wide)}, "wide=v"},
+		{"utf16", []string{readertest.Put(t, "a.csv", "\xff\xfea\x00,\x00b\x00\n\x00"+strings.Repeat("1\x00,\x00x\x00\n\x00", 200))}, "encoding=utf16"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			table := &format.Table{Roots: c.files}
@@ -87,10 +76,10 @@ func TestConformance(t *testing.T) {
 
 // TestTheNumberOfGoroutinesChangesNothing compares states.
 func TestTheNumberOfGoroutinesChangesNothing(t *testing.T) {
-	files := []string{put(t, "a.csv", random(1, 60000)), put(t, "b.csv.gz", gz(random(2, 3000)))}
+	files := []string{readertest.Put(t, "a.csv", random(1, 60000)), readertest.Put(t, "b.csv.gz", gz(random(2, 3000)))}
 	var first []byte
 	for _, jobs := range []int{1, 2, 5} {
-		src, err := Format.Open(context.Background(), format.OpenArgs{Table: tableOf(files...), Jobs: jobs})
+		src, err := Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(files...), Jobs: jobs})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +127,7 @@ func TestDamage(t *testing.T) {
 		if i < 2 && os.Getenv("SHARDIFY_LONG") == "" {
 			continue
 		}
-		src, err := openFiles(c.setting, put(t, c.name, c.data))
+		src, err := openFiles(c.setting, readertest.Put(t, c.name, c.data))
 		if err == nil {
 			_, err = readertest.Walk(func(context.Context) (shardify.Source, error) { return src, nil }, 1<<20, nil)
 		}
@@ -154,7 +143,7 @@ const maxTest = 70 << 20
 // would end.
 func TestAQuotedCellLiesOverTheEndOfAPiece(t *testing.T) {
 	long := strings.Repeat("x\n", 1<<19)
-	src, err := openFiles("", put(t, "a.csv", "a,b\n1,\""+long+"\"\"\n\"\n2,y\n"+strings.Repeat("3,z\n", 1<<18)))
+	src, err := openFiles("", readertest.Put(t, "a.csv", "a,b\n1,\""+long+"\"\"\n\"\n2,y\n"+strings.Repeat("3,z\n", 1<<18)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +156,7 @@ func TestAQuotedCellLiesOverTheEndOfAPiece(t *testing.T) {
 
 // TestWhatDoesNotJoinIsText: bools among numbers, and whole numbers that no type has all of.
 func TestWhatDoesNotJoinIsText(t *testing.T) {
-	src, err := openFiles("", put(t, "a.csv", "a,b,c\ntrue,-1,1\n1,18446744073709551615,1e3\n"))
+	src, err := openFiles("", readertest.Put(t, "a.csv", "a,b,c\ntrue,-1,1\n1,18446744073709551615,1e3\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +171,7 @@ func TestWhatDoesNotJoinIsText(t *testing.T) {
 // TestAnEmptyEntryOfNA makes empty texts missing, and their column one that has missing values.
 func TestAnEmptyEntryOfNA(t *testing.T) {
 	for _, setting := range []string{"na=|NA", "na=NA|"} {
-		src, err := openFiles(strings.ReplaceAll(setting, "|", ","), put(t, "a.csv", "a,b\n1,x\n2,\n3,y\n"))
+		src, err := openFiles(strings.ReplaceAll(setting, "|", ","), readertest.Put(t, "a.csv", "a,b\n1,x\n2,\n3,y\n"))
 		if err != nil {
 			t.Fatal(err)
 		}

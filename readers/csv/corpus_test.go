@@ -16,16 +16,8 @@ import (
 	"github.com/shardify/shardify/readers/readertest"
 )
 
-func tableOf(files ...string) *format.Table {
-	t := &format.Table{Roots: files}
-	for i := range files {
-		t.Append(i, "", format.SizeUnknown, 0)
-	}
-	return t
-}
-
 func openFiles(setting string, files ...string) (shardify.Source, error) {
-	return Format.Open(context.Background(), format.OpenArgs{Table: tableOf(files...), Options: format.Options{optCSV: setting}, Jobs: 2})
+	return Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(files...), Options: format.Options{optCSV: setting}, Jobs: 2})
 }
 
 // values are the cells of a source by column; a missing one is nil.

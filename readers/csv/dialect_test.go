@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/shardify/shardify/readers/readertest"
 )
 
 // TestQuotesInCellsThatAreNotQuoted: a quote that is not at the start of a cell is a character,
@@ -59,7 +61,7 @@ func TestQuotesInCellsThatAreNotQuoted(t *testing.T) {
 			}
 			b.WriteString(end)
 		}
-		src, err := openFiles(c.setting, put(t, c.name, b.String()))
+		src, err := openFiles(c.setting, readertest.Put(t, c.name, b.String()))
 		if err != nil {
 			t.Errorf("%q: %v", c.setting, err)
 			continue
@@ -84,7 +86,7 @@ func TestQuotesInCellsThatAreNotQuoted(t *testing.T) {
 
 // TestLinesThatAreLeftOutMayBeMoreThanAPiece.
 func TestLinesThatAreLeftOutMayBeMoreThanAPiece(t *testing.T) {
-	src, err := openFiles("skip=300000", put(t, "a.csv", strings.Repeat("say \"x\n", 300000)+"a,b\n1,2\n"))
+	src, err := openFiles("skip=300000", readertest.Put(t, "a.csv", strings.Repeat("say \"x\n", 300000)+"a,b\n1,2\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +98,7 @@ func TestLinesThatAreLeftOutMayBeMoreThanAPiece(t *testing.T) {
 
 // TestOneQuoteInACellThatIsNotQuoted would end all pieces within quoted cells, if it counted.
 func TestOneQuoteInACellThatIsNotQuoted(t *testing.T) {
-	src, err := openFiles("", put(t, "a.csv", "a,b\n1,5\" pipe\n"+strings.Repeat("2,\"two\nlines\"\n", 200000)))
+	src, err := openFiles("", readertest.Put(t, "a.csv", "a,b\n1,5\" pipe\n"+strings.Repeat("2,\"two\nlines\"\n", 200000)))
 	if err != nil {
 		t.Fatal(err)
 	}

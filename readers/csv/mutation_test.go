@@ -53,7 +53,7 @@ func isKind(err error) bool {
 // walk reads a file that may be damaged.
 func walk(name, setting string) (readertest.Walked, error) {
 	return readertest.Walk(func(ctx context.Context) (shardify.Source, error) {
-		return Format.Open(ctx, format.OpenArgs{Table: tableOf(name), Options: format.Options{optCSV: setting}, Jobs: 1})
+		return Format.Open(ctx, format.OpenArgs{Table: readertest.TableOf(name), Options: format.Options{optCSV: setting}, Jobs: 1})
 	}, 2<<10, nil)
 }
 
@@ -115,7 +115,7 @@ func FuzzFile(f *testing.F) {
 
 // FuzzState opens damaged states beside intact files.
 func FuzzState(f *testing.F) {
-	tables := []*format.Table{tableOf(put(f, "a.csv", random(1, 20))), tableOf(put(f, "b.csv.gz", gz(random(2, 20)))), tableOf(put(f, "c.csv", "a,b\n1,2\n3,4\n"))}
+	tables := []*format.Table{readertest.TableOf(readertest.Put(f, "a.csv", random(1, 20))), readertest.TableOf(readertest.Put(f, "b.csv.gz", gz(random(2, 20)))), readertest.TableOf(readertest.Put(f, "c.csv", "a,b\n1,2\n3,4\n"))}
 	settings := []string{"", "", "wide=v"}
 	readertest.FuzzState(f, len(tables), func(which int, state []byte) (shardify.Source, error) {
 		return Format.Open(context.Background(), format.OpenArgs{Table: tables[which], State: state, Options: format.Options{optCSV: settings[which]}})

@@ -20,25 +20,8 @@ import (
 	"github.com/shardify/shardify/readers/readertest"
 )
 
-func put(t testing.TB, name, data string) string {
-	t.Helper()
-	name = filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(name, []byte(data), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return name
-}
-
-func tableOf(files ...string) *format.Table {
-	t := &format.Table{Roots: files}
-	for i := range files {
-		t.Append(i, "", format.SizeUnknown, 0)
-	}
-	return t
-}
-
 func openFiles(items string, columns []string, files ...string) (shardify.Source, error) {
-	return Format.Open(context.Background(), format.OpenArgs{Table: tableOf(files...), Columns: columns, Options: format.Options{optItems: items}, Jobs: 2})
+	return Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(files...), Columns: columns, Options: format.Options{optItems: items}, Jobs: 2})
 }
 
 func gz(data string) string {
@@ -82,13 +65,13 @@ func random(seed uint64, rows int) string {
 
 func TestConformance(t *testing.T) {
 	for name, files := range map[string][]string{
-		"plain":          {put(t, "a.jsonl", random(1, 200)), put(t, "b.ndjson", random(2, 150)), put(t, "c.jsonl", "")},
-		"packed":         {put(t, "a.jsonl.gz", gz(random(3, 200))), put(t, "b.jsonl", random(4, 100))},
-		"several pieces": {put(t, "a.jsonl", random(5, 9000))},
+		"plain":          {readertest.Put(t, "a.jsonl", random(1, 200)), readertest.Put(t, "b.ndjson", random(2, 150)), readertest.Put(t, "c.jsonl", "")},
+		"packed":         {readertest.Put(t, "a.jsonl.gz", gz(random(3, 200))), readertest.Put(t, "b.jsonl", random(4, 100))},
+		"several pieces": {readertest.Put(t, "a.jsonl", random(5, 9000))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
-				return Format.Open(context.Background(), format.OpenArgs{Table: tableOf(files...), Columns: columns, State: state, Jobs: 3})
+				return Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(files...), Columns: columns, State: state, Jobs: 3})
 			})
 		})
 	}
@@ -182,7 +165,7 @@ func numbers(v any) any {
 // TestEqualsTheStandardLibrary compares all values.
 func TestEqualsTheStandardLibrary(t *testing.T) {
 	data := random(11, 500)
-	src, err := openFiles("fail", nil, put(t, "a.jsonl", data))
+	src, err := openFiles("fail", nil, readertest.Put(t, "a.jsonl", data))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +245,7 @@ func TestCorpus(t *testing.T) {
 }
 
 func TestMissingItems(t *testing.T) {
-	name := put(t, "a.jsonl", `{"v":[1.5,null],"w":["a",null],"h":[{"x":1},{}],"l":[[1],null]}`+"\n")
+	name := readertest.Put(t, "a.jsonl", `{"v":[1.5,null],"w":["a",null],"h":[{"x":1},{}],"l":[[1],null]}`+"\n")
 	src, err := openFiles("fill", nil, name)
 	if err != nil {
 		t.Fatal(err)
@@ -284,7 +267,7 @@ func TestMissingItems(t *testing.T) {
 // TestANumberThatNoTypeHasAmongOthers is no value of a list, a text or an object, either.
 func TestANumberThatNoTypeHasAmongOthers(t *testing.T) {
 	for _, other := range []string{"[1]", `"x"`, `{"b":1}`, "true"} {
-		_, err := openFiles("fail", nil, put(t, "a.jsonl", `{"a":`+other+"}\n"+`{"a":123456789012345678901}`+"\n"))
+		_, err := openFiles("fail", nil, readertest.Put(t, "a.jsonl", `{"a":`+other+"}\n"+`{"a":123456789012345678901}`+"\n"))
 		if !errors.Is(err, shardify.ErrSchema) || !strings.Contains(err.Error(), "line 2: a is a number beyond 64 bits") {
 			t.Errorf("%s: %v", other, err)
 		}
@@ -293,8 +276,8 @@ func TestANumberThatNoTypeHasAmongOthers(t *testing.T) {
 
 // TestFilesAreOneTable: the schema is the union of all.
 func TestFilesAreOneTable(t *testing.T) {
-	a := put(t, "a.jsonl", `{"x":1,"l":[]}`+"\n")
-	b := put(t, "b.jsonl", `{"x":1.5,"y":"a","l":[{"q":1}]}`+"\n")
+	a := readertest.Put(t, "a.jsonl", `{"x":1,"l":[]}`+"\n")
+	b := readertest.Put(t, "b.jsonl", `{"x":1.5,"y":"a","l":[{"q":1}]}`+"\n")
 	src, err := openFiles("fail", nil, a, b)
 	if err != nil {
 		t.Fatal(err)
@@ -313,7 +296,7 @@ func isKind(err error) bool {
 
 func walk(name string) (readertest.Walked, error) {
 	return readertest.Walk(func(ctx context.Context) (shardify.Source, error) {
-		return Format.Open(ctx, format.OpenArgs{Table: tableOf(name), Options: format.Options{optItems: "fill"}, Jobs: 1})
+		return Format.Open(ctx, format.OpenArgs{Table: readertest.TableOf(name), Options: format.Options{optItems: "fill"}, Jobs: 1})
 	}, 4<<10, nil)
 }
 
@@ -369,7 +352,7 @@ func FuzzFile(f *testing.F) {
 
 // FuzzState opens damaged states beside intact files.
 func FuzzState(f *testing.F) {
-	table := tableOf(put(f, "a.jsonl", random(1, 9)), put(f, "b.jsonl.gz", gz(random(2, 9))))
+	table := readertest.TableOf(readertest.Put(f, "a.jsonl", random(1, 9)), readertest.Put(f, "b.jsonl.gz", gz(random(2, 9))))
 	readertest.FuzzState(f, 1, func(_ int, state []byte) (shardify.Source, error) {
 		return Format.Open(context.Background(), format.OpenArgs{Table: table, State: state})
 	})
@@ -384,7 +367,7 @@ func TestDamagedLines(t *testing.T) {
 		if mend {
 			o["bad-utf8"] = "replace"
 		}
-		return Format.Open(context.Background(), format.OpenArgs{Table: tableOf(put(t, "a.jsonl", data), put(t, "b.jsonl.gz", gz(data))), Options: o, SkipDamaged: skip, State: state, Jobs: 2})
+		return Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(readertest.Put(t, "a.jsonl", data), readertest.Put(t, "b.jsonl.gz", gz(data))), Options: o, SkipDamaged: skip, State: state, Jobs: 2})
 	}
 	texts := func(src shardify.Source) (all []string, counts int64) {
 		i := shardify.FieldIndex(src.Schema(), "a")

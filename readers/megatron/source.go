@@ -194,19 +194,9 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	if r.closed {
 		return nil, errors.New("megatron: Read after Close")
 	}
-	in, b, err := r.s.Begin(ctx, sp, mem)
-	if err != nil {
-		return nil, err
-	}
-	h, err := r.s.handles.Acquire(ctx, &in)
-	if err != nil {
-		return nil, err
-	}
-	defer h.Release()
-	if err := r.read(ctx, h.Value, &in, sp, b, mem); err != nil {
-		return nil, shardify.Annotate(err, "read", in.Name(), "")
-	}
-	return r.s.Finish(&in, b, mem)
+	return r.s.handles.ReadSpan(ctx, r.s.Set, sp, mem, func(p *pair, in *rows.Input, b *shardify.Batch) error {
+		return r.read(ctx, p, in, sp, b, mem)
+	})
 }
 
 func (r *reader) read(ctx context.Context, p *pair, in *rows.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {

@@ -2,4 +2,5 @@
 
 package readertest
 
-const raced = false
+// Raced tells whether the program was built with -race.
+const Raced = false

@@ -2,4 +2,5 @@
 
 package readertest
 
-const raced = true
+// Raced tells whether the program was built with -race.
+const Raced = true

@@ -16,12 +16,33 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
+
+// Put writes a file into a folder of its own, and returns its name.
+func Put(t testing.TB, name, data string) string {
+	t.Helper()
+	name = filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(name, []byte(data), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// TableOf is the table of files that are named one by one.
+func TableOf(files ...string) *format.Table {
+	t := &format.Table{Roots: files}
+	for i := range files {
+		t.Append(i, "", format.SizeUnknown, 0)
+	}
+	return t
+}
 
 // Open opens the source under test. columns and state are as in
 // format.OpenArgs; Run closes what it gets.
@@ -53,7 +74,7 @@ func Run(t *testing.T, open Open) {
 		{"CloseFreesFiles", s.closeFrees},
 		{"StateReopensTheSame", s.state},
 	}
-	if raced && testing.Short() {
+	if Raced && testing.Short() {
 		cases = cases[:2]
 	}
 	for _, c := range cases {

@@ -19,7 +19,7 @@ import (
 )
 
 func openWith(options format.Options, name string) (shardify.Source, error) {
-	return Format.Open(context.Background(), format.OpenArgs{Table: tableOf(name), Options: options, Jobs: 2})
+	return Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(name), Options: options, Jobs: 2})
 }
 
 // texts are all values of a source, by column, as text.

@@ -24,16 +24,8 @@ import (
 	"github.com/shardify/shardify/readers/readertest"
 )
 
-func tableOf(files ...string) *format.Table {
-	t := &format.Table{Roots: files}
-	for i := range files {
-		t.Append(i, "", format.SizeUnknown, 0)
-	}
-	return t
-}
-
 func openFiles(object string, columns []string, files ...string) (shardify.Source, error) {
-	return Format.Open(context.Background(), format.OpenArgs{Table: tableOf(files...), Columns: columns, Options: format.Options{optObject: object}, Jobs: 2})
+	return Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(files...), Columns: columns, Options: format.Options{optObject: object}, Jobs: 2})
 }
 
 // made is a database that statements make.
@@ -77,7 +69,7 @@ func TestConformance(t *testing.T) {
 	for name, object := range map[string]string{"table": "pulses", "without rowid": "truth", "view": "joined"} {
 		t.Run(name, func(t *testing.T) {
 			readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
-				return Format.Open(context.Background(), format.OpenArgs{Table: tableOf(a, b), Columns: columns, State: state, Options: format.Options{optObject: object}, Jobs: 3})
+				return Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(a, b), Columns: columns, State: state, Options: format.Options{optObject: object}, Jobs: 3})
 			})
 		})
 	}
@@ -317,7 +309,7 @@ func isKind(err error) bool {
 
 func walk(name string) (readertest.Walked, error) {
 	return readertest.Walk(func(ctx context.Context) (shardify.Source, error) {
-		return Format.Open(ctx, format.OpenArgs{Table: tableOf(name), Options: format.Options{optObject: "pulses"}, Jobs: 1})
+		return Format.Open(ctx, format.OpenArgs{Table: readertest.TableOf(name), Options: format.Options{optObject: "pulses"}, Jobs: 1})
 	}, 4<<10, nil)
 }
 
@@ -381,7 +373,7 @@ func FuzzFile(f *testing.F) {
 
 // FuzzState opens damaged states beside intact files.
 func FuzzState(f *testing.F) {
-	table := tableOf(small(f, "a.db", 1))
+	table := readertest.TableOf(small(f, "a.db", 1))
 	readertest.FuzzState(f, 1, func(_ int, state []byte) (shardify.Source, error) {
 		return Format.Open(context.Background(), format.OpenArgs{Table: table, State: state, Options: format.Options{optObject: "pulses"}})
 	})

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
@@ -20,23 +18,6 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 )
-
-func put(t testing.TB, name, data string) string {
-	t.Helper()
-	name = filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(name, []byte(data), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return name
-}
-
-func tableOf(files ...string) *format.Table {
-	t := &format.Table{Roots: files}
-	for i := range files {
-		t.Append(i, "", format.SizeUnknown, 0)
-	}
-	return t
-}
 
 // asked is how a test opens files.
 type asked struct {
@@ -51,7 +32,7 @@ func (a asked) open(files ...string) (shardify.Source, error) {
 	if a.mend {
 		o["bad-utf8"] = "replace"
 	}
-	return Format.Open(context.Background(), format.OpenArgs{Table: tableOf(files...), Columns: a.columns, Options: o, SkipDamaged: a.skip, State: a.state, Jobs: 3})
+	return Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(files...), Columns: a.columns, Options: o, SkipDamaged: a.skip, State: a.state, Jobs: 3})
 }
 
 func gz(data string) string {
@@ -92,9 +73,9 @@ var kinds = []string{docLine, docParagraph, docFile, docBetween + "<sep>"}
 func TestConformance(t *testing.T) {
 	for _, kind := range kinds {
 		for name, files := range map[string][]string{
-			"plain":          {put(t, "a.txt", random(1, 300)), put(t, "b.txt", random(2, 150)), put(t, "c.txt", "")},
-			"packed":         {put(t, "a.txt.gz", gz(random(3, 300))), put(t, "b.txt", random(4, 100)), put(t, "c.txt.zst", zst(random(5, 200)))},
-			"several pieces": {put(t, "a.txt", random(5, 60000))},
+			"plain":          {readertest.Put(t, "a.txt", random(1, 300)), readertest.Put(t, "b.txt", random(2, 150)), readertest.Put(t, "c.txt", "")},
+			"packed":         {readertest.Put(t, "a.txt.gz", gz(random(3, 300))), readertest.Put(t, "b.txt", random(4, 100)), readertest.Put(t, "c.txt.zst", zst(random(5, 200)))},
+			"several pieces": {readertest.Put(t, "a.txt", random(5, 60000))},
 		} {
 			t.Run(kind+"/"+name, func(t *testing.T) {
 				readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
@@ -149,7 +130,7 @@ func TestDocuments(t *testing.T) {
 	for seed := range uint64(40) {
 		text := random(seed, 1+int(seed)*7)
 		for _, kind := range kinds {
-			for _, file := range []string{put(t, "a.txt", text), put(t, "b.txt.zst", zst("\uFEFF"+text))} {
+			for _, file := range []string{readertest.Put(t, "a.txt", text), readertest.Put(t, "b.txt.zst", zst("\uFEFF"+text))} {
 				src, err := asked{docs: kind}.open(file)
 				if err != nil {
 					t.Fatal(err)
@@ -166,8 +147,8 @@ func TestDocuments(t *testing.T) {
 
 // TestBadUTF8 is an error that names line and byte, left out, or replaced.
 func TestBadUTF8(t *testing.T) {
-	a := put(t, "a.txt", "one\ntwo \xff\xe2\x82 and\n\nth\x00ree\n\nfour\n")
-	b := put(t, "b.txt", "five\n")
+	a := readertest.Put(t, "a.txt", "one\ntwo \xff\xe2\x82 and\n\nth\x00ree\n\nfour\n")
+	b := readertest.Put(t, "b.txt", "five\n")
 	for _, kind := range kinds {
 		_, err := asked{docs: kind}.open(a, b)
 		var e *shardify.Error
@@ -175,7 +156,7 @@ func TestBadUTF8(t *testing.T) {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
-	a = put(t, "a.txt", "one\ntwo \xff\xe2\x82 and\n\nthree\n\nfour\n")
+	a = readertest.Put(t, "a.txt", "one\ntwo \xff\xe2\x82 and\n\nthree\n\nfour\n")
 	for _, kind := range kinds {
 		_, err := asked{docs: kind}.open(a, b)
 		var e *shardify.Error
@@ -220,7 +201,7 @@ func TestBadUTF8(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	a := put(t, "a.txt", "one\n")
+	a := readertest.Put(t, "a.txt", "one\n")
 	var doubt *format.Doubt
 	if _, err := (asked{}).open(a); !errors.As(err, &doubt) {
 		t.Error(err)
@@ -230,7 +211,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%q: %v", docs, err)
 		}
 	}
-	long := put(t, "b.txt", strings.Repeat("0123456789abcdef", 5<<20))
+	long := readertest.Put(t, "b.txt", strings.Repeat("0123456789abcdef", 5<<20))
 	if _, err := (asked{docs: docLine}).open(long); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), "the text behind line 1 has no end within 64 MiB") {
 		t.Error(err)
 	}
@@ -253,7 +234,7 @@ func FuzzFile(f *testing.F) {
 	f.Add([]byte(random(1, 9)), byte(1))
 	f.Add([]byte("a\xff\n\nb\r\n<sep>\n"), byte(6))
 	f.Fuzz(func(t *testing.T, data []byte, how byte) {
-		name := put(t, "f.txt", string(data))
+		name := readertest.Put(t, "f.txt", string(data))
 		_, err := readertest.Walk(func(context.Context) (shardify.Source, error) {
 			return asked{docs: kinds[how&3], mend: how&4 != 0, skip: how&8 != 0}.open(name)
 		}, 100, nil)
@@ -265,7 +246,7 @@ func FuzzFile(f *testing.F) {
 
 // FuzzState opens damaged states beside intact files.
 func FuzzState(f *testing.F) {
-	files := []string{put(f, "a.txt", random(1, 40)), put(f, "b.txt.gz", gz(random(2, 30)))}
+	files := []string{readertest.Put(f, "a.txt", random(1, 40)), readertest.Put(f, "b.txt.gz", gz(random(2, 30)))}
 	readertest.FuzzState(f, len(kinds), func(kind int, state []byte) (shardify.Source, error) {
 		return asked{docs: kinds[kind], state: state}.open(files...)
 	})

@@ -133,22 +133,12 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	if r.closed {
 		return nil, errors.New("text: Read after Close")
 	}
-	in, b, err := r.s.Begin(ctx, sp, mem)
-	if err != nil {
-		return nil, err
-	}
-	h, err := r.s.handles.Acquire(ctx, &in)
-	if err != nil {
-		return nil, err
-	}
-	defer h.Release()
-	if !isText(b.Columns) {
-		return nil, shardify.Annotate(errState, "read", in.Name(), "")
-	}
-	if err := r.read(ctx, h.Value, b, mem); err != nil {
-		return nil, shardify.Annotate(err, "read", in.Name(), "")
-	}
-	return r.s.Finish(&in, b, mem)
+	return r.s.handles.ReadSpan(ctx, r.s.Set, sp, mem, func(d *document, _ *rows.Input, b *shardify.Batch) error {
+		if !isText(b.Columns) {
+			return errState
+		}
+		return r.read(ctx, d, b, mem)
+	})
 }
 
 // sure is how much room is made for what a plan alone says.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/readers/synth"
 )
 
@@ -178,7 +179,7 @@ func Conform(t *testing.T, tr shardify.Transform, whole *shardify.Batch, mem *sh
 	want := NewOutcome()
 	want.Add(out)
 	steps := []int{1, 7}
-	if raced && testing.Short() {
+	if readertest.Raced && testing.Short() {
 		steps = nil // goroutines below are what counts
 	}
 	for _, step := range steps {

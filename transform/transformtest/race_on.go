@@ -1,5 +1,0 @@
-//go:build race
-
-package transformtest
-
-const raced = true
