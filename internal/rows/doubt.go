@@ -40,10 +40,11 @@ func PlaceOfAxis(axis, rank int) (int, bool) {
 	return axis, axis >= 0 && axis < rank
 }
 
-// SampleOption is the option that says what a sample is: SampleAxis or SampleFile.
+// SampleOption is the option that says what a sample is: SampleAxis, SampleChunk or SampleFile.
 const (
 	SampleOption = "sample"
 	SampleAxis   = "axis"
+	SampleChunk  = "chunk"
 	SampleFile   = "file"
 )
 

@@ -165,6 +165,9 @@ func (s *Set) input(e *entry) Input {
 // come from a plan, which may be damaged: check it against the fields of the file.
 func (in *Input) Field(i int) int { return int(in.set.layouts[in.entry.layout].mapping[i].field) }
 
+// Bytes is about what all samples take in a batch.
+func (in *Input) Bytes() int64 { return in.set.bytes(in.entry, in.Samples) }
+
 // Name of the file in errors.
 func (in *Input) Name() string { return in.set.table.Shown(int(in.Index)) }
 

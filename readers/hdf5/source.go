@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/chunks"
 	"github.com/shardify/shardify/internal/grid"
 	"github.com/shardify/shardify/internal/labels"
 	"github.com/shardify/shardify/internal/rows"
@@ -37,8 +38,8 @@ func again(o format.Options, schema []shardify.Field, keyed bool) format.Options
 var options = slices.Concat([]format.Option{
 	{Name: "object", Kind: format.KindString,
 		Help: "data sets or groups to read, as globs of their paths separated by commas: /train/*"},
-	{Name: "sample", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", string(look.ByAxis), string(look.ByGroup), string(look.ByItem), string(look.ByFile)},
-		Help: "what one sample is: a row (axis 0), a group, a data set (its name is the key), or a whole file"},
+	{Name: "sample", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", string(look.ByAxis), string(look.ByChunk), string(look.ByGroup), string(look.ByItem), string(look.ByFile)},
+		Help: "what one sample is: a row (axis 0), the rows of a chunk, a group, a data set (its name is the key), or a whole file"},
 	{Name: rows.AxisOption, Kind: format.KindString, Default: "auto",
 		Help: "the axis of the samples, 0 being the first and -1 the last: auto is 0, and that of the rows in MATLAB's files"},
 	{Name: "lists", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "off"},
@@ -112,6 +113,15 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	numbers := false
+	if opts.Chunked {
+		if a.Splits {
+			return nil, shardify.Misuse("--sample chunk and the splits in files exclude each other")
+		}
+		if numbers, err = chunks.Wanted(a.Columns); err != nil {
+			return nil, err
+		}
+	}
 	a.Columns, opts.Alone = opts.Channels.Columns(a.Columns)
 	want, err := rows.NewWanted(a.Columns)
 	if err != nil {
@@ -122,6 +132,9 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	sv := &survey{fs: storages.Of(a.Table), opts: s.opts, inputs: a.Table.Len(), missing: o[rows.Option.Name], want: want}
 	defer sv.close()
 	f := rows.Format{Name: "HDF5", Look: sv.look, Key: s.opts.Key(), Ragged: true, Channels: opts.Channels}
+	if opts.Chunked {
+		f.Beside = chunks.Field
+	}
 	if a.State == nil {
 		if err := sv.decide(ctx, a); err != nil {
 			return nil, err
@@ -149,7 +162,16 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	}
 	s.handles = rows.NewHandles(s.openInput)
 	s.keyed = s.mode() == look.ByItem
-	return s, s.name(a)
+	if err := s.name(a); err != nil || !opts.Chunked {
+		return s, err
+	}
+	return chunks.New(s, numbers, func(in *rows.Input) (*chunks.Size, error) {
+		var b look.Blob
+		if err := json.Unmarshal(in.Blob, &b); err != nil {
+			return nil, shardify.Corrupt(-1, "state of HDF5 inputs: %v", err)
+		}
+		return b.Chunk, nil
+	})
 }
 
 // name finds what samples are called, and their classes, where each file is one.

@@ -194,7 +194,7 @@ func (s *survey) file(ctx context.Context, name string) (*column.File, error) {
 }
 
 // look implements rows.Format.
-func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (*rows.Facts, error) {
+func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (_ *rows.Facts, err error) {
 	t := s.take(name)
 	if t == nil {
 		f, err := s.file(ctx, name)
@@ -211,6 +211,11 @@ func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (*row
 		return nil, err
 	}
 	s.refer(t.References())
+	if s.opts.Chunked && !want.All() {
+		if t.All, err = s.scanAll(ctx, t.File); err != nil {
+			return nil, err
+		}
+	}
 	facts, err := s.factsOf(ctx, t)
 	if err == nil && len(facts.Fields)+len(facts.Left) == 0 && facts.Samples == 0 && !want.All() {
 		facts.Samples, err = s.count(ctx, t.File)
@@ -231,11 +236,7 @@ func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (*row
 // count is how many samples a file has that has none of the wanted fields: it lacks them,
 // rather than being empty.
 func (s *survey) count(ctx context.Context, f *column.File) (int64, error) {
-	all, err := rows.NewWanted(nil)
-	if err != nil {
-		return 0, err
-	}
-	t, err := look.Scan(ctx, f, s.opts, all, s.choice)
+	t, err := s.scanAll(ctx, f)
 	if err != nil || t.Empty() {
 		return 0, err
 	}
@@ -244,6 +245,15 @@ func (s *survey) count(ctx context.Context, f *column.File) (int64, error) {
 		return 0, err
 	}
 	return facts.Samples, nil
+}
+
+// scanAll looks at all data sets of a file, whatever columns are wanted.
+func (s *survey) scanAll(ctx context.Context, f *column.File) (*look.Tree, error) {
+	all, err := rows.NewWanted(nil)
+	if err != nil {
+		return nil, err
+	}
+	return look.Scan(ctx, f, s.opts, all, s.choice)
 }
 
 func (s *survey) factsOf(ctx context.Context, t *look.Tree) (*rows.Facts, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cf"
+	"github.com/shardify/shardify/internal/chunks"
 	sel "github.com/shardify/shardify/internal/grid"
 	"github.com/shardify/shardify/internal/openfiles"
 	"github.com/shardify/shardify/internal/rows"
@@ -25,6 +26,7 @@ type blob struct {
 	Why     string       `json:"why"`
 	Notes   []string     `json:"notes,omitempty"`
 	Objects []blobObject `json:"objects"`
+	Chunk   *chunks.Size `json:"chunk,omitempty"` // that makes a sample
 }
 
 // blobObject is an array and the leaves that are fields, in the order of Facts.Fields.

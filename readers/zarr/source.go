@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/chunks"
 	sel "github.com/shardify/shardify/internal/grid"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/zarr/internal/store"
@@ -30,15 +31,16 @@ var Format = format.Input{
 }
 
 const (
-	byAxis = rows.SampleAxis
-	byFile = rows.SampleFile
+	byAxis  = rows.SampleAxis
+	byChunk = rows.SampleChunk
+	byFile  = rows.SampleFile
 )
 
 var options = []format.Option{
 	{Name: "object", Kind: format.KindString,
 		Help: "arrays or groups to read, as globs of their paths separated by commas: /train/*"},
-	{Name: rows.SampleOption, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", byAxis, byFile},
-		Help: "what one sample is: a row of the arrays (axis 0), or a whole store"},
+	{Name: rows.SampleOption, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", byAxis, byChunk, byFile},
+		Help: "what one sample is: a row of the arrays (axis 0), the rows of a chunk, or a whole store"},
 	{Name: rows.AxisOption, Kind: format.KindString, Default: "auto",
 		Help: "the axis of the samples in arrays of two axes or more, 0 being the first and -1 the last: auto is 0"},
 	rows.Option,
@@ -64,6 +66,7 @@ func sniff(head []byte, name string) bool {
 type settings struct {
 	objects []string // globs; none means all
 	sample  string   // auto, byAxis or byFile
+	chunked bool     // samples are the chunks of rows
 	axis    int      // of the samples, or rows.AutoAxis
 	chunks  string   // of missing-chunks
 	cf      bool
@@ -78,6 +81,9 @@ func newSettings(o format.Options) (*settings, error) {
 	s := &settings{sample: o[rows.SampleOption], chunks: o["missing-chunks"], cf: o["cf"] != "off", media: "txt"}
 	if o["text"] == "bytes" {
 		s.media = "bin"
+	}
+	if s.chunked = s.sample == byChunk; s.chunked {
+		s.sample = byAxis
 	}
 	var err error
 	if s.axis, err = rows.ParseAxis(o[rows.AxisOption]); err != nil {
@@ -104,6 +110,9 @@ func newSettings(o format.Options) (*settings, error) {
 
 func (s *settings) key() string {
 	key := fmt.Sprintf("zarr 1 object=%q sample=%s axis=%d chunks=%s cf=%v text=%s", s.objects, s.sample, s.axis, s.chunks, s.cf, s.media)
+	if s.chunked {
+		key += " chunks"
+	}
 	if s.sel != nil || s.channels != nil {
 		key += fmt.Sprintf(" sel=%q channels=%q alone=%v", s.sel.Text(), s.channels.Value(), s.alone)
 	}
@@ -163,6 +172,14 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if s.opts, err = newSettings(o); err != nil {
 		return nil, err
 	}
+	f := rows.Format{Name: "Zarr", Ragged: true, Channels: s.opts.channels}
+	numbers := false
+	if s.opts.chunked {
+		if numbers, err = chunks.Wanted(a.Columns); err != nil {
+			return nil, err
+		}
+		f.Beside = chunks.Field
+	}
 	a.Columns, s.opts.alone = s.opts.channels.Columns(a.Columns)
 	sv := &survey{fs: s.fs, opts: s.opts, inputs: a.Table.Len()}
 	if a.State == nil {
@@ -171,7 +188,8 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		}
 	}
 	defer sv.drop()
-	if s.Set, err = rows.Open(ctx, a, rows.Format{Name: "Zarr", Look: sv.look, Key: s.opts.key(), Ragged: true, Channels: s.opts.channels}); err != nil {
+	f.Look, f.Key = sv.look, s.opts.key()
+	if s.Set, err = rows.Open(ctx, a, f); err != nil {
 		return nil, err
 	}
 	if a.State == nil {
@@ -183,7 +201,19 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	s.handles = rows.NewHandles(s.openInput)
+	if s.opts.chunked {
+		return chunks.New(s, numbers, chunksOf)
+	}
 	return s, nil
+}
+
+// chunksOf is how the rows of a store lie in chunks, as its survey found.
+func chunksOf(in *rows.Input) (*chunks.Size, error) {
+	b, err := readBlob(in.Blob)
+	if err != nil {
+		return nil, shardify.Corrupt(-1, "state of Zarr inputs: %v", err)
+	}
+	return b.Chunk, nil
 }
 
 // Describe implements format.Describer.

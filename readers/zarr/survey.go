@@ -16,6 +16,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/cf"
+	"github.com/shardify/shardify/internal/chunks"
 	"github.com/shardify/shardify/internal/dims"
 	sel "github.com/shardify/shardify/internal/grid"
 	"github.com/shardify/shardify/internal/rows"
@@ -557,8 +558,27 @@ func (t *tree) facts(ctx context.Context, s *survey, c *choice, want *rows.Wante
 			}
 		}
 	}
+	if s.opts.chunked {
+		if err := t.chunked(c, taken.Rows, &b); err != nil {
+			return nil, err
+		}
+	}
 	f.Blob, err = json.Marshal(&b)
 	return f, err
+}
+
+// chunked finds the chunks whose rows make samples, whatever columns are wanted.
+func (t *tree) chunked(c *choice, taken sel.Pick, b *blob) (err error) {
+	var arrays []chunks.Array
+	for i := range t.objects {
+		if o := &t.objects[i]; !o.single() && o.why == "" {
+			arrays = append(arrays, chunks.Array{Name: cmp.Or(o.Path, "the array"), RowBytes: o.bytes / max(o.rows, 1), Rows: o.part[0]})
+		}
+	}
+	var notes []string
+	b.Chunk, notes, err = chunks.Of(arrays, taken, c.dimension)
+	b.Notes = append(b.Notes, notes...)
+	return err
 }
 
 // anemoi reads what the root of a data set of anemoi says: the names of the variables that data

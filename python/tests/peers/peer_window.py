@@ -1,4 +1,4 @@
-"""xarray, xbatcher and NumPy: values, windows and patches of random stores must be theirs.
+"""xarray, xbatcher and NumPy: values, windows, patches and chunks of random stores must be theirs.
 
 python3 peer_window.py WORK     SHARDIFY names the program; ROUNDS, FIRST and SEED the stores,
 SHARDIFY_LONG takes 500
@@ -30,7 +30,7 @@ WORK = os.path.join(sys.argv[1] if len(sys.argv) > 1 else ".", "scratch", "windo
 SEED = int(os.environ.get("SEED", "1"))
 ROUNDS = 500 if os.environ.get("SHARDIFY_LONG") else 30
 HOURS = 6
-SEEN = {"windows": 0, "of them by xbatcher": 0, "patches": 0, "patches by xbatcher": 0}
+SEEN = {"windows": 0, "of them by xbatcher": 0, "patches": 0, "patches by xbatcher": 0, "chunks": 0}
 warnings.simplefilter("ignore")
 
 
@@ -249,6 +249,23 @@ def check_patches(rng: np.random.Generator, name: str, x: xr.Dataset, fields: Li
     SEEN["patches"] += len(places) * n
 
 
+def check_chunks(rng: np.random.Generator, name: str, x: xr.Dataset, fields: List[str]) -> None:
+    store = zarr.storage.ZipStore(name, mode="r") if name.endswith(".zip") else zarr.storage.LocalStore(name, read_only=True)
+    arrays = zarr.open_group(store=store, mode="r", use_consolidated=False)
+    n = len(x.time)
+    rows = max((x[k][0].size * max(arrays[k].dtype.itemsize, 8), arrays[k].chunks[0]) for k in fields)[1]
+    store.close()
+    lo, hi = (0, n) if rng.random() < 0.5 else sorted(int(v) for v in rng.choice(n + 1, 2, replace=False))
+    sel = ["--sel", "time=[%d:%d]" % (lo, hi)] if hi - lo < n else []
+    out = convert(name, os.path.join(WORK, "chunks"), "--sample", "chunk", *sel, "--shard-samples", "3", "--memory", "64MiB", "--format", pick(rng, "mmap", "wds"))
+    numbers = sorted({row // rows for row in range(lo, hi)})
+    same(np.array([out[i]["chunk"] for i in range(len(out))]), np.array(numbers, "i8"), "numbers of chunks of %d" % rows)
+    for i, c in enumerate(numbers):
+        for k in fields:
+            same(np.asarray(out[i][k]), x[k].values[max(c * rows, lo) : min((c + 1) * rows, hi)], "%s of chunk %d of %d rows" % (k, c, rows))
+    SEEN["chunks"] += len(numbers)
+
+
 def one(i: int) -> None:
     rng = np.random.default_rng([SEED, i])
     shutil.rmtree(WORK, ignore_errors=True)
@@ -261,6 +278,7 @@ def one(i: int) -> None:
     same(ds.column("time")[:], x.time.values.astype("datetime64[s]").astype("i8"), "time")
     check_windows(rng, name, x, fields)
     check_patches(rng, name, x, fields)
+    check_chunks(rng, name, x, fields)
 
 
 def check() -> str:

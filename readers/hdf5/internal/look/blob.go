@@ -1,6 +1,7 @@
 package look
 
 import (
+	"github.com/shardify/shardify/internal/chunks"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 )
@@ -20,6 +21,7 @@ type Blob struct {
 	Order   string       `json:"order,omitempty"`
 	Decoded []string     `json:"decoded,omitempty"` // fields that attributes change, in words
 	Objects []BlobObject `json:"objects"`
+	Chunk   *chunks.Size `json:"chunk,omitempty"` // that makes a sample
 }
 
 // shapeLeaf stands in a blob behind a leaf of numbers whose shape varies, for the

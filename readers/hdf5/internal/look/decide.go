@@ -20,6 +20,7 @@ const (
 	ByAxis  Mode = "axis"  // a row of the data sets
 	ByGroup Mode = "group" // a group
 	ByFile  Mode = "file"
+	ByChunk Mode = rows.SampleChunk // read as ByAxis
 )
 
 // Choice is what samples are, decided on one file for all.

@@ -202,6 +202,6 @@ func (t *Tree) foldLists(o *object) {
 	}
 	if l := t.lists[o.path]; l != nil {
 		o.lists, o.dims = l, append([]int64{l.Rows}, o.dims[1:]...)
-		o.unlimited, o.unit, o.axes = make([]bool, len(o.dims)), 1, nil
+		o.unlimited, o.unit, o.chunkRows, o.axes = make([]bool, len(o.dims)), 1, 0, nil
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/chunks"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
@@ -19,7 +20,7 @@ import (
 
 // Facts describes a file as the choice says.
 func (t *Tree) Facts(ctx context.Context, c *Choice, opts *Settings) (*rows.Facts, error) {
-	why := c.Why
+	why, all := c.Why, t.All
 	if c.Mode != ByAxis && c.Mode != ByFile {
 		if err := t.unturned(opts); err != nil {
 			return nil, err
@@ -37,7 +38,7 @@ func (t *Tree) Facts(ctx context.Context, c *Choice, opts *Settings) (*rows.Fact
 		t = t.folded()
 		why += t.listWhy()
 	}
-	f := &factory{tree: t, choice: c, opts: opts, facts: &rows.Facts{Size: t.File.Size, Borders: rows.Borders{Every: 1}},
+	f := &factory{tree: t, all: all, choice: c, opts: opts, facts: &rows.Facts{Size: t.File.Size, Borders: rows.Borders{Every: 1}},
 		blob: Blob{Mode: c.Mode, Parent: c.parent, Stem: c.stem, Number: c.numbered, Why: why}}
 	switch c.Mode {
 	case ByAxis:
@@ -66,6 +67,7 @@ func (t *Tree) Facts(ctx context.Context, c *Choice, opts *Settings) (*rows.Fact
 
 type factory struct {
 	tree   *Tree
+	all    *Tree // of all data sets, where the tree is of some
 	choice *Choice
 	opts   *Settings
 	facts  *rows.Facts
@@ -125,7 +127,7 @@ func (f *factory) byAxis(ctx context.Context) error {
 			return err
 		}
 	}
-	return f.borders(in)
+	return f.borders(ctx, in)
 }
 
 func (o *object) exact() bool {
@@ -294,7 +296,7 @@ func (f *factory) guess(o *object, l *element.Leaf) int64 {
 var SlabBytes int64 = 512 << 20
 
 // borders finds where spans may be cut without decoding a chunk twice.
-func (f *factory) borders(in []*object) error {
+func (f *factory) borders(ctx context.Context, in []*object) error {
 	var units []rows.Unit
 	for _, o := range in {
 		if len(o.dims) > 0 {
@@ -311,6 +313,11 @@ func (f *factory) borders(in []*object) error {
 	if picked != nil && unit > 1 {
 		f.facts.Borders = rows.Borders{At: picked.Borders(unit), Inside: f.facts.Borders.Inside}
 	}
+	if f.opts.Chunked {
+		if err := f.chunks(ctx); err != nil {
+			return err
+		}
+	}
 	if f.facts.Borders.Inside > 0 {
 		unit = f.facts.Borders.Inside
 	}
@@ -320,6 +327,34 @@ func (f *factory) borders(in []*object) error {
 			return shardify.Annotate(err, "", "", o.path)
 		}
 	}
+	return nil
+}
+
+// chunks finds the chunks whose rows make samples, whatever columns are wanted.
+func (f *factory) chunks(ctx context.Context) error {
+	t := f.tree
+	if f.all != nil {
+		if _, err := f.all.take(ctx, f.choice, f.opts); err != nil {
+			return err
+		}
+		t = f.all.folded()
+	}
+	var arrays []chunks.Array
+	for i := range t.objects {
+		o := &t.objects[i]
+		if o.chunkRows > 0 && cmp.Or(f.choice.left[o.path], t.note(o), f.choice.otherDimension(o)) == "" {
+			arrays = append(arrays, chunks.Array{Name: o.field(), RowBytes: o.rowBytes(), Rows: o.chunkRows})
+		}
+	}
+	dim := ""
+	if len(f.choice.dimension) > 0 {
+		dim = f.choice.dimension[0]
+	}
+	size, notes, err := chunks.Of(arrays, f.tree.rows, dim)
+	if err != nil {
+		return err
+	}
+	f.blob.Chunk, f.blob.Why = size, strings.Join(append([]string{f.blob.Why}, notes...), "; ")
 	return nil
 }
 

@@ -29,6 +29,7 @@ type object struct {
 	bytes     int64 // decoded
 	unit      int64 // rows that are decoded together; 1 if any can be read
 	chunk     int64 // decoded bytes of a chunk that has filters; else 0
+	chunkRows int64 // rows of a chunk, 0 without chunks
 	wanted    []wantedLeaf
 	of        string       // the data set whose bounds it holds, and whose units it has
 	axes      []axis       // nil where none is named
@@ -56,6 +57,7 @@ type wantedLeaf struct {
 
 // Tree is what a scan found.
 type Tree struct {
+	All     *Tree // of all data sets, where these are some of them and samples are chunks
 	File    *column.File
 	want    *rows.Wanted
 	Kind    convention
@@ -388,7 +390,7 @@ func (s *scanner) examine(f *column.File, o *h5.Object, p string) (*object, erro
 	if err := a.Usable(); err != nil {
 		return nil, err
 	}
-	obj := &object{path: p, addr: o.Addr, dims: a.Dims, elem: a.Elem, bytes: a.Rows * a.RowBytes, unit: a.Unit(), scale: element.Attributes(attrs).Text(f.H5, "CLASS") == scaleClass}
+	obj := &object{path: p, addr: o.Addr, dims: a.Dims, elem: a.Elem, bytes: a.Rows * a.RowBytes, unit: a.Unit(), chunkRows: chunkRows(a), scale: element.Attributes(attrs).Text(f.H5, "CLASS") == scaleClass}
 	if len(axes) == len(a.Dims) {
 		obj.axes = axes
 	}

@@ -15,6 +15,7 @@ import (
 type Settings struct {
 	Objects  []string // globs; none means all
 	Sample   string   // the mode that was asked for
+	Chunked  bool     // samples are the chunks of rows
 	External bool     // files that others name are read
 	frame    string
 	lists    bool // flat arrays beside offsets are lists
@@ -33,6 +34,9 @@ type Settings struct {
 // NewSettings reads the options of the format.
 func NewSettings(o format.Options) (*Settings, error) {
 	s := &Settings{Sample: o["sample"], External: o.Bool("external"), media: element.MediaText, cf: o["cf"] != "off", lists: o["lists"] != "off", frame: o["frame"]}
+	if s.Chunked = s.Sample == string(ByChunk); s.Chunked {
+		s.Sample = string(ByAxis)
+	}
 	var err error
 	if s.axis, err = rows.ParseAxis(o[rows.AxisOption]); err != nil {
 		return nil, err
@@ -110,6 +114,9 @@ func matchPrefix(glob, p string, n int) bool {
 // Key is what the survey depends on beside the files.
 func (s *Settings) Key() string {
 	key := fmt.Sprintf("hdf5 6 object=%q sample=%s external=%v text=%s cf=%v lists=%v frame=%s axis=%d", s.Objects, s.Sample, s.External, s.media, s.cf, s.lists, s.frame, s.axis)
+	if s.Chunked {
+		key += " chunks"
+	}
 	if s.Sel != nil {
 		key += fmt.Sprintf(" sel=%q", s.Sel.Text())
 	}

@@ -63,7 +63,7 @@ func (t *Tree) folded() *Tree {
 		case m.Err != nil && (base == column.MatrixData || base == column.MatrixIndices || base == column.MatrixEnds):
 			o.note = Reason(m.Err)
 		case base == column.MatrixData || base == column.MatrixIndices:
-			o.matrix, o.dims, o.unlimited, o.unit, o.axes = m, []int64{m.Rows}, []bool{false}, 1, nil
+			o.matrix, o.dims, o.unlimited, o.unit, o.chunkRows, o.axes = m, []int64{m.Rows}, []bool{false}, 1, 0, nil
 		case base == column.MatrixEnds:
 			o.note = "where the " + m.What + " of a sparse matrix end, kept with its fields"
 		case base == "shape" && m.Err == nil:

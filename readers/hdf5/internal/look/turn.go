@@ -123,7 +123,7 @@ func (t *Tree) turn(o *object, how *array.Order) error {
 			o.axes = append(o.axes, axes[how.Perm[k]])
 		}
 	}
-	o.dims, o.elem, o.unit, o.how = a.Dims, a.Elem, a.Unit(), how
+	o.dims, o.elem, o.unit, o.chunkRows, o.how = a.Dims, a.Elem, a.Unit(), chunkRows(a.Array), how
 	o.stored = &stored
 	if how.Text {
 		for i := range o.wanted {
