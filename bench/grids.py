@@ -140,13 +140,15 @@ def work():
     n, out = 0, os.path.join(os.path.dirname(%r), "out")
     os.makedirs(out)
     for v, a in zip(NAMES, opened(%r)):
-        with open(os.path.join(out, v), "wb") as f:
-            ahead = a[0:20].read()
+        room = [np.empty((20,) + a.shape[1:], "f4") for _ in range(2)]
+        def fill(lo): x = room[lo // 20 & 1][: a.shape[0] - lo]; return x, ts.array(x).write(a[lo : lo + len(x)])
+        with open(os.path.join(out, v), "wb", buffering=0) as f:
+            ahead = fill(0)
             for lo in range(0, a.shape[0], 20):
-                x = ahead.result()
-                ahead = a[lo + 20 : lo + 40].read() if lo + 20 < a.shape[0] else None
-                n += x.nbytes
-                f.write(x)
+                x, done = ahead
+                done.result()
+                ahead = fill(lo + 20) if lo + 20 < a.shape[0] else None
+                n += f.write(x)
     return n
 told(work)""",
     "zarr-python": """

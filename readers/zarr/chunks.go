@@ -422,11 +422,12 @@ func (p *pass) take(j *job, stored []byte) error {
 	straight := g.whole && b-a == g.part[0]
 	t := &p.targets[0]
 	if straight && len(p.targets) == 1 && t.same() {
-		return p.decode(p.rowsOf(t, a), stored)
+		_, err := p.into(t, a, stored)
+		return err
 	}
 	if straight && len(p.targets) == 1 && t.leaf.cf != nil && t.leaf.cf.From == t.leaf.cf.To && t.leaf.name == "" {
-		dst := p.rowsOf(t, a)
-		if err := p.decode(dst, stored); err != nil {
+		dst, err := p.into(t, a, stored)
+		if err != nil {
 			return err
 		}
 		return t.leaf.cf.Decode(dst, dst)
@@ -464,15 +465,18 @@ func (p *pass) take(j *job, stored []byte) error {
 	return nil
 }
 
-// rowsOf is where the elements of a part go that begins with row a. A decoder may write behind it:
-// over rows that come later, unless parts come in the order of their shards.
-func (p *pass) rowsOf(t *target, a int64) []byte {
+// into decodes a part to where the elements of its rows go, from row a on. Decoders may write behind
+// what they decode, and are faster for it: these bytes are of rows that come later, or that a part
+// further behind in the file had, so that they are put back.
+func (p *pass) into(t *target, a int64, stored []byte) ([]byte, error) {
 	n := p.g.part[0] * p.g.elems * t.size
 	dst := t.data[(a-p.first)*p.g.elems*t.size:][:n]
-	if p.g.Sharded() {
-		return dst[:n:n]
-	}
-	return dst
+	behind := dst[n:min(n+slack, int64(cap(dst)))]
+	var kept [slack]byte
+	copy(kept[:], behind)
+	err := p.decode(dst[:n:n+int64(len(behind))], stored)
+	copy(behind, kept[:])
+	return dst, err
 }
 
 // decode decodes a part, or fills it.

@@ -367,7 +367,7 @@ func (r *reader) array(in *input, at *rows.Input, k int, g *grid, cols []int, sp
 		if !t.leaf.text() {
 			t.size = t.leaf.values() * int64(t.leaf.width(f.DType))
 		}
-		if err := t.room(g, hi-lo, func(n int64) ([]byte, error) { return mem.Alloc(int(n * repeat))[:n], nil }); err != nil {
+		if err := t.room(g, hi-lo, func(n int64) ([]byte, error) { return mem.Alloc(int(n*repeat) + slack)[:n], nil }); err != nil {
 			return err
 		}
 	}
