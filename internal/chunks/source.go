@@ -121,7 +121,7 @@ func New(of Rows, number bool, size func(in *rows.Input) (*Size, error)) (*Sourc
 			continue
 		}
 		z, err := size(&in)
-		if err == nil && (z == nil || z.Rows < 1 || z.From < 0 || z.From > math.MaxInt64-in.Samples-z.Rows || in.First > 0) {
+		if err == nil && (z == nil || z.Rows < 1 || z.Rows > 1<<60 || z.From < 0 || z.From > math.MaxInt64-in.Samples-z.Rows || in.First > 0) {
 			err = shardify.Corrupt(-1, "the plan has no chunks of an input")
 		}
 		if err != nil {

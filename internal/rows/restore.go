@@ -28,7 +28,7 @@ func (s *Set) decode(b []byte) error {
 		return s.badState(err.Error())
 	}
 	s.schema, s.left, s.notes = head.Schema, head.Left, head.Notes
-	s.layouts = make([]mapped, 0, r.count(2*len(s.schema)))
+	s.layouts = make([]mapped, 0, r.count(max(2*len(s.schema), 1))) // a field beside those of the files may be the only one
 	for range cap(s.layouts) {
 		mapping, ok := s.decodeMapping(r)
 		if !ok {

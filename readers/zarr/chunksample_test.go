@@ -24,6 +24,15 @@ func loaded(t *testing.T, o format.Options, columns []string, target int64, stor
 	if err != nil {
 		t.Fatal(err)
 	}
+	a := format.OpenArgs{Table: tableOf(t, stores...), Columns: columns, Options: o}
+	a.State, err = src.(format.Stater).State()
+	src.Close()
+	if err == nil { // as tasks open it
+		src, err = Format.Open(context.Background(), a)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer src.Close()
 	all, err := readertest.Load(src, target)
 	if err != nil {

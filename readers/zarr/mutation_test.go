@@ -138,7 +138,8 @@ func FuzzStore(f *testing.F) {
 // FuzzState opens damaged states beside intact stores.
 func FuzzState(f *testing.F) {
 	table := tableOf(f, filepath.Join("testdata", "era5_shards_v3.zarr"))
-	readertest.FuzzState(f, 1, func(_ int, state []byte) (shardify.Source, error) {
-		return Format.Open(context.Background(), format.OpenArgs{Table: table, State: state})
+	readertest.FuzzState(f, 2, func(which int, state []byte) (shardify.Source, error) {
+		o := format.Options{"sample": []string{"axis", "chunk"}[which]}
+		return Format.Open(context.Background(), format.OpenArgs{Table: table, State: state, Options: o})
 	})
 }
