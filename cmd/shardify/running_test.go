@@ -191,8 +191,13 @@ func TestStallsOfFinishedSets(t *testing.T) {
 	if _, err := exec.LookPath("flock"); err != nil {
 		t.Skip("no flock to hold a lock with")
 	}
-	code, text := under(t, dir, "exec 9>.copy2.stage-lock; flock 9; (sleep 1.5; rm .copy2.stage-lock) & exec", "stage", "a", "copy2", "--stall", "500ms")
-	says(t, code, text, 0, "waiting for another process")
+	const release = "(for i in $(seq 600); do grep -q waiting said && break; sleep 0.1; done; rm .copy2.stage-lock)" // whoever is slow
+	code, text := under(t, dir, "exec 9>.copy2.stage-lock 2>said; flock 9; "+release+" & exec", "stage", "a", "copy2", "--stall", "500ms")
+	said, err := os.ReadFile(filepath.Join(dir, "said"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, code, text+string(said), 0, "waiting for another process")
 }
 
 // TestInputsThatChange since the plan are refused, unless it is their time alone and the
