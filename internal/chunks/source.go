@@ -111,10 +111,19 @@ func Wanted(columns []string) (bool, error) {
 	return hit, nil
 }
 
-// New makes samples of the chunks of rows, which it takes over unless there is an error, with their
-// numbers if they are wanted: the rows are then of a rows.Format with Field beside its fields. size
-// tells the size of an input's chunks.
-func New(of Rows, number bool, size func(in *rows.Input) (*Size, error)) (*Source, error) {
+// New makes samples of the chunks of rows, which it takes over, with their numbers if they are
+// wanted: the rows are then of a rows.Format with Field beside its fields. size tells the size of
+// an input's chunks.
+func New(of Rows, number bool, size func(in *rows.Input) (*Size, error)) (shardify.Source, error) {
+	s, err := newSource(of, number, size)
+	if err != nil {
+		of.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func newSource(of Rows, number bool, size func(in *rows.Input) (*Size, error)) (*Source, error) {
 	s := &Source{Around: format.Around{Rows: of}, rows: of, number: number, inner: of.Schema()}
 	for in := range of.Inputs() {
 		if in.Samples == 0 {
