@@ -42,6 +42,9 @@ TIMEOUT ?= 20m
 GOTEST   = go test -vet=off -timeout $(TIMEOUT)
 PROGRAM_TESTS = internal/faulttest|internal/docstest|internal/endtoend|internal/archtest
 
+# Reads of released memory are found. -race does so by itself.
+POISON = -ldflags "-X github.com/shardify/shardify/internal/poison.on=yes"
+
 # -race makes a test ten times slower, and finds what goroutines do to each other. These packages
 # start some, or their tests call a helper that does. What ALONE names
 # reads or computes one thing after the other. All tests run without -race too, where memory and allocations are as in use.
@@ -55,9 +58,9 @@ test-plain test-programs: GOTEST += -trimpath
 
 test-plain:
 	@mkdir -p build
-	@$(GOTEST) -tags invariants -v $$(go list ./... | grep -vE '$(PROGRAM_TESTS)|gpuload/capi') >build/test.log 2>&1; code=$$?; awk "$$TOLD" build/test.log; exit $$code
-	$(GOTEST) -tags cuda,invariants -run 'Device|Driver' ./gpuload # the device path, on a stand-in for the driver
-	$(GOTEST) -tags cuda,invariants ./cmd/shardify-gpu
+	@$(GOTEST) $(POISON) -v $$(go list ./... | grep -vE '$(PROGRAM_TESTS)|gpuload/capi') >build/test.log 2>&1; code=$$?; awk "$$TOLD" build/test.log; exit $$code
+	$(GOTEST) $(POISON) -tags cuda -run 'Device|Driver' ./gpuload # the device path, on a stand-in for the driver
+	$(GOTEST) $(POISON) -tags cuda ./cmd/shardify-gpu
 
 # What go test -v is to tell: all of a package that failed, and what corpus tests left out.
 export define TOLD

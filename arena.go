@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/bits"
 	"sync"
+
+	"github.com/shardify/shardify/internal/poison"
 )
 
 // Pool is the memory of one conversion: buffers by size class, reused, with one
@@ -275,7 +277,7 @@ func (a *Arena) Release() {
 		return
 	}
 	for i, b := range a.bufs {
-		poison(b.mem)
+		poison.Fill(b.mem)
 		p.free[b.class] = append(p.free[b.class], b.mem)
 		p.kept += int64(len(b.mem))
 		p.used -= int64(len(b.mem))

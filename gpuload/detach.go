@@ -5,6 +5,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/internal/load"
+	"github.com/shardify/shardify/internal/poison"
 )
 
 // Detached is a tensor's memory that was taken out of its batch: the caller's until Free,
@@ -49,7 +50,7 @@ func (b *Batch) Detach(t Tensor) (*Detached, error) {
 
 // Free gives the memory back. Freeing twice is a mistake.
 func (k *Detached) Free() {
-	load.Poison(k.Data)
+	poison.Fill(k.Data)
 	k.from.Put(k.tensor, k.memory)
 	k.Data, k.memory = nil, nil
 }

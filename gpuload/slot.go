@@ -7,6 +7,7 @@ import (
 	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/gpuload/order"
+	"github.com/shardify/shardify/internal/poison"
 )
 
 // slot is the memory of one batch, used again and again. It belongs to one
@@ -48,7 +49,7 @@ func (s *slot) poison() {
 		return
 	}
 	for i := range s.table.Data {
-		load.Poison(s.table.Bytes(i))
+		poison.Fill(s.table.Bytes(i))
 	}
-	load.Poison(shardify.Bytes(s.ids))
+	poison.Fill(shardify.Bytes(s.ids))
 }

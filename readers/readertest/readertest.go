@@ -49,7 +49,7 @@ func TableOf(files ...string) *format.Table {
 type Open func(columns []string, state []byte) (shardify.Source, error)
 
 // Run checks everything that docs of shardify.Source and shardify.Reader
-// promise. Released buffers are filled with garbage under -race and -tags invariants, so run it so.
+// promise. Released buffers are filled with garbage under -race and by make test-plain, so run it so.
 // With -race and -short, only what reads from several goroutines is checked.
 func Run(t *testing.T, open Open) {
 	s := &suite{open: open}
