@@ -7,6 +7,13 @@ VENV     = build/venv
 PYTHON  ?= $(VENV)/bin/python
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
+# All that is compiled here, also by scripts and tests, is compiled in one way, and so once.
+# Nobody reads the tables for debuggers: programs are stripped. Releases have no such flags.
+ONE_WAY      = -trimpath -gcflags=all=-dwarf=false
+USERS_FLAGS := $(shell go env GOFLAGS 2>/dev/null)
+export GOFLAGS = $(filter-out $(ONE_WAY),$(USERS_FLAGS)) $(ONE_WAY)
+dist wheel release: ONE_WAY =
+
 .PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-remote bench-augment bench-tables bench-tokens bench-grids pictures site golden golden-bytes dist wheel release clean
 
 help: ## list the targets
@@ -54,7 +61,6 @@ ALONE = Mutat|Flip|Corpus|Damage|Hostile|Fuzz|AgreeWith|CastsKeep|Rotations|PTX|
 
 # As the programs are built, so that packages are compiled once for both.
 test-plain test-programs: export CGO_ENABLED = 0
-test-plain test-programs: GOTEST += -trimpath
 
 test-plain:
 	@mkdir -p build

@@ -12,7 +12,7 @@ say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 run() { printf '$ %s\n' "$*"; "$@"; }
 
 say "1. Real input: 1,797 handwritten digits, as a folder of PNG images and as an NPZ"
-go run ./testdata/demo testdata/demo/digits.npz "$work/digits"
+CGO_ENABLED=0 go run ./testdata/demo testdata/demo/digits.npz "$work/digits"
 cp testdata/demo/digits.npz "$work/digits.npz"
 
 say "2. Look before you convert"
