@@ -2,7 +2,6 @@ package csv
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -11,25 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 )
-
-func gz(data string) string {
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	w.Write([]byte(data))
-	w.Close()
-	return b.String()
-}
-
-func zst(data string) string {
-	w, _ := zstd.NewWriter(nil)
-	return string(w.EncodeAll([]byte(data), nil))
-}
 
 // random is a table with a column of every type. long: it has several pieces.
 func random(seed uint64, rows int) string {
@@ -56,8 +40,8 @@ func TestConformance(t *testing.T) {
 		setting string
 	}{
 		{"plain", []string{readertest.Put(t, "a.csv", random(1, 300)), readertest.Put(t, "b.csv", "id,x,flag,big,\"na\"\"me\",hole\n"), readertest.Put(t, "c.csv", random(2, 120))}, ""},
-		{"packed", []string{readertest.Put(t, "a.csv.gz", gz(random(1, 300))), readertest.Put(t, "c.csv.zst", zst(random(2, 150))), readertest.Put(t, "d.csv", random(3, 70))}, ""},
-		{"several pieces", []string{readertest.Put(t, "a.csv", random(1, 16000)), readertest.Put(t, "b.csv.gz", gz(random(2, 15000)))}, ""},
+		{"packed", []string{readertest.Put(t, "a.csv.gz", readertest.Gzip(random(1, 300))), readertest.Put(t, "c.csv.zst", readertest.Zstd(random(2, 150))), readertest.Put(t, "d.csv", random(3, 70))}, ""},
+		{"several pieces", []string{readertest.Put(t, "a.csv", random(1, 16000)), readertest.Put(t, "b.csv.gz", readertest.Gzip(random(2, 15000)))}, ""},
 		{"types given", []string{readertest.Put(t, "a.csv", random(1, 300)), readertest.Put(t, "b.csv", random(5, 200))}, `types=id:i64,x:f32,flag:bool,big:u64,hole:i8?,*:text`},
 		{"wide", []string{readertest.Put(t, "a.csv", wide), readertest.Put(t, "b.csv", wide)}, "wide=v"},
 		{"utf16", []string{readertest.Put(t, "a.csv", "\xff\xfea\x00,\x00b\x00\n\x00"+strings.Repeat("1\x00,\x00x\x00\n\x00", 200))}, "encoding=utf16"},
@@ -76,7 +60,7 @@ func TestConformance(t *testing.T) {
 
 // TestTheNumberOfGoroutinesChangesNothing compares states.
 func TestTheNumberOfGoroutinesChangesNothing(t *testing.T) {
-	files := []string{readertest.Put(t, "a.csv", random(1, 60000)), readertest.Put(t, "b.csv.gz", gz(random(2, 3000)))}
+	files := []string{readertest.Put(t, "a.csv", random(1, 60000)), readertest.Put(t, "b.csv.gz", readertest.Gzip(random(2, 3000)))}
 	var first []byte
 	for _, jobs := range []int{1, 2, 5} {
 		src, err := Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(files...), Jobs: jobs})
@@ -114,8 +98,8 @@ func TestDamage(t *testing.T) {
 		{"a.csv", "a,b\n" + long + "1,\xff\n", "", "line 400002 is not UTF-8", shardify.ErrUnsupported},
 		{"a.csv", "", "", "empty file", shardify.ErrCorrupt},
 		{"a.csv", "a,b,a\n1,2,3\n", "", "two columns", shardify.ErrSchema},
-		{"a.csv.gz", gz("a,b\n1,2\n")[:20], "", "gzip", shardify.ErrCorrupt},
-		{"a.csv.zst", zst("a,b\n1,2\n")[:14], "", "unexpected end", shardify.ErrCorrupt},
+		{"a.csv.gz", readertest.Gzip("a,b\n1,2\n")[:20], "", "gzip", shardify.ErrCorrupt},
+		{"a.csv.zst", readertest.Zstd("a,b\n1,2\n")[:14], "", "unexpected end", shardify.ErrCorrupt},
 		{"a.csv", "a,b\n1,x\n", "types=*:f64", `field b sample 0 at byte 6: "x" is no value of type f64`, shardify.ErrCorrupt},
 		{"a.csv", "a,b\n1,\n", "types=*:f64", `types=b:f64? lets cells be empty`, shardify.ErrCorrupt},
 		{"a.csv", "a,b\n1,300\n", "types=*:u8", `"300" is no value of type u8`, shardify.ErrCorrupt},

@@ -28,8 +28,8 @@ func seeds() []seed {
 		{"g.csv", "a,b,c\n1,2,3\n4,5.5,6\n7,,1e3\n", "wide=v"},
 		{"h.csv", "caf\xe9,b\n1,2\n", "encoding=latin1"},
 		{"i.csv", "\xff\xfea\x00\n\x001\x00\n\x00", "encoding=utf16"},
-		{"j.csv.gz", gz(random(3, 60)), ""},
-		{"k.csv.zst", zst(random(4, 60)), ""},
+		{"j.csv.gz", readertest.Gzip(random(3, 60)), ""},
+		{"k.csv.zst", readertest.Zstd(random(4, 60)), ""},
 		{"l.csv", "a\n1\n\n3\n", "blank=missing"},
 		{"m.csv", "\xef\xbb\xbfa,b\r\n1,true\r\n18446744073709551615,false\r\n", ""},
 	}
@@ -115,7 +115,7 @@ func FuzzFile(f *testing.F) {
 
 // FuzzState opens damaged states beside intact files.
 func FuzzState(f *testing.F) {
-	tables := []*format.Table{readertest.TableOf(readertest.Put(f, "a.csv", random(1, 20))), readertest.TableOf(readertest.Put(f, "b.csv.gz", gz(random(2, 20)))), readertest.TableOf(readertest.Put(f, "c.csv", "a,b\n1,2\n3,4\n"))}
+	tables := []*format.Table{readertest.TableOf(readertest.Put(f, "a.csv", random(1, 20))), readertest.TableOf(readertest.Put(f, "b.csv.gz", readertest.Gzip(random(2, 20)))), readertest.TableOf(readertest.Put(f, "c.csv", "a,b\n1,2\n3,4\n"))}
 	settings := []string{"", "", "wide=v"}
 	readertest.FuzzState(f, len(tables), func(which int, state []byte) (shardify.Source, error) {
 		return Format.Open(context.Background(), format.OpenArgs{Table: tables[which], State: state, Options: format.Options{optCSV: settings[which]}})

@@ -2,7 +2,6 @@ package jsonl
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,14 +21,6 @@ import (
 
 func openFiles(items string, columns []string, files ...string) (shardify.Source, error) {
 	return Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(files...), Columns: columns, Options: format.Options{optItems: items}, Jobs: 2})
-}
-
-func gz(data string) string {
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	w.Write([]byte(data))
-	w.Close()
-	return b.String()
 }
 
 // random is lines with values of every kind.
@@ -66,7 +57,7 @@ func random(seed uint64, rows int) string {
 func TestConformance(t *testing.T) {
 	for name, files := range map[string][]string{
 		"plain":          {readertest.Put(t, "a.jsonl", random(1, 200)), readertest.Put(t, "b.ndjson", random(2, 150)), readertest.Put(t, "c.jsonl", "")},
-		"packed":         {readertest.Put(t, "a.jsonl.gz", gz(random(3, 200))), readertest.Put(t, "b.jsonl", random(4, 100))},
+		"packed":         {readertest.Put(t, "a.jsonl.gz", readertest.Gzip(random(3, 200))), readertest.Put(t, "b.jsonl", random(4, 100))},
 		"several pieces": {readertest.Put(t, "a.jsonl", random(5, 9000))},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -352,7 +343,7 @@ func FuzzFile(f *testing.F) {
 
 // FuzzState opens damaged states beside intact files.
 func FuzzState(f *testing.F) {
-	table := readertest.TableOf(readertest.Put(f, "a.jsonl", random(1, 9)), readertest.Put(f, "b.jsonl.gz", gz(random(2, 9))))
+	table := readertest.TableOf(readertest.Put(f, "a.jsonl", random(1, 9)), readertest.Put(f, "b.jsonl.gz", readertest.Gzip(random(2, 9))))
 	readertest.FuzzState(f, 1, func(_ int, state []byte) (shardify.Source, error) {
 		return Format.Open(context.Background(), format.OpenArgs{Table: table, State: state})
 	})
@@ -367,7 +358,7 @@ func TestDamagedLines(t *testing.T) {
 		if mend {
 			o["bad-utf8"] = "replace"
 		}
-		return Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(readertest.Put(t, "a.jsonl", data), readertest.Put(t, "b.jsonl.gz", gz(data))), Options: o, SkipDamaged: skip, State: state, Jobs: 2})
+		return Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(readertest.Put(t, "a.jsonl", data), readertest.Put(t, "b.jsonl.gz", readertest.Gzip(data))), Options: o, SkipDamaged: skip, State: state, Jobs: 2})
 	}
 	texts := func(src shardify.Source) (all []string, counts int64) {
 		i := shardify.FieldIndex(src.Schema(), "a")

@@ -3,7 +3,6 @@ package tar
 import (
 	stdtar "archive/tar"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index/npy"
@@ -68,24 +66,6 @@ func v7(b []byte) []byte {
 func resum(h []byte) {
 	copy(h[148:], "        ")
 	copy(h[148:], fmt.Sprintf("%06o\x00", tar.Sum(h)))
-}
-
-func gz(t testing.TB, b []byte) []byte {
-	var out bytes.Buffer
-	w := gzip.NewWriter(&out)
-	w.Write(b)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
-}
-
-func zst(t testing.TB, b []byte) []byte {
-	w, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w.EncodeAll(b, nil)
 }
 
 // arrayFile is a NumPy file of f32.

@@ -24,7 +24,7 @@ func seeds(t testing.TB) [][]byte {
 	parts := samples(rng, "k", 6)
 	long := samples(rng, strings.Repeat("folder/", 20), 4)
 	ustar := pack(t, stdtar.FormatUSTAR, parts...)
-	return [][]byte{ustar, pack(t, stdtar.FormatPAX, long...), pack(t, stdtar.FormatGNU, long...), v7(ustar), gz(t, ustar), zst(t, ustar)}
+	return [][]byte{ustar, pack(t, stdtar.FormatPAX, long...), pack(t, stdtar.FormatGNU, long...), v7(ustar), readertest.Gzip(ustar), readertest.Zstd(ustar)}
 }
 
 // TestMutatedTarsGiveErrorsOnly reads damaged tars: no panic, no hang, little memory,

@@ -31,8 +31,8 @@ func TestConformance(t *testing.T) {
 			mixed := parts("m", 13) // members of a sample far apart
 			rng.Shuffle(len(mixed), func(i, k int) { mixed[i], mixed[k] = mixed[k], mixed[i] })
 			tab := write(t, map[string][]byte{
-				"a.tar": pack(t, stdtar.FormatUSTAR, parts("u", 31)...), "b.tar.gz": gz(t, pack(t, stdtar.FormatPAX, parts("p/"+strings.Repeat("long/", 30), 17)...)),
-				"empty.tar": pack(t, stdtar.FormatUSTAR), "c.tar.zst": zst(t, pack(t, stdtar.FormatGNU, parts("g/"+strings.Repeat("long/", 30), 11)...)),
+				"a.tar": pack(t, stdtar.FormatUSTAR, parts("u", 31)...), "b.tar.gz": readertest.Gzip(pack(t, stdtar.FormatPAX, parts("p/"+strings.Repeat("long/", 30), 17)...)),
+				"empty.tar": pack(t, stdtar.FormatUSTAR), "c.tar.zst": readertest.Zstd(pack(t, stdtar.FormatGNU, parts("g/"+strings.Repeat("long/", 30), 11)...)),
 				"d.tar": v7(pack(t, stdtar.FormatUSTAR, parts("v", 9)...)), "e.tar": pack(t, stdtar.FormatGNU, mixed...),
 			}, "a.tar", "b.tar.gz", "empty.tar", "c.tar.zst", "d.tar", "e.tar")
 			readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
@@ -82,8 +82,8 @@ func TestAllFormsOfTarGiveTheSameSamples(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"pax": pack(t, stdtar.FormatPAX, parts...), "gnu": pack(t, stdtar.FormatGNU, parts...), "v7": v7(ustar),
 		"dots": pack(t, stdtar.FormatUSTAR, dots...), "by field": pack(t, stdtar.FormatUSTAR, byField...), "junk": pack(t, stdtar.FormatUSTAR, junk...),
-		"gzip": gz(t, ustar), "two gzip members": append(gz(t, ustar[:5000]), gz(t, ustar[5000:])...), "zstd": zst(t, ustar),
-		"two zstd frames": append(zst(t, ustar[:700]), zst(t, ustar[700:])...), "padded to 10 KiB": append(bytes.Clone(ustar), make([]byte, 10240-len(ustar)%10240)...),
+		"gzip": readertest.Gzip(ustar), "two gzip members": append(readertest.Gzip(ustar[:5000]), readertest.Gzip(ustar[5000:])...), "zstd": readertest.Zstd(ustar),
+		"two zstd frames": append(readertest.Zstd(ustar[:700]), readertest.Zstd(ustar[700:])...), "padded to 10 KiB": append(bytes.Clone(ustar), make([]byte, 10240-len(ustar)%10240)...),
 		"one end block": ustar[:len(ustar)-512],
 	} {
 		src, err := one(t, "x.tar", b)
@@ -120,7 +120,7 @@ func TestWhatIsNotUnderstoodIsRefused(t *testing.T) {
 	badSum := bytes.Clone(whole)
 	badSum[1536+3] ^= 1
 	second := append(bytes.Clone(whole), whole...)
-	second2 := bytes.Clone(gz(t, whole))
+	second2 := bytes.Clone(readertest.Gzip(whole))
 	second2[len(second2)-6] ^= 1 // the checksum
 	for name, c := range map[string]struct {
 		data   []byte
@@ -140,11 +140,11 @@ func TestWhatIsNotUnderstoodIsRefused(t *testing.T) {
 		"cut at a border": {whole[:1536], shardify.ErrCorrupt, "no end blocks", 1536},
 		"checksum":        {badSum, shardify.ErrCorrupt, "bad checksum", 1536 + 148},
 		"second archive":  {second, shardify.ErrCorrupt, "behind the end", int64(len(whole))},
-		"cut gzip":        {gz(t, whole)[:40], shardify.ErrCorrupt, "gzip", -2},
+		"cut gzip":        {readertest.Gzip(whole)[:40], shardify.ErrCorrupt, "gzip", -2},
 		"gzip checksum":   {second2, shardify.ErrCorrupt, "gzip", -2},
-		"cut zstd":        {zst(t, whole)[:30], shardify.ErrCorrupt, "zstd", -2},
+		"cut zstd":        {readertest.Zstd(whole)[:30], shardify.ErrCorrupt, "zstd", -2},
 		"missing":         {pack(t, stdtar.FormatUSTAR, part{name: "a.jpg"}, part{name: "a.txt"}, part{name: "b.jpg"}), shardify.ErrSchema, "txt in 1; --missing", -1},
-		"scattered gzip":  {gz(t, pack(t, stdtar.FormatUSTAR, part{name: "a.jpg"}, part{name: "b.jpg"}, part{name: "a.txt"})), shardify.ErrUnsupported, "decompress it first", 1024},
+		"scattered gzip":  {readertest.Gzip(pack(t, stdtar.FormatUSTAR, part{name: "a.jpg"}, part{name: "b.jpg"}, part{name: "a.txt"})), shardify.ErrUnsupported, "decompress it first", 1024},
 		"nothing":         {pack(t, stdtar.FormatUSTAR), shardify.ErrSchema, "no members", -1},
 	} {
 		_, err := one(t, "x.tar", c.data)

@@ -1,8 +1,6 @@
 package text
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -11,8 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -33,19 +29,6 @@ func (a asked) open(files ...string) (shardify.Source, error) {
 		o["bad-utf8"] = "replace"
 	}
 	return Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(files...), Columns: a.columns, Options: o, SkipDamaged: a.skip, State: a.state, Jobs: 3})
-}
-
-func gz(data string) string {
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	w.Write([]byte(data))
-	w.Close()
-	return b.String()
-}
-
-func zst(data string) string {
-	w, _ := zstd.NewWriter(nil)
-	return string(w.EncodeAll([]byte(data), nil))
 }
 
 // random is lines of words, blank lines, and lines that part documents.
@@ -74,7 +57,7 @@ func TestConformance(t *testing.T) {
 	for _, kind := range kinds {
 		for name, files := range map[string][]string{
 			"plain":          {readertest.Put(t, "a.txt", random(1, 300)), readertest.Put(t, "b.txt", random(2, 150)), readertest.Put(t, "c.txt", "")},
-			"packed":         {readertest.Put(t, "a.txt.gz", gz(random(3, 300))), readertest.Put(t, "b.txt", random(4, 100)), readertest.Put(t, "c.txt.zst", zst(random(5, 200)))},
+			"packed":         {readertest.Put(t, "a.txt.gz", readertest.Gzip(random(3, 300))), readertest.Put(t, "b.txt", random(4, 100)), readertest.Put(t, "c.txt.zst", readertest.Zstd(random(5, 200)))},
 			"several pieces": {readertest.Put(t, "a.txt", random(5, 60000))},
 		} {
 			t.Run(kind+"/"+name, func(t *testing.T) {
@@ -130,7 +113,7 @@ func TestDocuments(t *testing.T) {
 	for seed := range uint64(40) {
 		text := random(seed, 1+int(seed)*7)
 		for _, kind := range kinds {
-			for _, file := range []string{readertest.Put(t, "a.txt", text), readertest.Put(t, "b.txt.zst", zst("\uFEFF"+text))} {
+			for _, file := range []string{readertest.Put(t, "a.txt", text), readertest.Put(t, "b.txt.zst", readertest.Zstd("\uFEFF"+text))} {
 				src, err := asked{docs: kind}.open(file)
 				if err != nil {
 					t.Fatal(err)
@@ -246,7 +229,7 @@ func FuzzFile(f *testing.F) {
 
 // FuzzState opens damaged states beside intact files.
 func FuzzState(f *testing.F) {
-	files := []string{readertest.Put(f, "a.txt", random(1, 40)), readertest.Put(f, "b.txt.gz", gz(random(2, 30)))}
+	files := []string{readertest.Put(f, "a.txt", random(1, 40)), readertest.Put(f, "b.txt.gz", readertest.Gzip(random(2, 30)))}
 	readertest.FuzzState(f, len(kinds), func(kind int, state []byte) (shardify.Source, error) {
 		return asked{docs: kinds[kind], state: state}.open(files...)
 	})

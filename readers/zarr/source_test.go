@@ -2,7 +2,6 @@ package zarr
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -16,7 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
@@ -76,20 +74,12 @@ func (a *madeArray) block(origin, shape []int) []byte {
 
 func (a *madeArray) pack(p []byte) []byte {
 	if a.zstd {
-		w, err := zstd.NewWriter(nil)
-		if err != nil {
-			panic(err)
-		}
-		return w.EncodeAll(p, nil)
+		return readertest.Zstd(p)
 	}
 	if !a.gzip {
 		return p
 	}
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	w.Write(p)
-	w.Close()
-	return b.Bytes()
+	return readertest.Gzip(p)
 }
 
 // each calls f for the origins of a grid.
