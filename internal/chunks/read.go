@@ -10,7 +10,7 @@ import (
 
 // Reader implements shardify.Source.
 func (s *Source) Reader(run uint32) (shardify.Reader, error) {
-	r, err := s.rows.Reader(run)
+	r, err := s.Rows.Reader(run)
 	if err != nil {
 		return nil, err
 	}

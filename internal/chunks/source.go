@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -21,9 +22,7 @@ const Field = "chunk"
 type Rows interface {
 	shardify.Source
 	format.Ranger
-	format.Stater
 	Inputs() iter.Seq[rows.Input]
-	Close() error
 }
 
 // Size says how the rows of an input lie in chunks. A plan keeps it.
@@ -74,7 +73,6 @@ const coordinate = 16
 // Source implements shardify.Source.
 type Source struct {
 	format.Around
-	rows   Rows
 	number bool // the field of numbers is wanted
 	inner  []shardify.Field
 	schema []shardify.Field
@@ -124,7 +122,7 @@ func New(of Rows, number bool, size func(in *rows.Input) (*Size, error)) (shardi
 }
 
 func newSource(of Rows, number bool, size func(in *rows.Input) (*Size, error)) (*Source, error) {
-	s := &Source{Around: format.Around{Rows: of}, rows: of, number: number, inner: of.Schema()}
+	s := &Source{Around: format.Around{Rows: of}, number: number, inner: of.Schema()}
 	for in := range of.Inputs() {
 		if in.Samples == 0 {
 			continue
@@ -209,26 +207,14 @@ func (s *Source) field(f *shardify.Field) (shardify.Field, error) {
 	default:
 		out.Shape = append([]int{int(s.length)}, f.Shape...)
 		if dims != nil || len(f.Shape) == 0 {
-			out.Attrs = withoutDims(f.Attrs)
+			out.Attrs = maps.Clone(f.Attrs)
+			if delete(out.Attrs, shardify.DimsAttr); len(out.Attrs) == 0 {
+				out.Attrs = nil
+			}
 			out.NameDims(append([]string{s.inputs[0].Dim}, dims...))
 		}
 	}
 	return out, out.Validate()
-}
-
-// withoutDims are attributes without the names of dimensions.
-func withoutDims(attrs map[string]string) map[string]string {
-	var out map[string]string
-	for k, v := range attrs {
-		if k == shardify.DimsAttr {
-			continue
-		}
-		if out == nil {
-			out = map[string]string{}
-		}
-		out[k] = v
-	}
-	return out
 }
 
 // Schema implements shardify.Source.
@@ -241,11 +227,11 @@ func (s *Source) State() ([]byte, error) { return s.InnerState() }
 func (s *Source) ReadsRanges() {}
 
 // Close implements shardify.Source.
-func (s *Source) Close() error { return s.rows.Close() }
+func (s *Source) Close() error { return s.Rows.Close() }
 
 // Describe implements format.Describer.
 func (s *Source) Describe() []string {
-	d, ok := s.rows.(format.Describer)
+	d, ok := s.Rows.(format.Describer)
 	if !ok {
 		return s.Notes()
 	}

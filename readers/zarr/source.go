@@ -172,13 +172,11 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if s.opts, err = newSettings(o); err != nil {
 		return nil, err
 	}
-	f := rows.Format{Name: "Zarr", Ragged: true, Channels: s.opts.channels}
 	numbers := false
 	if s.opts.chunked {
 		if numbers, err = chunks.Wanted(a.Columns); err != nil {
 			return nil, err
 		}
-		f.Beside = chunks.Field
 	}
 	a.Columns, s.opts.alone = s.opts.channels.Columns(a.Columns)
 	sv := &survey{fs: s.fs, opts: s.opts, inputs: a.Table.Len()}
@@ -188,7 +186,10 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		}
 	}
 	defer sv.drop()
-	f.Look, f.Key = sv.look, s.opts.key()
+	f := rows.Format{Name: "Zarr", Look: sv.look, Key: s.opts.key(), Ragged: true, Channels: s.opts.channels}
+	if s.opts.chunked {
+		f.Beside = chunks.Field
+	}
 	if s.Set, err = rows.Open(ctx, a, f); err != nil {
 		return nil, err
 	}
