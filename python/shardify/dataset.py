@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import manifest as mf
-from . import remote, static, windows
+from . import callbacks, remote, static, windows
 from .batch import Batch, Sample
 from .errors import SchemaError, UnsupportedError, printable
 from .layout import counter_of
@@ -182,13 +182,16 @@ class Dataset(Generic[T]):
         if not -n <= i < n:
             raise IndexError("sample %d of %d" % (i, n))
         sample = self._sample(i + n if i < 0 else i)
-        return sample if self.transform is None else self.transform(sample)
+        return sample if self.transform is None else self._transformed(sample)
 
     def _sample(self, i: int) -> Sample:
         k = bisect_right(self._starts, i) - 1
         sample = Sample(self._shard(k).sample(i - self._starts[k]))
         sample.schema = self.schema
         return sample
+
+    def _transformed(self, sample: Sample) -> Any:
+        return callbacks.call("shardify.open: transform=", self.transform, sample)
 
     def __getitems__(self, indices: Any) -> Sequence[T]:
         """Many samples at once, column by column: what DataLoader calls for a batch.
@@ -200,7 +203,7 @@ class Dataset(Generic[T]):
             batch: Any = self._gather(rows)
         else:
             batch = [self._sample(i) for i in rows.tolist()]
-        return batch if self.transform is None else [self.transform(s) for s in batch]
+        return batch if self.transform is None else [self._transformed(s) for s in batch]
 
     def _gather(self, rows: npt.NDArray[np.int64]) -> Batch:
         parts = []
@@ -310,6 +313,10 @@ class View(Sequence[T]):
         if isinstance(key, (list, tuple, range)) or (isinstance(key, np.ndarray) and key.ndim > 0):
             return self.__getitems__(key)
         return self.ds[self.rows[index(key)]]
+
+    def __iter__(self) -> Iterator[T]:
+        # That of Sequence takes an IndexError of a transform for the end.
+        return (self.ds[i] for i in self.rows)
 
     def __getitems__(self, indices: Any) -> Sequence[T]:
         rows = _rows(indices, len(self.rows))

@@ -13,7 +13,7 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterator, List, Mapping, NoReturn, Optional, Sequence, Tuple, Union
 
-from . import amounts, clib, loaderconfig, options, outputs, ranks, sequences, skipping
+from . import amounts, callbacks, clib, loaderconfig, options, outputs, ranks, sequences, skipping
 from .columns import Plan
 from .delivery import Delivery
 from .epochs import Epoch
@@ -463,7 +463,7 @@ class Loader(Generic[B]):
             return out
         if made.images:
             start = time.perf_counter()
-            made.decode(self._skipped is not None)
+            callbacks.call("Loader: decode=", made.decode, self._skipped is not None)
             if not self._sends:
                 made.arrive(self._plan, self._skipped)
             self._seconds["decode"] += time.perf_counter() - start
@@ -478,7 +478,7 @@ class Loader(Generic[B]):
         if self.transform is None:
             return out
         start = time.perf_counter()
-        result = self.transform(out)
+        result = callbacks.call("Loader: transform=", self.transform, out)
         self._seconds["transform"] += time.perf_counter() - start
         return result
 
