@@ -19,7 +19,7 @@ Nothing is ever overwritten. A conversion that was stopped goes on when the same
 		Example: `shardify inspect photos/
 shardify convert photos/ -o photos-shards
 shardify convert train.npz -o train-shards --columns 'x,y'
-verify photos-shards`,
+shardify verify photos-shards`,
 		SilenceErrors: true, SilenceUsage: true,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -51,5 +51,6 @@ verify photos-shards`,
 	root.SetErr(p.Err)
 	root.PersistentFlags().BoolVar(&p.JSON, "json", false, "results as one JSON object per line")
 	root.PersistentFlags().BoolVarP(&p.Quiet, "quiet", "q", false, "neither notes nor progress")
+	cli.Once(root)
 	return root
 }

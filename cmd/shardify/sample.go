@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/value"
 	"github.com/spf13/pflag"
 )
@@ -32,11 +33,20 @@ func (v *sampleValue) Set(s string) error {
 		if n < 0 {
 			return fmt.Errorf("%q: want the number of a sample, counted from 0", s)
 		}
+		if v.number >= 0 {
+			return cli.Twice(strconv.FormatInt(v.number, 10), s)
+		}
 		v.number = n
 		return nil
+	}
+	if v.option {
+		return cli.Twice(v.Value.String(), s)
 	}
 	v.option = true
 	return v.Value.Set(s)
 }
+
+// Repeats: a number and a word may both be given, each once.
+func (v *sampleValue) Repeats() {}
 
 func (v *sampleValue) Type() string { return "N|" + v.Value.Type() }

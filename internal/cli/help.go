@@ -51,17 +51,13 @@ func ShortHelp(c *cobra.Command, names ...string) {
 	for _, name := range names {
 		c.Flags().SetAnnotation(name, Often, nil)
 	}
-	c.Flags().VarPF(&helpAll{c, false}, "help-all", "", "help with all flags").NoOptDefVal = "true"
+	c.Flags().VarPF(&helpAll{c}, "help-all", "", "help with all flags").NoOptDefVal = "true"
 }
 
 // helpAll is the flag --help-all, which sets --help.
-type helpAll struct {
-	c     *cobra.Command
-	given bool
-}
+type helpAll struct{ c *cobra.Command }
 
 func (v *helpAll) Set(string) error {
-	v.given = true
 	v.c.InitDefaultHelpFlag()
 	return v.c.Flags().Set("help", "true")
 }
@@ -174,7 +170,7 @@ func (o *IO) Help(c *cobra.Command) {
 		columns = min(columns, o.OutColumns)
 	}
 	all := c.Flags().Lookup("help-all")
-	short := all != nil && !all.Value.(*helpAll).given
+	short := all != nil && !all.Changed
 	fmt.Fprintf(w, "%s\n\nUsage:\n  %s\n", p.Short, p.Use)
 	if len(p.Examples) > 0 {
 		fmt.Fprintf(w, "\nExamples:\n  %s\n", strings.Join(p.Examples, "\n  "))

@@ -89,6 +89,9 @@ func (v *inputs) Set(s string) error {
 	return nil
 }
 
+// Repeats: several inputs are a list.
+func (v *inputs) Repeats() {}
+
 func (v *inputs) String() string { return strings.Join(v.list, " ") }
 
 // Type is shown in help.
