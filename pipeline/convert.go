@@ -57,7 +57,7 @@ func (p *Prepared) convert(ctx context.Context) (*Result, error) {
 			err = p.complete(m)
 		}
 		if err != nil {
-			return nil, shardify.Hint(err, "verify "+printable.Quote(p.Output)+" tells what is damaged, and how to make it again")
+			return nil, shardify.Hint(err, "what is damaged, and how to repair it: shardify verify "+printable.Quote(p.Output))
 		}
 		return &Result{Output: p.Output, Manifest: m, Already: true}, p.Tidy()
 	}

@@ -104,7 +104,7 @@ func ManifestOf(dir string) (string, *index.Manifest, error) {
 	if err == nil {
 		m, err = index.DecodeManifest(b)
 	}
-	return dir, m, shardify.Hint(err, "verify "+printable.Quote(dir)+" tells more")
+	return dir, m, shardify.Hint(err, "what is damaged: shardify verify "+printable.Quote(dir))
 }
 
 // CardOf describes the data set in a folder, with its splits.

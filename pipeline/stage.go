@@ -107,7 +107,7 @@ func hintStage(err error, o *stage.Options) error {
 	case errors.Is(err, stage.ErrNotOurs):
 		return shardify.Hint(err, "only what shardify stage has made is removed")
 	case errors.Is(err, shardify.ErrCorrupt) && o.Source != "":
-		return shardify.Hint(err, "what is damaged: verify "+printable.Quote(o.Source))
+		return shardify.Hint(err, "what is damaged: shardify verify "+printable.Quote(o.Source))
 	}
 	return err
 }

@@ -17,7 +17,7 @@ import (
 // else all paths are files, or folders of them. What is wrong is in the report. Of the hooks
 // Progress counts; its AllBytes are 0 as long as they are not known.
 func Verify(ctx context.Context, paths []string, o verify.Options, h Hooks) (*verify.Report, error) {
-	o.Command = cmp.Or(o.Command, "verify")
+	o.Command = cmp.Or(o.Command, "shardify verify")
 	if len(paths) == 0 {
 		return nil, shardify.Hint(shardify.Usage("want a folder to verify"), "see: "+o.Command+" --help")
 	}
@@ -63,7 +63,7 @@ func Verify(ctx context.Context, paths []string, o verify.Options, h Hooks) (*ve
 func Index(ctx context.Context, dir string) (*verify.Report, error) {
 	r, err := Verify(ctx, []string{dir}, verify.Options{Read: verify.PartNone, Repair: true}, Hooks{})
 	if err == nil && r.Err() != nil {
-		err = shardify.Hint(fmt.Errorf("%s: %w", dir, r.Err()), "what is wrong: verify "+printable.Quote(dir))
+		err = shardify.Hint(fmt.Errorf("%s: %w", dir, r.Err()), "what is wrong: shardify verify "+printable.Quote(dir))
 	}
 	return r, err
 }

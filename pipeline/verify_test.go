@@ -80,7 +80,7 @@ func TestIndexRebuildsWhatFollowsFromShards(t *testing.T) {
 	}
 	os.Remove(filepath.Join(dir, "shard-000004.tar"))
 	r, err = pipeline.Index(t.Context(), dir)
-	if r == nil || err == nil || len(shardify.Hints(err)) != 1 || !strings.HasPrefix(shardify.Hints(err)[0], "what is wrong: verify ") {
+	if r == nil || err == nil || len(shardify.Hints(err)) != 1 || !strings.HasPrefix(shardify.Hints(err)[0], "what is wrong: shardify verify ") {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

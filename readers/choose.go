@@ -202,7 +202,7 @@ func (at place) detectFile(name string) (f format.Input, why string, err error) 
 				return f, "", shardify.Unsupported("%s is a set of %s shards, which are for others to read", dir, m.Format)
 			}
 		}
-		return f, "", shardify.Corrupt(-1, "%s is not the manifest of a data set; verify %s tells more", name, dir)
+		return f, "", shardify.Corrupt(-1, "%s is not the manifest of a data set; shardify verify %s tells more", name, dir)
 	}
 	if dir := storage.Dir(name); strings.HasPrefix(base, "shard-") && at.isFile(storage.Join(dir, index.ManifestName)) {
 		return f, "", shardify.Unsupported("%s is one shard of a data set: name its folder, %s", name, dir)

@@ -78,7 +78,7 @@ func TestFormatIsFoundByFirstBytesThenNameThenCensus(t *testing.T) {
 		{"two formats", map[string]string{"a.npz": zipf, "b.jpg": png}, []string{"a.npz", "b.jpg"}, "", "is npz"},
 		{"a conversion that is not finished", map[string]string{"s/.shardify/plan": "", "s/shard-000000.tar": "x"}, []string{"s"}, "", "shardify status s tells"},
 		{"a split of one", map[string]string{"s/.shardify/plan": "", "s/train/shard-000000.safetensors": "x"}, []string{"s/train/"}, "", "shardify status s tells"},
-		{"a damaged manifest", map[string]string{"s/shardify.json": "garbage"}, []string{"s"}, "", "verify s tells more"},
+		{"a damaged manifest", map[string]string{"s/shardify.json": "garbage"}, []string{"s"}, "", "shardify verify s tells more"},
 		{"a shard in place of its set", map[string]string{"s/shardify.json": "{}", "s/shard-000000.safetensors": "x"}, []string{"s/shard-000000.safetensors"}, "", "name its folder, s"},
 		{"unknown bytes and name", map[string]string{"a.xyz": "what"}, []string{"a.xyz"}, "", "neither the first bytes nor the name"},
 		{"empty folder", map[string]string{"d/": ""}, []string{"d"}, "", "no input files"},

@@ -53,7 +53,7 @@ func (s *set) fix(p *problem.Problem) string {
 func (o *Options) repairCommand() string {
 	c := o.Command
 	if c == "" {
-		c = "verify"
+		c = "shardify verify"
 	}
 	return c + " " + printable.Quote(o.Dir) + " --repair"
 }

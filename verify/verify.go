@@ -26,7 +26,7 @@ type Options struct {
 	// how commands in fixes name it.
 	Dir   string
 	Store storage.Store
-	// Command is how fixes name this program; "" means "verify".
+	// Command is how fixes name this program; "" means "shardify verify".
 	Command string
 	// Sources and Sinks are the tables of formats, nil for those of this
 	// program. They serve to compare values and to make files for foreign loaders

@@ -31,7 +31,7 @@ shardify merge photos-shards`,
 		p.ShowPlan(x)
 		if x.State == pipeline.StateComplete {
 			p.Result("already complete: nothing is left to do for %s", x.Output)
-			p.Result("next: verify %s", printable.Quote(x.Output))
+			p.Result("next: shardify verify %s", printable.Quote(x.Output))
 			return nil
 		}
 		p.Result("planned: %s in %s", printable.Of(int64(len(x.Plan.Units)), "unit"), x.Output)

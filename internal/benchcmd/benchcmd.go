@@ -210,7 +210,7 @@ func (f *flags) run(ctx context.Context, out *cli.IO, dirs []string) error {
 
 func openHint(err error, dirs []string) error {
 	if errors.Is(err, shardify.ErrCorrupt) {
-		return shardify.Hint(err, "verify "+printable.Quote(dirs[0])+" tells more")
+		return shardify.Hint(err, "what is damaged: shardify verify "+printable.Quote(dirs[0]))
 	}
 	return err
 }
@@ -218,7 +218,7 @@ func openHint(err error, dirs []string) error {
 func runHint(err error, dirs []string) error {
 	switch {
 	case errors.Is(err, shardify.ErrCorrupt):
-		return shardify.Hint(err, "what is damaged: verify "+printable.Quote(dirs[0]))
+		return shardify.Hint(err, "what is damaged: shardify verify "+printable.Quote(dirs[0]))
 	case errors.Is(err, trainer.ErrShort):
 		return shardify.Hint(err, "a smaller --batch, or fewer --ranks")
 	case errors.Is(err, gpuload.ErrNoDriver), errors.Is(err, gpuload.ErrNoDevice):

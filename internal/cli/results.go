@@ -90,7 +90,7 @@ func (o *IO) Next(output string, m *index.Manifest) {
 			}
 		}
 	}
-	o.Result("next: verify %s", printable.Quote(output))
+	o.Result("next: shardify verify %s", printable.Quote(output))
 	if m.Samples > 0 {
 		o.Result("      %s", UseLine(m.Format, trainFolder(output, m)))
 	}

@@ -20,7 +20,7 @@ func (l *look) next() {
 	merges := false
 	switch r.State {
 	case StatusComplete:
-		r.Next = append(r.Next, "verify "+printable.Quote(r.Output))
+		r.Next = append(r.Next, "shardify verify "+printable.Quote(r.Output))
 		return
 	case StatusUnmerged:
 		if g := l.merger(true); g != nil && g.Latest.Command == "convert" {

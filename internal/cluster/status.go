@@ -81,7 +81,7 @@ func (o Options) Status(ctx context.Context, folder string) (*Report, error) {
 	l.plan, err = plan.Load(l.store)
 	switch {
 	case complete && err != nil: // readers need no plan, and it may be gone
-		l.r.Next = []string{"verify " + printable.Quote(folder)}
+		l.r.Next = []string{"shardify verify " + printable.Quote(folder)}
 		return l.r, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return l.r, l.unplanned()

@@ -193,14 +193,14 @@ func TestStatusIsRightAtEveryStage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r = want("merged", StatusComplete, Counts{Total: 10, Done: 10}, "verify DIR")
+	r = want("merged", StatusComplete, Counts{Total: 10, Done: 10}, "shardify verify DIR")
 	if r.Samples != 100 || r.Bytes != m.Bytes || r.Merge != nil {
 		t.Errorf("complete: %+v", r)
 	}
 	if err := os.RemoveAll(filepath.Join(dir, storage.Private)); err != nil {
 		t.Fatal(err)
 	}
-	want("without the private folder", StatusComplete, Counts{}, "verify DIR")
+	want("without the private folder", StatusComplete, Counts{}, "shardify verify DIR")
 }
 
 // TestStatusOfAGlobalShuffle counts both stages, also when the first one's receipts are

@@ -357,7 +357,7 @@ func (m *merger) check(ctx context.Context) error {
 					break
 				}
 			}
-			return shardify.Annotate(fmt.Errorf("%w; verify %s lists all", err, s.Dir), "merge", s.Dir, "")
+			return shardify.Annotate(fmt.Errorf("%w; shardify verify %s lists all", err, s.Dir), "merge", s.Dir, "")
 		}
 	}
 	return nil
