@@ -99,19 +99,6 @@ type Describer interface{ Describe() []string }
 // widening a type: what people should know before they convert. One fact a line.
 type Noter interface{ Notes() []string }
 
-// Doubt is the error of inputs that can be read in several ways, of which nobody but the
-// user knows the right one.
-type Doubt struct {
-	Option string   `json:"option"` // that decides
-	Values []string `json:"values"` // of the option, one for each way
-	Text   string   `json:"text"`
-}
-
-func (d *Doubt) Error() string { return d.Text }
-
-// Unwrap is ErrSchema.
-func (d *Doubt) Unwrap() error { return shardify.ErrSchema }
-
 // Piecer is a Source that knows from its survey which part of its inputs is the largest
 // of those that are decoded whole: what, and its decoded bytes; 0 if it does not know.
 type Piecer interface {

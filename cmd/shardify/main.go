@@ -15,7 +15,7 @@ func main() { os.Exit(run()) }
 func run() int {
 	collectLate()
 	out := cli.Standard()
-	out.Command = cli.CommandLine(os.Args)
+	out.Command, out.Args = cli.CommandLine(os.Args), os.Args
 	p := &program{IO: out, stdin: os.Stdin}
 	// Never stopped: a signal at the last moment must not make a failure of what is done.
 	ctx, _ := out.Signals(context.Background(), func(code int) { os.Exit(p.end(code)) })

@@ -27,8 +27,9 @@ type IO struct {
 	Terminal bool // Err is one
 	// Columns of the terminals that Out and Err are; 0 if they are none.
 	OutColumns, ErrColumns int
-	// Command is what the user has typed, as a shell would take it.
+	// Command is what the user has typed, as a shell would take it; Args are its words.
 	Command string
+	Args    []string
 	// RetryFull: a full disk or quota is no failure for good, CodeStopped is the code.
 	RetryFull bool
 	mu        sync.Mutex

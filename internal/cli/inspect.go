@@ -66,10 +66,10 @@ func convertLines(r inspect.Request, given format.Options, d *format.Doubt) (lin
 	if d == nil {
 		return nil
 	}
-	for _, v := range d.Values {
+	for i := range d.Ways {
 		o := maps.Clone(given)
-		o[d.Option] = v
-		lines = append(lines, convertLine(r, o))
+		maps.Copy(o, d.Ways[i].Options)
+		lines = append(lines, convertLine(r.By(&d.Ways[i]), o))
 	}
 	return lines
 }

@@ -42,6 +42,16 @@ func (r *Request) open() readers.Request {
 	return readers.Request{Inputs: r.Inputs, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, Asked: r.Asked, Follow: r.Follow}
 }
 
+// By is the request with the settings of one way to read the inputs.
+func (r Request) By(w *format.Way) Request {
+	r.Options = maps.Clone(r.Options)
+	maps.Copy(r.Options, w.Options)
+	if w.Columns != nil {
+		r.Columns = w.Columns
+	}
+	return r
+}
+
 // Report describes inputs.
 type Report struct {
 	Format  string `json:"format"`
@@ -114,11 +124,9 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 	return rep, nil
 }
 
-// doubtful shows the last of the readings of inputs; its notes tell the others.
+// doubtful shows the first way to read inputs; Report.Choose has all.
 func (r Request) doubtful(ctx context.Context, d *format.Doubt) (*Report, error) {
-	r.Options = maps.Clone(r.Options)
-	r.Options[d.Option] = d.Values[len(d.Values)-1]
-	rep, err := Inputs(ctx, r)
+	rep, err := Inputs(ctx, r.By(&d.Ways[0]))
 	if err == nil {
 		rep.Choose = d
 	}

@@ -106,10 +106,10 @@ func (r *Readings) Settle(chosen bool) (notes []string, err error) {
 
 // Ask is the error that leaves the choice to the user.
 func (r *Readings) Ask() error {
-	return &format.Doubt{
-		Option: SampleOption, Values: []string{SampleFile, SampleAxis},
-		Text: fmt.Sprintf("a sample may be a file or a row: --sample file makes %s; --sample axis makes %s", r.file(), r.axis()),
+	way := func(sample, makes string) format.Way {
+		return format.Way{Options: format.Options{SampleOption: sample}, Makes: makes}
 	}
+	return format.NewDoubt("a sample may be a row or a file", []format.Way{way(SampleAxis, r.axis()), way(SampleFile, r.file())})
 }
 
 // Note describes the other way to read inputs whose rows are samples.

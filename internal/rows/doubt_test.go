@@ -34,7 +34,7 @@ func TestDoubtful(t *testing.T) {
 	}
 	r := Readings{Files: 5, Rows: 120, Arrays: []Array{{"image", "f64", []int64{24, 24, 4}}, {"label", "i64", nil}}}
 	err := r.Ask()
-	want := "--sample file makes 5 samples of image f64 [24,24,4], label i64; --sample axis makes 120 of image f64 [24,4], label i64 repeated"
+	want := "--sample axis makes 120 of image f64 [24,4], label i64 repeated; --sample file makes 5 samples of image f64 [24,24,4], label i64"
 	if !errors.Is(err, shardify.ErrSchema) || !strings.Contains(err.Error(), want) {
 		t.Errorf("asks %q, want %q", err, want)
 	}

@@ -11,7 +11,7 @@ import (
 // TestFilesOrRows: where nothing says that rows are the samples, the user does.
 func TestFilesOrRows(t *testing.T) {
 	both := []string{"image_0.h5", "image_1.h5"}
-	const readings = "--sample file makes 2 samples of image [4,5,3], label, mask [4,5,2]; --sample axis makes 8 of image [5,3], label repeated, mask [5,2]"
+	const readings = "--sample axis makes 8 of image [5,3], label repeated, mask [5,2]; --sample file makes 2 samples of image [4,5,3], label, mask [4,5,2]"
 	for _, columns := range [][]string{nil, {"image"}, {"label", "mask"}} {
 		_, err := load(both, columns, nil)
 		if doubt := (*format.Doubt)(nil); !errors.As(err, &doubt) || !strings.Contains(err.Error(), readings) {

@@ -172,13 +172,13 @@ func TestWhatIsASample(t *testing.T) {
 			"x f64[]; 0 samples; note no samples in 2 inputs (0.npz, 1.npz); note field x is widened to f64: f32 in 1 input (0.npz), f64 in 1 input (1.npz)"},
 		{"one sample a file, by rows", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 1, 8, 9)}), npz("1.npz", member{"x.npy", 0, zeros("<f4", 1, 8, 9)})), nil, nil,
 			"x f32[8 9]; 2 samples"},
-		{"images", images, nil, nil, "error: a sample may be a file or a row: --sample file makes 2 samples of image |u1 [8,9,3], label <i8; " +
-			"--sample axis makes 16 of image |u1 [9,3], label <i8 repeated"},
-		{"some of images", images, []string{"image"}, nil, "error: a sample may be a file or a row"},
+		{"images", images, nil, nil, "error: a sample may be a row or a file: --sample axis makes 16 of image |u1 [9,3], label <i8 repeated; " +
+			"--sample file makes 2 samples of image |u1 [8,9,3], label <i8"},
+		{"some of images", images, []string{"image"}, nil, "error: a sample may be a row or a file"},
 		{"images, a file a sample", images, nil, file, "image u8[8 9 3]; label i64[]; 2 samples"},
 		{"images, a row a sample", images, nil, format.Options{"sample": "axis"}, "image u8[9 3]; label i64[]; 16 samples; " +
 			"note each row is a sample, 16 of image |u1 [9,3], label <i8 repeated; --sample file makes 2 samples of image |u1 [8,9,3], label <i8"},
-		{"volumes", folder(t, member{"a.npy", 0, zeros("<f4", 8, 9, 9)}, member{"b.npy", 0, zeros("<f4", 8, 9, 9)}), nil, nil, "error: a sample may be a file or a row"},
+		{"volumes", folder(t, member{"a.npy", 0, zeros("<f4", 8, 9, 9)}, member{"b.npy", 0, zeros("<f4", 8, 9, 9)}), nil, nil, "error: a sample may be a row or a file"},
 		{"pieces of a series", folder(t, member{"x0.npy", 0, zeros("<f4", 8, 9, 9)}, member{"x1.npy", 0, zeros("<f4", 7, 9, 9)}), nil, nil, "x f32[9 9]; 15 samples"},
 		{"batches with labels", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 4, 3, 3)}, member{"y.npy", 0, zeros("<i8", 4)}),
 			npz("1.npz", member{"x.npy", 0, zeros("<f4", 4, 3, 3)}, member{"y.npy", 0, zeros("<i8", 4)})), []string{"x"}, nil, "x f32[3 3]; 8 samples"},

@@ -26,8 +26,11 @@ type docs struct {
 func parseDocs(s string) (docs, error) {
 	switch {
 	case s == "":
-		return docs{}, &format.Doubt{Option: optDocs, Values: []string{docLine, docParagraph, docFile},
-			Text: "nothing says what of a text is a sample: --text-docs line, paragraph (between blank lines), file, or separator=LINE (between such lines)"}
+		return docs{}, format.NewDoubt("nothing says which part of a text is a sample; --text-docs separator=LINE makes the text between such lines one", []format.Way{
+			{Options: format.Options{optDocs: docFile}, Makes: "each file one"},
+			{Options: format.Options{optDocs: docLine}, Makes: "each line one"},
+			{Options: format.Options{optDocs: docParagraph}, Makes: "each text between blank lines one"},
+		})
 	case s == docFile || s == docLine || s == docParagraph:
 		return docs{kind: s}, nil
 	}

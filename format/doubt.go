@@ -1,0 +1,111 @@
+package format
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+)
+
+// Doubt is the error of inputs that can be read in several ways, of which only the user
+// knows the right one. Commands print a command for each way.
+type Doubt struct {
+	Text string `json:"text"`
+	Ways []Way  `json:"ways"` // the first is shown by inspect
+}
+
+func (d *Doubt) Error() string { return d.Text }
+
+// Unwrap is ErrSchema.
+func (d *Doubt) Unwrap() error { return shardify.ErrSchema }
+
+// Way is one way to read inputs: the settings that choose it, which replace those given.
+type Way struct {
+	Options Options  `json:"options,omitempty"` // of the format
+	Columns []string `json:"columns,omitempty"` // nil: those given
+	// Makes says what the samples are then: "300 entries of Events".
+	Makes string `json:"makes"`
+	// Bytes of the input that are in the samples, decoded. Only Decide uses it.
+	Bytes int64 `json:"-"`
+	// Kind is equal for ways whose samples have the same fields; "" is unlike any other.
+	Kind string `json:"-"`
+}
+
+// flags are the settings of a way as flags.
+func (w *Way) flags() string {
+	var out []string
+	for name, v := range w.Options {
+		out = append(out, "--"+name+" "+shown(v))
+	}
+	slices.Sort(out)
+	if w.Columns != nil {
+		out = append(out, "--columns "+shown(strings.Join(w.Columns, ",")))
+	}
+	return strings.Join(out, " ")
+}
+
+// shown is a value in a message, quoted where a shell would need it.
+func shown(v string) string {
+	if strings.ContainsAny(v, "!*?[]{}()<>|&;$`\"\\#~ ") {
+		return "'" + v + "'"
+	}
+	return v
+}
+
+// mostWays is how many ways an error lists.
+const mostWays = 8
+
+// NewDoubt lists ways to read inputs, and why none of them is taken.
+func NewDoubt(why string, ways []Way) *Doubt {
+	var text []string
+	for i := range ways[:min(len(ways), mostWays)] {
+		w := &ways[i]
+		text = append(text, w.flags()+" makes "+w.Makes)
+	}
+	if more := len(ways) - mostWays; more > 0 {
+		text = append(text, fmt.Sprintf("and %d more", more))
+		ways = ways[:mostWays]
+	}
+	return &Doubt{Text: why + ": " + strings.Join(text, "; "), Ways: ways}
+}
+
+// Decide takes the way that has the most bytes. It is a Doubt if that is less than half of
+// all bytes, or if another way has samples of the same fields: those are parts of one set.
+// what names the kind of things to choose from: "trees".
+func Decide(what string, ways []Way, total int64) (Way, error) {
+	ways = slices.Clone(ways)
+	slices.SortStableFunc(ways, func(a, b Way) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	best := ways[0]
+	if len(ways) == 1 && 2*best.Bytes >= total {
+		return best, nil
+	}
+	for i := range ways {
+		if total > 0 {
+			ways[i].Makes += ", " + share(ways[i].Bytes, total) + " of the bytes"
+		}
+	}
+	why := ""
+	switch {
+	case 2*best.Bytes < total:
+		why = "none has half of the bytes"
+	case best.Kind != "" && slices.ContainsFunc(ways[1:], func(w Way) bool { return w.Kind == best.Kind }):
+		why = "of the same fields"
+	default:
+		return ways[0], nil
+	}
+	return Way{}, NewDoubt("several "+what+", "+why, ways)
+}
+
+// share is a part of a whole for people.
+func share(n, total int64) string {
+	switch p := 100 * float64(n) / float64(total); {
+	case n > 0 && p < 1:
+		return "less than 1%"
+	case n < total && p > 99:
+		return "more than 99%"
+	default:
+		return fmt.Sprintf("%.0f%%", p)
+	}
+}

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify/format"
+)
+
+// choices are the commands for the ways to read inputs of which the user has to choose one.
+func (o *IO) choices(err error) (hints []string) {
+	var d *format.Doubt
+	if len(o.Args) < 2 || !errors.As(err, &d) {
+		return nil
+	}
+	for i := range d.Ways {
+		w := &d.Ways[i]
+		hints = append(hints, w.Makes+": "+CommandLine(withWay(o.Args, w)))
+	}
+	return hints
+}
+
+// withWay is a command with the settings of a way in place of those it has.
+func withWay(args []string, w *format.Way) []string {
+	set := map[string]string{}
+	for name, v := range w.Options {
+		set[name] = v
+	}
+	if w.Columns != nil {
+		set["columns"] = strings.Join(w.Columns, ",")
+	}
+	var out, rest []string
+	for i := 0; i < len(args); i++ {
+		name, _, joined := strings.Cut(strings.TrimPrefix(args[i], "--"), "=")
+		_, again := set[name]
+		switch {
+		case args[i] == "--":
+			rest, args = args[i:], args[:i]
+		case !again || !strings.HasPrefix(args[i], "--"):
+			out = append(out, args[i])
+		case !joined:
+			i++
+		}
+	}
+	for name, v := range set {
+		out = append(out, "--"+name+"="+v)
+	}
+	slices.Sort(out[len(out)-len(set):])
+	return append(out, rest...)
+}

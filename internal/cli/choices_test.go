@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shardify/shardify/format"
+)
+
+// TestChoices: the commands keep what was given, but for the settings that choose.
+func TestChoices(t *testing.T) {
+	o := &IO{Args: strings.Fields("shardify convert a.h5 --object /old/* --columns=x -o out -- b.h5")}
+	err := fmt.Errorf("open: %w", format.NewDoubt("several", []format.Way{
+		{Options: format.Options{"object": "/units/*"}, Columns: []string{"y", "!z"}, Makes: "7 rows"},
+		{Options: format.Options{"sample": "file"}, Makes: "a file"},
+	}))
+	want := []string{
+		"7 rows: shardify convert a.h5 -o out '--columns=y,!z' '--object=/units/*' -- b.h5",
+		"a file: shardify convert a.h5 --object '/old/*' --columns=x -o out --sample=file -- b.h5",
+	}
+	if got := o.choices(err); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if got := o.choices(fmt.Errorf("other")); got != nil {
+		t.Errorf("%q", got)
+	}
+}
