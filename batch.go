@@ -207,9 +207,9 @@ func (c *Column) check(samples int) error {
 }
 
 // Proof is the CRC-32 (IEEE) of bytes [Lo, Hi) of an input object of Total
-// bytes whose whole CRC-32 is Want. Readers that see an object only in parts
-// attach one per read; the pipeline joins neighbours and compares when the
-// object is complete, across units, tasks and machines.
+// bytes whose whole CRC-32 is Want, or the digests of its pieces. Readers that see
+// an object only in parts attach one per read; the pipeline joins neighbours and
+// compares when the object is complete, across units, tasks and machines.
 type Proof struct {
 	Input  uint32 `json:"input"`
 	Object uint32 `json:"object"` // a number the source can name, see ObjectNamer
@@ -220,4 +220,9 @@ type Proof struct {
 	Want   uint32 `json:"want"`
 	// Castagnoli: the sums are CRC-32C.
 	Castagnoli bool `json:"castagnoli,omitempty"`
+	// Digest is set instead of Want where the object has a digest of pieces: Lo and Hi are
+	// where pieces begin or the object ends, and Pieces are the sums of those between, 16
+	// bytes each.
+	Digest string `json:"digest,omitempty"`
+	Pieces []byte `json:"pieces,omitempty"`
 }

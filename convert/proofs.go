@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"fmt"
 	"hash/crc32"
 	"sort"
 
@@ -42,7 +43,11 @@ func (p *proofs) merge() {
 	for _, x := range p.list {
 		if n := len(out); n > 0 && adjoins(out[n-1], x) {
 			last := &out[n-1]
-			last.Sum = index.CombineCRC32(polynomial(x), last.Sum, x.Sum, x.Hi-x.Lo)
+			if x.Digest != "" {
+				last.Pieces = append(last.Pieces, x.Pieces...)
+			} else {
+				last.Sum = index.CombineCRC32(polynomial(x), last.Sum, x.Sum, x.Hi-x.Lo)
+			}
 			last.Hi = x.Hi
 			continue
 		}
@@ -52,7 +57,7 @@ func (p *proofs) merge() {
 }
 
 func adjoins(a, b shardify.Proof) bool {
-	return a.Input == b.Input && a.Object == b.Object && a.Hi == b.Lo && a.Total == b.Total && a.Want == b.Want && a.Castagnoli == b.Castagnoli
+	return a.Input == b.Input && a.Object == b.Object && a.Hi == b.Lo && a.Total == b.Total && a.Want == b.Want && a.Castagnoli == b.Castagnoli && a.Digest == b.Digest
 }
 
 func polynomial(p shardify.Proof) uint32 {
@@ -65,16 +70,32 @@ func polynomial(p shardify.Proof) uint32 {
 // complete tells whether a proof is of the whole object.
 func complete(p shardify.Proof) bool { return p.Lo == 0 && p.Hi == p.Total }
 
+// compare tells how the sum of a whole object differs from the one on record.
+func compare(x shardify.Proof) error {
+	switch {
+	case x.Digest != "":
+		if got := index.DigestOfSums(x.Pieces); got != x.Digest {
+			return fmt.Errorf("digest: the manifest says %s, its %d bytes have %s", x.Digest, x.Total, got)
+		}
+	case x.Sum != x.Want:
+		kind := "crc32"
+		if x.Castagnoli {
+			kind = "crc32c"
+		}
+		return fmt.Errorf("%s of its %d bytes is %08x, stored %08x", kind, x.Total, x.Sum, x.Want)
+	}
+	return nil
+}
+
 // check joins the parts and compares what is complete with what the input says.
 func (p *proofs) check(src shardify.Source, t *format.Table) error {
 	p.merge()
 	for _, x := range p.list {
-		if complete(x) && x.Sum != x.Want {
-			kind := "crc32"
-			if x.Castagnoli {
-				kind = "crc32c"
-			}
-			e := shardify.Corrupt(-1, "%s of its %d bytes is %08x, stored %08x", kind, x.Total, x.Sum, x.Want)
+		if !complete(x) {
+			continue
+		}
+		if err := compare(x); err != nil {
+			e := shardify.Corrupt(-1, "%s", err)
 			e.Op = "read"
 			if int(x.Input) < t.Len() {
 				e.File = t.Path(int(x.Input))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"github.com/shardify/shardify"
@@ -62,6 +63,21 @@ func Record(m *index.Manifest, name string) *shardify.Shard {
 		}
 	}
 	return nil
+}
+
+// Number is the place of a shard in the manifest, by the name of its file; -1 if it is not there.
+func Number(m *index.Manifest, name string) int {
+	return slices.IndexFunc(m.Shards, func(s shardify.Shard) bool { return s.Name == name })
+}
+
+// ObjectName is the shard of a proof about an input, whose Object is its place in the manifest.
+func (b *Besides) ObjectName(in storage.FS, file string, object uint32) (path, name string) {
+	m, err := b.Of(context.Background(), in, file)
+	if err != nil || m == nil || int(object) >= len(m.Shards) {
+		return "", ""
+	}
+	name = m.Shards[object].Name
+	return FilePath(storage.Dir(file), name), "shard " + name
 }
 
 // Whole refuses a table that has some shards of a set of ours and not all, and a folder of splits.

@@ -8,6 +8,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
 )
 
 // NewMmapChecker is the checker of an mmap shard, whose header is read from r: it says what
@@ -33,6 +34,19 @@ func pass(r io.ReaderAt, size int64, c format.Checker, buf []byte) error {
 		at += int64(len(b))
 	}
 	return c.End()
+}
+
+// CheckWhole reads a file that belongs to a set and compares its size and digest with those on
+// record.
+func CheckWhole(f storage.Blob, want *shardify.File) error {
+	if f.Size() != want.Bytes {
+		return shardify.Corrupt(-1, "bytes: the manifest says %d, the file has %d", want.Bytes, f.Size())
+	}
+	c, err := NewChecker(want.Digest)
+	if err == nil {
+		err = pass(f, want.Bytes, c, make([]byte, index.PieceBytes))
+	}
+	return err
 }
 
 // digestChecker compares the digest of a whole file.

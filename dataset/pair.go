@@ -118,14 +118,7 @@ func IndexOf(record *shardify.Shard) (*shardify.File, error) {
 
 // checkIndex reads an index whole and compares its digest.
 func checkIndex(f storage.File, want *shardify.File) (h megatron.Head, err error) {
-	if f.Size() != want.Bytes {
-		return h, shardify.Corrupt(-1, "bytes: the manifest says %d, the file has %d", want.Bytes, f.Size())
-	}
-	c, err := NewChecker(want.Digest)
-	if err == nil {
-		err = pass(f, want.Bytes, c, make([]byte, index.PieceBytes))
-	}
-	if err != nil {
+	if err := CheckWhole(f, want); err != nil {
 		return h, err
 	}
 	return megatron.ReadHead(f, f.Size())

@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/storage"
@@ -41,6 +42,17 @@ type shard struct {
 	Raw     blobRecord  `json:"raw_data"`
 	Zip     *blobRecord `json:"zip_data"`
 	lo      int64       // its first sample
+	// In a set of ours: its place in the manifest, and the digest of its file.
+	number uint32
+	digest string
+}
+
+// file is the record of the file that the shard was published as.
+func (sh *shard) file() *blobRecord {
+	if sh.Zip != nil {
+		return sh.Zip
+	}
+	return &sh.Raw
 }
 
 // set is a parsed index.json.
@@ -127,6 +139,8 @@ type openShard struct {
 	size  int64
 	lo    int64 // its first sample
 	n     int64
+	// digest is of the bytes that are read, if they have one that was not compared yet.
+	digest string
 }
 
 func (o *openShard) close() {
@@ -135,10 +149,11 @@ func (o *openShard) close() {
 	}
 }
 
-// packed tells a shard that must be decoded: it is not there unpacked.
+// packed tells a shard that must be decoded: it is not there unpacked, or only the compressed file
+// has a digest.
 func (s *source) packed(ctx context.Context, dir string, sh *shard) (bool, error) {
-	if sh.Zip == nil {
-		return false, nil
+	if sh.Zip == nil || sh.digest != "" {
+		return sh.Zip != nil, nil
 	}
 	st, err := s.fs.Stat(ctx, storage.Join(dir, sh.Raw.Name))
 	return err != nil || st.Size != sh.Raw.Bytes, nil
@@ -164,10 +179,15 @@ func (s *source) openShard(ctx context.Context, dir string, sh *shard, hold func
 		return nil, shardify.Corrupt(-1, "shard %s: %s says %d bytes, the file has %d", record.Name, indexName, record.Bytes, f.Size())
 	}
 	if !packed {
-		o.ReaderAt, o.file = f, f
+		o.ReaderAt, o.file, o.digest = f, f, sh.digest
 		return o, nil
 	}
 	defer f.Close()
+	if sh.digest != "" {
+		if err := dataset.CheckWhole(f, &shardify.File{Bytes: record.Bytes, Digest: sh.digest}); err != nil {
+			return nil, shardify.Annotate(err, "read", storage.Join(dir, record.Name), "")
+		}
+	}
 	if err := hold(sh.Raw.Bytes); err != nil {
 		return nil, err
 	}

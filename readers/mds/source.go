@@ -22,6 +22,7 @@ type source struct {
 	*rows.Set
 	handles *rows.Handles[*set]
 	fs      storage.FS
+	table   *format.Table
 	bytes   bool // texts are bytes
 	sets    dataset.Besides
 }
@@ -33,7 +34,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{fs: storages.Of(a.Table), bytes: opts[optText] == "bytes", sets: dataset.Besides{Format: index.FormatMDS}}
+	s := &source{fs: storages.Of(a.Table), table: a.Table, bytes: opts[optText] == "bytes", sets: dataset.Besides{Format: index.FormatMDS}}
 	if a.State == nil {
 		if err := s.sets.NoSplits(ctx, a.Table); err != nil {
 			return nil, err
@@ -65,8 +66,8 @@ func (s *source) openSet(ctx context.Context, f storage.File, path string) (*set
 		return nil, err
 	}
 	if m != nil {
-		if m.Samples != x.samples {
-			return nil, shardify.Corrupt(-1, "%d samples, the manifest says %d", x.samples, m.Samples)
+		if err := x.record(m); err != nil {
+			return nil, err
 		}
 		for i := range x.columns {
 			c := &x.columns[i]
@@ -85,6 +86,36 @@ func (s *source) openSet(ctx context.Context, f storage.File, path string) (*set
 		return x, nil
 	}
 	return x, s.settle(ctx, x, storage.Dir(path))
+}
+
+// record holds an index against the manifest of its set, and takes the digests of the shards.
+func (x *set) record(m *index.Manifest) error {
+	for i := range m.Files {
+		if m.Files[i].Name == indexName {
+			if err := dataset.CheckWhole(x.File, &m.Files[i]); err != nil {
+				return err
+			}
+		}
+	}
+	if m.Samples != x.samples {
+		return shardify.Corrupt(-1, "%d samples, the manifest says %d", x.samples, m.Samples)
+	}
+	places := make(map[string]int, len(m.Shards))
+	for i := range m.Shards {
+		places[m.Shards[i].Name] = i
+	}
+	for i := range x.shards {
+		sh := &x.shards[i]
+		k, ok := places[sh.file().Name]
+		switch {
+		case !ok:
+			return shardify.Corrupt(-1, "%s has no shard %s", index.ManifestName, sh.file().Name)
+		case m.Shards[k].Samples != sh.Samples || m.Shards[k].Bytes != sh.file().Bytes:
+			return shardify.Corrupt(-1, "shard %s: %d samples in %d bytes, the manifest says %d in %d", sh.file().Name, sh.Samples, sh.file().Bytes, m.Shards[k].Samples, m.Shards[k].Bytes)
+		}
+		sh.number, sh.digest = uint32(k), m.Shards[k].Digest
+	}
+	return nil
 }
 
 // settle looks at the first sample, where columns are arrays of any shape.
@@ -189,6 +220,14 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 	return facts, nil
 }
 
+// ObjectName is the shard of a proof.
+func (s *source) ObjectName(input, object uint32) (file, name string) {
+	if int(input) >= s.table.Len() {
+		return "", ""
+	}
+	return s.sets.ObjectName(s.fs, s.table.Path(int(input)), object)
+}
+
 // Close implements shardify.Source.
 func (s *source) Close() error { return s.handles.Close() }
 
@@ -209,6 +248,7 @@ type reader struct {
 	handle  *rows.Handle[*set]
 	in      uint32
 	shard   *openShard
+	sums    dataset.Prover // of the shard
 	buf     []byte // of the samples at hand
 	ends    []uint32
 	vals    [][]value // by column
@@ -296,6 +336,7 @@ func (r *reader) parts(ctx context.Context, x *set, k int, in *rows.Input, sp sh
 			return err
 		}
 		list = append(list, part)
+		b.Proofs = append(b.Proofs, part.Proofs...)
 		lo = hi
 	}
 	for i := range b.Columns {
@@ -342,15 +383,39 @@ func (r *reader) part(ctx context.Context, x *set, k int, in *rows.Input, lo, hi
 		if err != nil {
 			return err
 		}
+		if err := r.sums.Reset(o, o.size, sh.number, o.digest); err != nil {
+			o.close()
+			return err
+		}
 		r.shard = o
 	}
 	err := r.decode(ctx, x, lo-sh.lo, hi-sh.lo, columns, b, mem)
+	if err == nil {
+		err = r.prove(in, lo-sh.lo, hi-sh.lo, b)
+	}
 	if err != nil {
 		err = shardify.Amend(err, func(e *shardify.Error) {
 			if e.Object = "shard " + sh.Raw.Name; e.Sample >= 0 {
 				e.Sample += sh.lo
 			}
 		})
+	}
+	return err
+}
+
+// prove adds the proof of the samples at hand, which are [lo, hi) of the shard.
+func (r *reader) prove(in *rows.Input, lo, hi int64, b *shardify.Batch) error {
+	from, first, end := int64(r.ends[0]), int64(r.ends[0]), int64(r.ends[hi-lo])
+	if lo == 0 { // and what stands before
+		from = 0
+	}
+	if hi == r.shard.n {
+		end = r.shard.size
+	}
+	r.sums.Begin(from)
+	err := r.sums.Saw(r.buf, first)
+	if err == nil {
+		b.Proofs, err = r.sums.End(end, in.Index, b.Proofs)
 	}
 	return err
 }

@@ -34,6 +34,7 @@ type source struct {
 	*rows.Set
 	handles *rows.Handles[*pair]
 	fs      storage.FS
+	table   *format.Table
 	apart   bool // a sample is a sequence
 	sets    dataset.Besides
 }
@@ -43,6 +44,9 @@ type pair struct {
 	storage.File // the index
 	megatron.Head
 	data storage.File
+	// Of a set of ours: the place of the shard in the manifest, and the digest of its tokens.
+	number uint32
+	digest string
 }
 
 // Unwrap is the file below.
@@ -77,7 +81,30 @@ func (s *source) openPair(ctx context.Context, f storage.File, path string) (*pa
 		data.Close()
 		return nil, h.Differs(want, data.Size())
 	}
-	return &pair{f, h, data}, nil
+	p := &pair{File: f, Head: h, data: data}
+	if err := s.record(ctx, p, path); err != nil {
+		data.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// record holds the index of a pair against the manifest, if it is of a set of ours.
+func (s *source) record(ctx context.Context, p *pair, path string) error {
+	m, err := s.sets.Of(ctx, s.fs, path)
+	if err != nil || m == nil {
+		return err
+	}
+	k := dataset.Number(m, filepath.Base(megatron.Data(path)))
+	if k < 0 {
+		return nil // tokens says so
+	}
+	beside, err := dataset.IndexOf(&m.Shards[k])
+	if err == nil {
+		err = dataset.CheckWhole(p.File, beside)
+	}
+	p.number, p.digest = uint32(k), m.Shards[k].Digest
+	return err
 }
 
 func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
@@ -85,7 +112,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{fs: storages.Of(a.Table), apart: opts[rows.SampleOption] == bySequence, sets: dataset.Besides{Format: index.FormatMegatron}}
+	s := &source{fs: storages.Of(a.Table), table: a.Table, apart: opts[rows.SampleOption] == bySequence, sets: dataset.Besides{Format: index.FormatMegatron}}
 	if a.State == nil {
 		if err := s.sets.Whole(ctx, a.Table); err != nil {
 			return nil, err
@@ -180,9 +207,19 @@ func (s *source) Reader(run uint32) (shardify.Reader, error) {
 	return &reader{s: s}, nil
 }
 
+// ObjectName is the shard of a proof.
+func (s *source) ObjectName(input, object uint32) (file, name string) {
+	if int(input) >= s.table.Len() {
+		return "", ""
+	}
+	return s.sets.ObjectName(s.fs, s.table.Path(int(input)), object)
+}
+
 type reader struct {
 	s      *source
 	walk   megatron.Walk
+	sums   dataset.Prover
+	of     *pair // that sums is of
 	closed bool
 }
 
@@ -221,7 +258,7 @@ func (r *reader) read(ctx context.Context, p *pair, in *rows.Input, sp shardify.
 		if c := &b.Columns[i]; in.Blob[k] == modesField {
 			err = p.modes(c, ends, mem)
 		} else {
-			err = r.tokens(ctx, p, c, ends, sp.Lo, mem)
+			err = r.tokens(ctx, p, in, b, c, ends, sp.Lo, mem)
 		}
 		if err != nil {
 			return shardify.Amend(err, func(e *shardify.Error) { e.Field = b.Columns[i].Name })
@@ -231,7 +268,7 @@ func (r *reader) read(ctx context.Context, p *pair, in *rows.Input, sp shardify.
 }
 
 // tokens reads the tokens of samples from first on, which end at sequences.
-func (r *reader) tokens(ctx context.Context, p *pair, c *shardify.Column, ends []int64, first int64, mem *shardify.Arena) error {
+func (r *reader) tokens(ctx context.Context, p *pair, in *rows.Input, b *shardify.Batch, c *shardify.Column, ends []int64, first int64, mem *shardify.Arena) error {
 	if c.DType != p.DType {
 		return errState
 	}
@@ -252,7 +289,30 @@ func (r *reader) tokens(ctx context.Context, p *pair, c *shardify.Column, ends [
 		}
 	}
 	c.Data = mem.Alloc(int(offsets[n]) * c.DType.Size())
-	return index.ReadFull(p.data, c.Data, start)
+	if err := index.ReadFull(p.data, c.Data, start); err != nil {
+		return err
+	}
+	return r.prove(p, in, b, c.Data, start, first+int64(n) == in.Samples)
+}
+
+// prove adds the proof of tokens that were read from a byte on.
+func (r *reader) prove(p *pair, in *rows.Input, b *shardify.Batch, data []byte, start int64, last bool) error {
+	if r.of != p {
+		if err := r.sums.Reset(p.data, p.data.Size(), p.number, p.digest); err != nil {
+			return err
+		}
+		r.of = p
+	}
+	end := start + int64(len(data))
+	if last {
+		end = p.data.Size()
+	}
+	r.sums.Begin(start)
+	err := r.sums.Saw(data, start)
+	if err == nil {
+		b.Proofs, err = r.sums.End(end, in.Index, b.Proofs)
+	}
+	return err
 }
 
 // modes reads the modes of all sequences of samples.

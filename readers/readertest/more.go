@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/zeebo/xxh3"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 )
@@ -137,8 +139,11 @@ func (s *suite) proofs(t *testing.T) {
 	}
 }
 
+// pieceBytes is the size of the pieces of a digest of pieces.
+const pieceBytes = 256 << 10
+
 // JoinProofs tells whether the parts of each object cover it without gaps and
-// its CRC-32 is the wanted one.
+// its CRC-32, or its digest of pieces, is the wanted one.
 func JoinProofs(proofs []shardify.Proof) error {
 	all := slices.Clone(proofs)
 	slices.SortFunc(all, func(a, b shardify.Proof) int {
@@ -160,16 +165,28 @@ func JoinProofs(proofs []shardify.Proof) error {
 func joinObject(parts []shardify.Proof) error {
 	var at int64
 	var sum uint32
+	var pieces []byte
 	for _, p := range parts {
 		if p.Lo != at || p.Hi <= p.Lo || p.Total != parts[0].Total || p.Want != parts[0].Want {
 			return fmt.Errorf("part %+v does not follow byte %d", p, at)
 		}
+		if p.Digest != parts[0].Digest || p.Digest != "" && int64(len(p.Pieces)) != (p.Hi-p.Lo+pieceBytes-1)/pieceBytes*16 {
+			return fmt.Errorf("part %+v has no sums of the pieces of %s", p, parts[0].Digest)
+		}
+		pieces = append(pieces, p.Pieces...)
 		poly := uint32(crc32.IEEE)
 		if p.Castagnoli {
 			poly = crc32.Castagnoli
 		}
 		sum = joinCRC(poly, sum, p.Sum, p.Hi-p.Lo)
 		at = p.Hi
+	}
+	if want := parts[0].Digest; want != "" {
+		sum := xxh3.Hash128(pieces)
+		if got := fmt.Sprintf("xxh3p:%016x%016x", sum.Hi, sum.Lo); at != parts[0].Total || got != want {
+			return fmt.Errorf("%d of %d bytes have %s, want %s: %w", at, parts[0].Total, got, want, shardify.ErrCorrupt)
+		}
+		return nil
 	}
 	if at != parts[0].Total || sum != parts[0].Want {
 		return fmt.Errorf("%d of %d bytes have crc32 %08x, want %08x: %w", at, parts[0].Total, sum, parts[0].Want, shardify.ErrCorrupt)

@@ -203,7 +203,7 @@ func TestPast4GiB(t *testing.T) {
 		t.Fatal(err)
 	}
 	size := second + int64(len(tail))
-	writeIndex(t, dir, schema, size, index.DigestPrefix+strings.Repeat("0", 32), []int64{0, second, size - tar.End})
+	writeIndex(t, dir, schema, size, index.PiecePrefix+strings.Repeat("0", 32), []int64{0, second, size - tar.End})
 	src, err := open(nil, nil, dir)
 	if err != nil {
 		t.Fatal(err)

@@ -5,9 +5,9 @@
 //
 // Every byte of a tar that is read and is not data is checked: headers, fillers,
 // names, the headers of NumPy files. The digest of a shard is one over all of its
-// bytes, which a reader that skips unwanted fields does not see; to read them for
-// it alone would cost a fifth of a conversion. So data that changed in place are
-// found by verify only: run it first on what may be damaged.
+// bytes: the sums of its pieces are handed on as Proofs, which join where all samples
+// are read. Fields that are not wanted are read for it, too. Of a part of the samples
+// (--range, --limit) only verify can tell.
 package wds
 
 import (

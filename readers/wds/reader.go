@@ -17,16 +17,18 @@ import (
 // reader keeps the shard of the last span open. A span is walked twice, once to
 // learn the lengths and once to copy the data to where they belong.
 type reader struct {
-	src   *source
-	input int
-	shard *shard
-	path  string
-	file  storage.File
-	idx   *dataset.TarIndex
-	walk  *dataset.Walk
-	begun bool // the walk is of the shard, which ends as it should
-	buf   []byte
-	cols  []column // by member
+	src    *source
+	input  int
+	shard  *shard
+	number uint32 // of the shard
+	path   string
+	file   storage.File
+	idx    *dataset.TarIndex
+	walk   *dataset.Walk
+	sums   dataset.Prover
+	begun  bool // the walk is of the shard, which ends as it should
+	buf    []byte
+	cols   []column // by member
 }
 
 // windowBytes is the size of reads of small members.
@@ -57,7 +59,7 @@ func (r *reader) open(ctx context.Context, input, j int) error {
 	if err != nil {
 		return errors.Join(err, file.Close())
 	}
-	r.input, r.shard, r.file, r.idx, r.begun = input, sh, file, idx, false
+	r.input, r.shard, r.number, r.file, r.idx, r.begun = input, sh, uint32(j), file, idx, false
 	return nil
 }
 
@@ -72,7 +74,10 @@ func (r *reader) beginShard() error {
 	if r.walk == nil {
 		r.walk = dataset.NewWalk(r.src.tar)
 	}
-	r.walk.Reset(r.file, r.shard.Bytes, r.buf)
+	if err := r.sums.Reset(r.file, r.shard.Bytes, r.number, r.shard.Digest); err != nil {
+		return err
+	}
+	r.walk.Reset(&r.sums, r.shard.Bytes, r.buf)
 	_, err := tar.CheckEnd(&r.walk.Window)
 	r.begun = err == nil
 	return err
@@ -117,6 +122,7 @@ func (r *reader) read(ctx context.Context, s shardify.Span, mem *shardify.Arena)
 	b := mem.Batch(len(r.src.wanted))
 	b.Samples, b.First = n, shardify.ID{Input: s.Input, Sample: s.Lo}
 	r.begin(n, mem)
+	r.sums.Begin(offsets[0])
 	var keys *shardify.Column
 	if r.src.hasKeys() {
 		keys = keyColumn(n, mem)
@@ -136,7 +142,13 @@ func (r *reader) read(ctx context.Context, s shardify.Span, mem *shardify.Arena)
 	}
 	r.deliver(b)
 	b.Keys = keys
-	return b, nil
+	end := offsets[n]
+	if s.Hi == r.shard.lo+r.shard.Samples {
+		end = r.shard.Bytes
+	}
+	var err error
+	b.Proofs, err = r.sums.End(end, s.Input, b.Proofs)
+	return b, err
 }
 
 // visitor is a pass over one member of sample i, whose name has an extension of

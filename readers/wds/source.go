@@ -27,6 +27,7 @@ type shard struct {
 	Name    string `json:"name"`
 	Samples int64  `json:"samples"`
 	Bytes   int64  `json:"bytes"`
+	Digest  string `json:"digest"`
 	lo      int64
 }
 
@@ -95,7 +96,7 @@ func (s *source) read(ctx context.Context) error {
 			if err != nil {
 				return shardify.Annotate(err, "open", s.manifest(i), "")
 			}
-			shards = append(shards, shard{Name: sh.Name, Samples: sh.Samples, Bytes: sh.Bytes})
+			shards = append(shards, shard{Name: sh.Name, Samples: sh.Samples, Bytes: sh.Bytes, Digest: sh.Digest})
 		}
 		s.Inputs = append(s.Inputs, shards)
 	}
@@ -119,6 +120,15 @@ func (s *source) number(input int) error {
 		lo += sh.Samples
 	}
 	return nil
+}
+
+// ObjectName is the shard of a proof.
+func (s *source) ObjectName(input, object uint32) (file, name string) {
+	if int(input) >= len(s.Inputs) || int(object) >= len(s.Inputs[input]) {
+		return "", ""
+	}
+	name = s.Inputs[input][object].Name
+	return s.shardPath(int(input), name), "shard " + name
 }
 
 // Coords implements format.Gridded, after a survey.
