@@ -1,12 +1,12 @@
 package csv
 
 import (
-	"path"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/lines"
+	"github.com/shardify/shardify/internal/rows"
 )
 
 // settings are what --csv says.
@@ -23,14 +23,8 @@ type settings struct {
 	skip      int    // lines before the header
 	na        map[string]bool
 	wide      string // the one field of all columns
-	types     []given
-}
-
-// given is the type of columns, by a pattern of names.
-type given struct {
-	pattern  string
-	dtype    shardify.DType // Invalid is text
-	nullable bool
+	types     rows.Givens
+	text      string // all of them
 }
 
 var settingNames = []string{"sep", "quote", "header", "encoding", "comment", "decimal", "thousands", "blank", "skip", "na", "wide", "types"}
@@ -39,7 +33,7 @@ const help = "how CSV is written, as KEY=VALUE,...: sep=;|tab|space, quote=none,
 
 // parseSettings reads --csv. A value ends where ",KEY=" begins.
 func parseSettings(text string) (*settings, error) {
-	s := &settings{quote: '"', header: "auto", encoding: lines.UTF8, decimal: '.', blank: "refuse"}
+	s := &settings{text: text, quote: '"', header: "auto", encoding: lines.UTF8, decimal: '.', blank: "refuse"}
 	for text != "" {
 		key, rest, ok := strings.Cut(text, "=")
 		if !ok || !known(key) {
@@ -143,40 +137,10 @@ func (s *settings) set(key, value string) error {
 }
 
 func (s *settings) setTypes(value string) error {
-	for _, w := range strings.Split(value, ",") {
-		name, kind, ok := cutLast(w, ":")
-		if _, err := path.Match(name, ""); !ok || name == "" || err != nil {
-			return shardify.Misuse("--csv types: %q: want COLUMN:TYPE", w)
-		}
-		g := given{pattern: name}
-		kind, g.nullable = strings.CutSuffix(kind, "?")
-		if kind != "text" && kind != "txt" {
-			d, err := shardify.ParseDType(kind)
-			if err != nil || d == shardify.F16 || d == shardify.BF16 {
-				return shardify.Misuse("--csv types: %q: want text, bool, f32, f64 or a whole type such as i64, with ? behind it where cells may be empty", w)
-			}
-			g.dtype = d
-		}
-		s.types = append(s.types, g)
-	}
-	return nil
-}
-
-func cutLast(s, sep string) (before, after string, ok bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+1:], true
-	}
-	return s, "", false
-}
-
-// typeOf is the given type of a column; nil if there is none.
-func (s *settings) typeOf(name string) *given {
-	for i := range s.types {
-		if ok, _ := path.Match(s.types[i].pattern, name); ok || s.types[i].pattern == name {
-			return &s.types[i]
-		}
-	}
-	return nil
+	all, err := rows.ParseGivens(optCSV, value, "text, bool, f32, f64 or a whole type such as i64, with ? behind it where cells may be empty",
+		func(g *rows.Given) bool { return g.DType != shardify.F16 && g.DType != shardify.BF16 })
+	s.types = append(s.types, all...)
+	return err
 }
 
 // of is the settings of a file: separator and quote follow from its name.

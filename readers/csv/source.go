@@ -62,6 +62,11 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.State == nil {
+		if err := s.settings.types.Unused(optCSV, set.Schema()); err != nil {
+			return nil, err
+		}
+	}
 	s.found = nil
 	s.Source, err = lines.NewSource(set, s.settings.encoding, s.parser)
 	return s, err
@@ -70,8 +75,12 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 // want tells the columns whose cells are to be looked at: those that are wanted, and whose type
 // is not given.
 func (s *source) want(name string) bool {
+	given := s.settings.types.Of(name)
+	if given != nil {
+		given.Use()
+	}
 	hit, _ := s.wanted.Match(name)
-	return (hit || s.settings.wide != "") && s.settings.typeOf(name) == nil
+	return (hit || s.settings.wide != "") && given == nil
 }
 
 // survey looks at all inputs: a type is that of all cells in all of them.
@@ -83,7 +92,8 @@ func (s *source) survey(ctx context.Context, a *format.OpenArgs) error {
 		return err
 	}
 	s.found, s.columns = map[string]*surveyed{}, map[string]column{}
-	seen := map[string]uint8{}
+	sums := map[string]*sum{}
+	var order []string
 	for i, f := range all {
 		x := f.At
 		if f.Err != nil {
@@ -92,16 +102,37 @@ func (s *source) survey(ctx context.Context, a *format.OpenArgs) error {
 		s.found[a.Table.Path(i)] = x
 		for c, name := range x.names {
 			if x.read[c] {
-				seen[name] |= x.seen[c]
-			} else if g := s.settings.typeOf(name); g != nil {
-				s.columns[name] = g.column()
+				if sums[name] == nil {
+					sums[name] = &sum{}
+					order = append(order, name)
+				}
+				sums[name].add(&x.sums[c], a.Table, i)
+			} else if g := s.settings.types.Of(name); g != nil {
+				s.columns[name] = givenColumn(g)
 			}
 		}
 	}
-	for name, what := range seen {
-		s.columns[name] = decide(what)
+	for _, name := range order {
+		x := sums[name]
+		if inexact(x.seen) {
+			err := s.inexact(name, x)
+			if x.wide.File == x.float.File {
+				err = shardify.Annotate(err, "open", x.wide.File, "")
+			}
+			return err
+		}
+		s.columns[name] = decide(x.seen)
 	}
 	return nil
+}
+
+// inexact is the error about a column of floats that do not have all of its whole numbers.
+func (s *source) inexact(name string, x *sum) error {
+	hints := rows.TypeHints(optCSV, s.settings.text, rows.PatternOf(name))
+	if x.seen&seenFloat == 0 && s.settings.na == nil {
+		hints = append(hints, rows.Setting(optCSV, s.settings.text, "na=nan,NaN,NAN")+" takes such cells for missing values")
+	}
+	return rows.Inexact(name, "line", x.wide, x.float, hints...)
 }
 
 // look tells rows what the survey found.
@@ -131,20 +162,20 @@ func (s *source) look(ctx context.Context, name string, want *rows.Wanted) (*row
 		}
 		c, ok := s.columns[name]
 		if !ok {
-			c = decide(x.seen[i])
+			c = decide(x.sums[i].seen)
 		}
 		if c.kind == voidKind {
 			facts.Void = append(facts.Void, name)
 			continue
 		}
 		f := rows.Field{Field: c.field(name)}
-		if f.Bytes = x.bytes[i]; c.kind == textKind && !x.read[i] {
+		if f.Bytes = x.sums[i].bytes; c.kind == textKind && !x.read[i] {
 			f.Bytes = x.size / int64(len(x.names))
 		}
 		facts.Fields = append(facts.Fields, f)
 		own = appendColumn(own, i, &c)
-		if y := x.why[i]; c.kind == textKind && x.seen[i]&^(seenText|seenEmpty) != 0 && y.line > 0 {
-			facts.Lines = append(facts.Lines, fmt.Sprintf("%s is text because of %s in line %d", name, y.text, y.line))
+		if y := x.sums[i].text; c.kind == textKind && x.sums[i].seen&^(seenText|seenEmpty) != 0 && y.At > 0 {
+			facts.Lines = append(facts.Lines, fmt.Sprintf("%s is text because of %s in line %d", name, y.Text, y.At))
 		}
 	}
 	facts.Blob = x.index.Append(own)
@@ -164,25 +195,31 @@ func appendColumn(b []byte, at int, c *column) []byte {
 
 // wide makes one field of all columns.
 func (s *source) wide(facts *rows.Facts, x *surveyed) error {
-	seen := uint8(0)
+	var all sum
 	var one column
 	for i, name := range x.names {
 		c := s.columns[name]
 		if c.kind == textKind {
-			return shardify.Mismatch("--csv wide: column %s is text (%s in line %d)", name, x.why[i].text, x.why[i].line)
+			return shardify.Mismatch("--csv wide: column %s is text (%s in line %d)", name, x.sums[i].text.Text, x.sums[i].text.At)
 		}
-		if g := s.settings.typeOf(name); g != nil {
-			if one.kind != skipKind && one != g.column() {
+		if g := s.settings.types.Of(name); g != nil {
+			if one.kind != skipKind && one != givenColumn(g) {
 				return shardify.Misuse("--csv wide: its columns are given several types")
 			}
-			one = g.column()
+			one = givenColumn(g)
 		} else {
-			seen |= x.seen[i] | seenOf(&c)
+			all.add(&x.sums[i], nil, 0)
+			all.seen |= seenOf(&c)
 		}
 	}
 	if one.kind == skipKind {
-		one = decide(seen)
-	} else if seen != 0 {
+		if one = decide(all.seen); inexact(all.seen) {
+			if all.float.At == 0 {
+				all.float.Text = "floats in other files"
+			}
+			return rows.Inexact("*", "line", all.wide, all.float, rows.TypeHints(optCSV, s.settings.text, "*")[1:]...)
+		}
+	} else if all.seen != 0 {
 		return shardify.Misuse("--csv wide: a type is given for some of its columns alone")
 	}
 	if one.kind == textKind || one.kind == voidKind {
@@ -202,8 +239,8 @@ func (s *source) wide(facts *rows.Facts, x *surveyed) error {
 }
 
 // seenOf is cells that a type is of.
-func seenOf(c *column) uint8 {
-	return [...]uint8{0, seenBool, seenInt, seenBig, seenFloat, seenText, 0}[c.kind]
+func seenOf(c *column) seen {
+	return [...]seen{0, seenBool, seenInt, seenBig, seenFloat, seenText, 0}[c.kind]
 }
 
 // describe says how a file is written.

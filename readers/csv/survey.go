@@ -19,27 +19,47 @@ type surveyed struct {
 	size  int64
 	names []string
 	read  []bool // the columns whose cells were looked at
-	seen  []uint8
-	bytes []int64 // of texts
-	why   []cause // of columns of texts
+	sums  []sum
 	index *lines.Index
 	err   error
 }
 
-// cause is the first cell that made a column one of texts.
-type cause struct {
-	line int64
-	text string
+// sum is what was seen of a column.
+type sum struct {
+	seen  seen
+	bytes int64 // of texts
+	// The first cells that made it one of texts, and of floats; and the first whole number that
+	// floats do not have.
+	text, float, wide rows.Met
+}
+
+// join adds what another worker saw of the same file.
+func (s *sum) join(o *sum) {
+	s.seen |= o.seen
+	s.bytes += o.bytes
+	s.text.Join(o.text)
+	s.float.Join(o.float)
+	s.wide.Join(o.wide)
+}
+
+// add adds what was seen in another file, or in another column.
+func (s *sum) add(o *sum, t *format.Table, i int) {
+	s.seen |= o.seen
+	for _, m := range []struct{ to, from *rows.Met }{{&s.float, &o.float}, {&s.wide, &o.wide}} {
+		if m.to.At == 0 && m.from.At > 0 {
+			if *m.to = *m.from; t != nil {
+				m.to.File = t.Shown(i)
+			}
+		}
+	}
 }
 
 // look is one worker of a survey.
 type look struct {
 	scanner
-	read  []bool
-	all   bool // cells of some columns are to be looked at
-	seen  []uint8
-	bytes []int64
-	why   []cause
+	read []bool
+	all  bool // cells of some columns are to be looked at
+	sums []sum
 }
 
 // surveyFile looks at a file.
@@ -62,7 +82,7 @@ func (s *source) surveyFile(ctx context.Context, path, name string, workers int)
 			l := &looks[i]
 			l.dialect, l.columns, l.read = x.dialect, len(x.names), x.read
 			l.all = slices.Contains(x.read, true)
-			l.seen, l.bytes, l.why = make([]uint8, len(x.names)), make([]int64, len(x.names)), make([]cause, len(x.names))
+			l.sums = make([]sum, len(x.names))
 		}
 		return at, err
 	}
@@ -73,14 +93,10 @@ func (s *source) surveyFile(ctx context.Context, path, name string, workers int)
 	if x.names == nil {
 		return nil, shardify.Corrupt(-1, "an empty file: the first line has the names of the columns")
 	}
-	x.seen, x.bytes, x.why = make([]uint8, len(x.names)), make([]int64, len(x.names)), make([]cause, len(x.names))
+	x.sums = make([]sum, len(x.names))
 	for i := range looks {
-		for c := range x.names {
-			x.seen[c] |= looks[i].seen[c]
-			x.bytes[c] += looks[i].bytes[c]
-			if y := looks[i].why[c]; y.line > 0 && (x.why[c].line == 0 || y.line < x.why[c].line) {
-				x.why[c] = y
-			}
+		for c := range looks[i].sums {
+			x.sums[c].join(&looks[i].sums[c])
 		}
 	}
 	return x, nil
@@ -117,7 +133,7 @@ func (x *surveyed) head(p *lines.Piece, want func(name string) bool) (int, error
 			return 0, err
 		}
 		cells = append(cells, string(cell))
-		data = data && x.classify(cell)&(seenInt|seenBig|seenFloat) != 0
+		data = data && x.classify(cell)&(seenInt|seenBig|seenFloats) != 0
 		if p.Data[end] == '\n' {
 			break
 		}
@@ -192,24 +208,28 @@ func (l *look) record(i int) (int, error) {
 	b, start, last := l.b, i, l.columns-1
 	for c := range l.read {
 		end := -1
-		switch seen := l.seen[c]; {
-		case !l.read[c], seen&seenText != 0:
+		s := &l.sums[c]
+		switch {
+		case !l.read[c], s.seen&seenText != 0:
 			text, at, err := l.cell(i)
 			if err != nil {
 				return 0, err
 			}
 			end = at
-			l.bytes[c] += int64(len(text))
+			s.bytes += int64(len(text))
 			if l.na[string(text)] {
-				l.seen[c] |= seenNA
+				s.seen |= seenNA
 			} else if len(text) == 0 {
-				l.seen[c] |= seenEmpty
+				s.seen |= seenEmpty
 			}
 		case l.fast:
-			var what uint8
+			var what seen
 			if end, what = l.quick(i); end >= 0 {
-				l.seen[c] |= what
-				l.bytes[c] += int64(end - i)
+				if what&(seenFloat|seenWide)&^s.seen != 0 {
+					l.note(s, what, i, bytes.TrimSuffix(b[i:end], []byte{'\r'}))
+				}
+				s.seen |= what
+				s.bytes += int64(end - i)
 			}
 		}
 		if end < 0 {
@@ -219,11 +239,11 @@ func (l *look) record(i int) (int, error) {
 			}
 			end = at
 			what := l.classify(text)
-			l.bytes[c] += int64(len(text))
-			if what == seenText && l.why[c].line == 0 {
-				l.why[c] = cause{l.p.LineAt(i), fmt.Sprintf("%.40q", text)}
+			s.bytes += int64(len(text))
+			if what&(seenFloats|seenWide|seenText)&^s.seen != 0 {
+				l.note(s, what, i, text)
 			}
-			l.seen[c] |= what
+			s.seen |= what
 		}
 		if (b[end] == '\n') != (c == last) {
 			return 0, l.ragged(start)
@@ -233,9 +253,24 @@ func (l *look) record(i int) (int, error) {
 	return i, nil
 }
 
+// note notes the first cell of a kind. It is at byte i of the piece.
+func (l *look) note(s *sum, what seen, i int, cell []byte) {
+	met := rows.Met{At: l.p.LineAt(i), Text: fmt.Sprintf("%.40q", cell)}
+	switch {
+	case what == seenText:
+		s.text.Join(met)
+	case what&seenFloats != 0:
+		s.float.Join(met)
+	default:
+		s.wide.Join(met)
+	}
+}
+
+const maxExact = "9007199254740992" // rows.MaxExact
+
 // quick is where the cell at i ends, and what it is, if it is a plain number or nothing; -1 if
 // it takes more to tell.
-func (l *look) quick(i int) (int, uint8) {
+func (l *look) quick(i int) (int, seen) {
 	b, from := l.b, i
 	neg := b[i] == '-'
 	if neg {
@@ -245,7 +280,7 @@ func (l *look) quick(i int) (int, uint8) {
 	for ; b[i]-'0' <= 9; i++ {
 	}
 	n := i - s
-	what := uint8(seenInt)
+	what := seenInt
 	switch {
 	case b[i] == '.' && n > 0:
 		for i++; b[i]-'0' <= 9; i++ {
@@ -262,6 +297,9 @@ func (l *look) quick(i int) (int, uint8) {
 		}
 	case neg:
 		what = seenInt | seenMinus
+	}
+	if what&seenInt != 0 && n >= len(maxExact) && (n > len(maxExact) || string(b[s:i]) > maxExact) {
+		what |= seenWide
 	}
 	if b[i]|0x20 == 'e' && n > 0 {
 		what = seenFloat

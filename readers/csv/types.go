@@ -5,22 +5,29 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/numeric"
+	"github.com/shardify/shardify/internal/rows"
 )
 
 // What cells of a column were seen.
+type seen uint16
+
 const (
-	seenEmpty = 1 << iota
+	seenEmpty seen = 1 << iota
 	seenNA
 	seenBool
 	seenInt   // of 64 bits with a sign
 	seenMinus // a negative one
 	seenBig   // whole, of 64 bits without a sign
+	seenWide  // whole, and beyond what f64 has exactly; one of the above, too
 	seenFloat
+	seenNaN // a float that says that there is no number
 	seenText
+
+	seenFloats = seenFloat | seenNaN
 )
 
 // classify says what a cell is.
-func (d *dialect) classify(cell []byte) uint8 {
+func (d *dialect) classify(cell []byte) seen {
 	if d.na[string(cell)] {
 		return seenNA
 	}
@@ -36,21 +43,28 @@ func (d *dialect) classify(cell []byte) uint8 {
 	}
 	t = d.program(t)
 	if m, neg, ok := whole(t); ok {
+		wide := seen(0)
+		if m > rows.MaxExact {
+			wide = seenWide
+		}
 		switch {
 		case neg && m <= 1<<63:
-			return seenInt | seenMinus
+			return seenInt | seenMinus | wide
 		case neg:
 			return seenText
 		case m >= 1<<63:
-			return seenBig
+			return seenBig | wide
 		}
-		return seenInt
+		return seenInt | wide
 	}
 	if allDigits(t) && !fold(t, "-0") || !isNumber(t) {
 		return seenText
 	}
 	if _, err := numeric.ParseFloat(t); err != nil {
 		return seenText // beyond all numbers
+	}
+	if s := string(cell); s == "nan" || s == "NaN" || s == "NAN" {
+		return seenNaN
 	}
 	return seenFloat
 }
@@ -102,17 +116,17 @@ type column struct {
 const voidKind = lastKind + 1
 
 // decide is what a column of such cells becomes.
-func decide(seen uint8) column {
+func decide(seen seen) column {
 	empty := seen&(seenEmpty|seenNA) != 0
-	number := seen & (seenInt | seenBig | seenFloat)
+	number := seen & (seenInt | seenBig | seenFloats)
 	switch {
 	case seen&^(seenEmpty|seenNA) == 0:
 		return column{kind: voidKind}
-	case seen&seenText != 0, seen&seenBool != 0 && number != 0, seen&(seenBig|seenMinus|seenFloat) == seenBig|seenMinus:
+	case seen&seenText != 0, seen&seenBool != 0 && number != 0, seen&(seenBig|seenMinus) == seenBig|seenMinus && seen&seenFloats == 0:
 		return column{kind: textKind, dtype: shardify.U8, nullable: seen&seenNA != 0}
 	case seen&seenBool != 0:
 		return column{kind: boolKind, dtype: shardify.Bool, nullable: empty}
-	case seen&seenFloat != 0:
+	case seen&seenFloats != 0:
 		return column{kind: floatKind, dtype: shardify.F64, nullable: empty}
 	case seen&seenBig != 0:
 		return column{kind: uintKind, dtype: shardify.U64, nullable: empty}
@@ -120,17 +134,20 @@ func decide(seen uint8) column {
 	return column{kind: intKind, dtype: shardify.I64, nullable: empty}
 }
 
-// column is what cells of a given type are read as.
-func (g *given) column() column {
-	c := column{dtype: g.dtype, nullable: g.nullable}
+// inexact reports whether a column of such cells is one of floats that do not have all of them.
+func inexact(seen seen) bool { return seen&seenWide != 0 && decide(seen).kind == floatKind }
+
+// givenColumn is what cells of a given type are read as.
+func givenColumn(g *rows.Given) column {
+	c := column{dtype: g.DType, nullable: g.Nullable}
 	switch {
-	case g.dtype == shardify.Invalid:
+	case g.DType == shardify.Invalid:
 		c.kind, c.dtype = textKind, shardify.U8
-	case g.dtype == shardify.Bool:
+	case g.DType == shardify.Bool:
 		c.kind = boolKind
-	case g.dtype.IsFloat():
+	case g.DType.IsFloat():
 		c.kind = floatKind
-	case g.dtype >= shardify.U8:
+	case g.DType >= shardify.U8:
 		c.kind = uintKind
 	default:
 		c.kind = intKind

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/rows"
 )
 
 // class is what cannot be mixed in one place.
@@ -19,30 +20,46 @@ const (
 	boolean
 	object
 	list
-	huge // a number that no type has
+	huge   // a whole number that no type has
+	beyond // a number that f64 does not have
 	classes
 )
 
-var classNames = [classes]string{"a number", "text", "a bool", "an object", "a list", "a number beyond 64 bits"}
+var classNames = [classes]string{"a number", "text", "a bool", "an object", "a list", "a number beyond 64 bits", "a number beyond f64"}
 
 // What numbers were seen.
 const (
 	seenMinus = 1 << iota
 	seenBig   // beyond i64
 	seenFloat
+	seenWide // whole, and beyond what f64 has exactly
+)
+
+const (
+	// maxNames bounds the names in objects of a set.
+	maxNames = 1 << 15
+	// maxPath bounds the path of a node, which is as long as the names that it has; no field may
+	// have one of more than 255 bytes.
+	maxPath = 1 << 12
+	// fewChildren is how many children are looked through; more are looked up.
+	fewChildren = 8
 )
 
 // node is a place in objects: a member, or the items of a list.
 type node struct {
 	name     string // of a member; "" for items
 	parent   *node
-	children []*node // members; of a list the one node of its items
-	next     int     // the child to expect
-	stamp    int64   // of the object that it was seen in last
+	children []*node          // members; of a list the one node of its items
+	byName   map[string]*node // with more than fewChildren
+	at       int              // in the children of its parent
+	next     int              // the child to expect
+	stamp    int64            // of the object that it was seen in last
 	seen     uint8
 	count    int64          // values, nulls among them
 	nulls    int64          //
-	sizes    int64          // of texts
+	sizes    int64          // of values as texts
+	wide     rows.Met       // the first whole number that f64 may not hold
+	float    rows.Met       // the first number that no whole type holds
 	lines    [classes]int64 // of the first value of a class, from 1; 0 for none
 	first    int64          // byte where it was met first
 	sink     *sink          // when samples are read
@@ -62,9 +79,16 @@ func (n *node) child(name []byte) *node {
 		}
 		n.next = 0
 	}
-	for i, c := range n.children {
+	if n.byName != nil {
+		if c := n.byName[string(name)]; c != nil {
+			n.next = c.at + 1
+			return c
+		}
+		return nil
+	}
+	for _, c := range n.children {
 		if c.name == string(name) {
-			n.next = i + 1
+			n.next = c.at + 1
 			return c
 		}
 	}
@@ -72,20 +96,30 @@ func (n *node) child(name []byte) *node {
 }
 
 func (n *node) add(name string, items bool, at int64) *node {
-	c := &node{name: name, parent: n, items: items, lists: n.lists, first: at, stamp: -1}
+	c := &node{name: name, parent: n, items: items, lists: n.lists, first: at, stamp: -1, at: len(n.children)}
 	if items {
 		c.lists++
 	}
 	n.children = append(n.children, c)
+	switch k := len(n.children); {
+	case k == fewChildren+1:
+		n.byName = make(map[string]*node, 2*k)
+		for _, c := range n.children {
+			n.byName[c.name] = c
+		}
+	case k > fewChildren:
+		n.byName[name] = c
+	}
 	return c
 }
 
 // path is how fields are called: a.b.
 func (n *node) path() string {
 	var parts []string
-	for ; n.parent != nil; n = n.parent {
+	for size := 0; n.parent != nil && size < maxPath; n = n.parent {
 		if !n.items {
-			parts = append(parts, n.name)
+			parts = append(parts, n.name[:min(len(n.name), maxPath)])
+			size += len(n.name)
 		}
 	}
 	slices.Reverse(parts)
@@ -93,7 +127,8 @@ func (n *node) path() string {
 }
 
 // merge adds what was seen elsewhere. shift is added to bytes, so that other files come behind.
-func (n *node) merge(o *node, shift int64) {
+// names counts those that are new, and ends it where they are too many.
+func (n *node) merge(o *node, shift int64, names *int) {
 	n.seen |= o.seen
 	n.count, n.nulls, n.sizes = n.count+o.count, n.nulls+o.nulls, n.sizes+o.sizes
 	for c, l := range o.lines {
@@ -101,15 +136,31 @@ func (n *node) merge(o *node, shift int64) {
 			n.lines[c] = l
 		}
 	}
+	for _, m := range []struct{ to, from *rows.Met }{{&n.wide, &o.wide}, {&n.float, &o.float}} {
+		if m.to.At == 0 || m.to.File == m.from.File {
+			m.to.Join(*m.from)
+		}
+	}
 	n.first = min(n.first, o.first+shift)
 	for _, x := range o.children {
 		c := n.child([]byte(x.name))
 		if c == nil {
+			if *names++; *names > maxNames {
+				return
+			}
 			c = n.add(x.name, x.items, x.first+shift)
 		}
-		c.merge(x, shift)
+		c.merge(x, shift, names)
 	}
+}
+
+// sort puts members in the order in which they were met. The tree does not grow behind it.
+func (n *node) sort() {
 	slices.SortStableFunc(n.children, func(a, b *node) int { return cmp.Compare(a.first, b.first) })
+	for i, c := range n.children {
+		c.at = i
+		c.sort()
+	}
 }
 
 // leaf is a value that becomes a field.
@@ -117,6 +168,7 @@ type leaf struct {
 	Path     []string       `json:"p"` // "k" and a name, or "l" for the items of a list
 	DType    shardify.DType `json:"t"`
 	Text     bool           `json:"x,omitempty"`
+	Written  bool           `json:"w,omitempty"` // numbers and bools are texts as they are written
 	Nullable bool           `json:"n,omitempty"`
 	Lists    int            `json:"l,omitempty"`
 
@@ -126,27 +178,46 @@ type leaf struct {
 
 // gather is what becomes of a tree.
 type gather struct {
-	want   func(name string) bool
-	leaves []leaf
-	left   []format.Leftover
-	void   []string
-	bad    error
+	want     func(name string) bool
+	settings *settings
+	leaves   []leaf
+	left     []format.Leftover
+	void     []string
+	bad      error
+}
+
+// refuse keeps the first error.
+func (g *gather) refuse(err error) {
+	if g.bad == nil {
+		g.bad = err
+	}
+}
+
+// classes lists what was seen of a node. Numbers are of one class.
+func (n *node) classes() (have []class) {
+	for c := range classes {
+		if n.lines[c] > 0 && (c < huge || n.lines[number] == 0 && (c == huge || n.lines[huge] == 0)) {
+			have = append(have, c)
+		}
+	}
+	return have
 }
 
 // walk goes down. maybe: a node above may be missing.
 func (g *gather) walk(n *node, path []string, maybe bool, counter string, items int64) {
-	var have []class
-	for c := range classes {
-		if n.lines[c] > 0 && (c != huge || n.lines[number] == 0) {
-			have = append(have, c)
-		}
-	}
-	name := n.path()
+	have, name := n.classes(), n.path()
+	field := format.PlainName(name)
+	given := g.settings.types.Of(field)
+	written := given != nil && given.DType == shardify.Invalid && n.lines[object] == 0 && n.lines[list] == 0
 	maybe = maybe || n.nulls > 0 || n.parent != nil && !n.items && n.count < n.parent.values()
-	if len(have) > 1 {
-		if g.below(n) && g.bad == nil {
+	if len(have) > 1 && !written {
+		if g.below(n) {
 			slices.SortFunc(have, func(a, b class) int { return cmp.Compare(n.lines[a], n.lines[b]) })
-			g.bad = shardify.Mismatch("line %d: %s is %s, %s before", n.lines[have[1]], name, classNames[have[1]], classNames[have[0]])
+			err := error(shardify.Mismatch("line %d: %s is %s, %s before", n.lines[have[1]], name, classNames[have[1]], classNames[have[0]]))
+			if n.lines[object] == 0 && n.lines[list] == 0 {
+				err = shardify.Hint(err, g.settings.typeHints(field)[0])
+			}
+			g.refuse(err)
 		}
 		return
 	}
@@ -166,41 +237,33 @@ func (g *gather) walk(n *node, path []string, maybe bool, counter string, items 
 		}
 		have = nil
 	}
-	field := format.PlainName(name)
 	if !g.want(field) {
-		return
-	}
-	if n.lines[huge] > 0 {
-		if g.bad == nil {
-			g.bad = shardify.Corrupt(-1, "line %d: %s is %s", n.lines[huge], name, classNames[huge])
-		}
 		return
 	}
 	if len(have) == 0 {
 		g.void = append(g.void, field)
 		return
 	}
-	l := leaf{Path: path, Nullable: maybe, Lists: n.lists, name: field, counter: counter, Text: have[0] == text}
+	if given != nil {
+		given.Use()
+	}
+	if given != nil && !written && (have[0] == text || have[0] == boolean) {
+		g.refuse(shardify.Hint(shardify.Mismatch("line %d: %s is %s, no %s", n.lines[have[0]], name, classNames[have[0]], given.DType), g.settings.typeHints(field)[0]))
+		return
+	}
+	l := leaf{Path: path, Nullable: maybe, Lists: n.lists, name: field, counter: counter, Text: written || have[0] == text, Written: written}
+	if !l.Text {
+		var err error
+		if l.DType, err = g.number(n, name, given); err != nil {
+			g.refuse(err)
+			return
+		}
+	}
 	levels := l.Lists
-	switch {
-	case l.Text:
+	if l.Text {
 		l.DType, l.bytes = shardify.U8, n.sizes
 		levels++
-	case have[0] == boolean:
-		l.DType = shardify.Bool
-	case n.seen&seenFloat != 0:
-		l.DType = shardify.F64
-	case n.seen&(seenBig|seenMinus) == seenBig|seenMinus:
-		if g.bad == nil {
-			g.bad = shardify.Mismatch("%s has whole numbers below 0 and beyond 2^63, which no type has both", name)
-		}
-		return
-	case n.seen&seenBig != 0:
-		l.DType = shardify.U64
-	default:
-		l.DType = shardify.I64
-	}
-	if !l.Text {
+	} else {
 		l.bytes = n.count * int64(l.DType.Size())
 	}
 	if levels > 2 {
@@ -211,6 +274,32 @@ func (g *gather) walk(n *node, path []string, maybe bool, counter string, items 
 		l.bytes += 8 * (items + n.count)
 	}
 	g.leaves = append(g.leaves, l)
+}
+
+// number is the type of numbers, or of bools.
+func (g *gather) number(n *node, name string, given *rows.Given) (shardify.DType, error) {
+	if given != nil && n.lines[beyond] == 0 {
+		return given.DType, nil
+	}
+	hints := g.settings.typeHints(format.PlainName(name))
+	const minusBig = seenBig | seenMinus
+	switch {
+	case n.lines[boolean] > 0:
+		return shardify.Bool, nil
+	case n.lines[beyond] > 0:
+		return 0, shardify.Hint(shardify.Corrupt(-1, "line %d: %s is %s", n.lines[beyond], name, classNames[beyond]), hints[0])
+	case n.lines[huge] > 0:
+		return 0, shardify.Hint(shardify.Corrupt(-1, "line %d: %s is %s", n.lines[huge], name, classNames[huge]), hints...)
+	case n.seen&(seenFloat|seenWide) == seenFloat|seenWide:
+		return 0, rows.Inexact(name, "line", n.wide, n.float, hints...)
+	case n.seen&seenFloat != 0:
+		return shardify.F64, nil
+	case n.seen&minusBig == minusBig:
+		return 0, shardify.Hint(shardify.Mismatch("%s has whole numbers below 0 and beyond 2^63, which no type has both", name), hints...)
+	case n.seen&seenBig != 0:
+		return shardify.U64, nil
+	}
+	return shardify.I64, nil
 }
 
 // values is how many objects there are, of each of which a member is part.

@@ -53,8 +53,10 @@ func (k *sink) text(t []byte) {
 	k.close(k.Lists)
 }
 
-func (k *sink) bool(v bool) {
-	if k.class == boolean {
+func (k *sink) bool(v bool, t []byte) {
+	if k.Written {
+		k.text(t)
+	} else if k.class == boolean {
 		c := byte(0)
 		if v {
 			c = 1

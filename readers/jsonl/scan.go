@@ -7,6 +7,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/lines"
 	"github.com/shardify/shardify/internal/numeric"
+	"github.com/shardify/shardify/internal/rows"
 )
 
 // maxDepth bounds objects and lists in each other.
@@ -18,7 +19,9 @@ type scanner struct {
 	b      []byte
 	line   int64 // that it is in, from 1, while it learns
 	learns bool
-	fill   bool // missing items of lists are stored
+	fill   bool   // missing items of lists are stored
+	file   string // while it learns
+	names  int    // that it has learned
 	stamp  int64
 	plain  []byte
 
@@ -105,7 +108,9 @@ func (s *scanner) value(i int, n *node, depth int) (int, error) {
 			end++
 		}
 		if s.met(n, boolean); n != nil && n.sink != nil {
-			n.sink.bool(c == 't')
+			n.sink.bool(c == 't', b[i:end])
+		} else if n != nil {
+			n.sizes += int64(end - i)
 		}
 		return end, s.misfit(n, boolean, i)
 	case c == 'n' && has(b[i:], "null"):
@@ -134,7 +139,7 @@ func (s *scanner) misfit(n *node, c class, i int) error {
 	ok := false
 	switch {
 	case n.sink != nil:
-		ok = c == n.sink.class
+		ok = c == n.sink.class || n.sink.Written && (c == number || c == boolean)
 	case len(n.children) > 0 && n.children[0].items:
 		ok = c == list
 	default:
@@ -168,6 +173,9 @@ func (s *scanner) object(i int, n *node, depth int) (int, error) {
 		var c *node
 		if n != nil {
 			if c = n.child(name); c == nil && s.learns {
+				if s.names++; s.names > maxNames {
+					return 0, tooManyNames(s.line)
+				}
 				c = n.add(string(name), false, s.p.Off+int64(i))
 				n.next = len(n.children)
 			}
@@ -307,10 +315,12 @@ func (s *scanner) number(i int, n *node) (int, error) {
 		if neg {
 			v = -v
 		}
-		if s.met(n, number); n != nil {
-			if n.seen |= seenFloat; n.sink != nil {
-				n.sink.float(v)
-			}
+		if s.met(n, number); n != nil && s.learns {
+			s.noteFloat(n, from, i)
+		} else if n != nil && n.sink != nil && n.sink.Written {
+			n.sink.text(b[from:i])
+		} else if n != nil && n.sink != nil {
+			n.sink.float(v)
 		}
 		return i, s.misfit(n, number, from)
 	}
@@ -334,12 +344,14 @@ func (s *scanner) number(i int, n *node) (int, error) {
 		return end, nil
 	}
 	if s.learns {
-		return end, s.learnNumber(b[i:end], m, digits, neg, whole, n)
+		return end, s.learnNumber(from, i, end, m, digits, neg, whole, n)
 	}
 	if err := s.misfit(n, number, from); err != nil {
 		return 0, err
 	}
-	if k := n.sink; k.dtype == shardify.F64 {
+	if k := n.sink; k.Written {
+		k.text(b[from:end])
+	} else if k.dtype == shardify.F64 {
 		v, ok := numeric.Float(m, e)
 		if !ok || digits > 19 {
 			var err error
@@ -377,24 +389,49 @@ func exact(t []byte, m *uint64, digits int) bool {
 	return true
 }
 
-func (s *scanner) learnNumber(t []byte, m uint64, digits int, neg, whole bool, n *node) error {
-	switch {
-	case !whole || neg && m == 0:
-		if _, err := numeric.ParseFloat(t); err != nil {
+// learnNumber learns from the number at from, whose digits are those from i to end.
+func (s *scanner) learnNumber(from, i, end int, m uint64, digits int, neg, whole bool, n *node) error {
+	t := s.b[i:end]
+	n.sizes += int64(end - from)
+	if !whole || neg && m == 0 || !exact(t, &m, digits) || neg && m > 1<<63 {
+		_, err := numeric.ParseFloat(t)
+		switch {
+		case err != nil:
+			s.met(n, beyond)
+		case whole && (!neg || m != 0):
 			s.met(n, huge)
-			return nil
+		default:
+			s.noteFloat(n, from, end)
+			s.met(n, number)
 		}
-		n.seen |= seenFloat
-	case !exact(t, &m, digits), neg && m > 1<<63:
-		s.met(n, huge)
 		return nil
-	case neg:
+	}
+	if m > rows.MaxExact {
+		if n.seen&seenWide == 0 {
+			n.wide.Join(s.sight(from, end))
+		}
+		n.seen |= seenWide
+	}
+	if neg {
 		n.seen |= seenMinus
-	case m >= 1<<63:
+	} else if m >= 1<<63 {
 		n.seen |= seenBig
 	}
 	s.met(n, number)
 	return nil
+}
+
+// noteFloat notes a number that no whole type holds.
+func (s *scanner) noteFloat(n *node, from, end int) {
+	if n.seen&seenFloat == 0 {
+		n.float.Join(s.sight(from, end))
+	}
+	n.seen |= seenFloat
+}
+
+// sight is where a value is.
+func (s *scanner) sight(from, end int) rows.Met {
+	return rows.Met{At: s.line, Text: string(s.b[from:min(end, from+40)]), File: s.file}
 }
 
 // text reads the string at i; it is valid until the next call.

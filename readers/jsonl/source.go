@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -26,13 +28,57 @@ var Format = format.Input{
 	Open:    open,
 }
 
-const optItems = "null-items"
+const (
+	optItems = "null-items"
+	optTypes = "jsonl"
+)
 
 var options = []format.Option{
 	{Name: optItems, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "fill"},
 		Help: "missing items inside of lists: refuse, or write NaN, 0 or an empty value"},
+	{Name: optTypes, Kind: format.KindString, Quiet: true, Help: "types=COLUMN:text|f64,...: the type of numbers; patterns match, the first one counts. text: as they are written, among strings, too; f64: rounded"},
 	lines.BadUTF8,
 	rows.Option,
+}
+
+// settings are what --jsonl says.
+type settings struct {
+	text  string
+	types rows.Givens
+}
+
+func parseSettings(text string) (*settings, error) {
+	s := &settings{text: text}
+	value, ok := strings.CutPrefix(text, "types=")
+	if !ok && text != "" {
+		return nil, shardify.Misuse("--%s %q: want types=COLUMN:text or types=COLUMN:f64", optTypes, text)
+	}
+	for ok { // types= again
+		var list string
+		list, value, ok = strings.Cut(value, ",types=")
+		all, err := rows.ParseGivens(optTypes, list, "text or f64", func(g *rows.Given) bool {
+			return !g.Nullable && (g.DType == shardify.Invalid || g.DType == shardify.F64)
+		})
+		if err != nil {
+			return nil, err
+		}
+		s.types = append(s.types, all...)
+	}
+	return s, nil
+}
+
+// typeHints say how to give a field a type that has all numbers.
+func (s *settings) typeHints(field string) []string {
+	return rows.TypeHints(optTypes, s.text, rows.PatternOf(field))
+}
+
+func tooManyNames(line int64) error {
+	at := ""
+	if line > 0 {
+		at = fmt.Sprintf("line %d: ", line)
+	}
+	return shardify.Hint(shardify.Unsupported("%smore than %d names in objects: are they data?", at, maxNames),
+		"jq -c '{items: to_entries}' FILE.jsonl > NEW.jsonl makes a list of names and values of each line")
 }
 
 func sniff(_ []byte, name string) bool {
@@ -54,12 +100,13 @@ type surveyed struct {
 // source is many inputs as one table.
 type source struct {
 	*lines.Source
-	fs    storage.FS
+	fs storage.FS
+	*settings
 	fill  bool
 	skip  bool                              // damaged lines are left out
 	mend  bool                              // what is not UTF-8 is replaced
 	found map[string]lines.Found[*surveyed] // by path, while the inputs are surveyed
-	all   *node                             // what is in all inputs
+	all   union
 }
 
 func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
@@ -68,6 +115,9 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	s := &source{fs: storages.Of(a.Table), fill: opts[optItems] == "fill", skip: a.SkipDamaged, mend: opts.Value(&lines.BadUTF8) == "replace"}
+	if s.settings, err = parseSettings(opts[optTypes]); err != nil {
+		return nil, err
+	}
 	if a.State == nil {
 		if err := s.survey(ctx, &a); err != nil {
 			return nil, err
@@ -75,6 +125,9 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	}
 	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
 	key := "1\x00" + opts[optItems]
+	if s.text != "" {
+		key += "\x00" + s.text
+	}
 	if s.mend {
 		key += "\x00replace"
 	}
@@ -82,7 +135,12 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.found, s.all = nil, nil
+	if a.State == nil {
+		if err := s.types.Unused(optTypes, set.Schema()); err != nil {
+			return nil, err
+		}
+	}
+	s.found, s.all.root, s.all.gather = nil, nil, gather{}
 	if s.Source, err = lines.NewSource(set, lines.UTF8, s.parser); err == nil {
 		s.Source.Replace = s.mend
 	}
@@ -106,7 +164,7 @@ func (s *source) surveyFile(ctx context.Context, path string, workers int) (*sur
 	defer f.Close()
 	learners := make([]learner, workers)
 	for i := range learners {
-		learners[i] = learner{scanner: scanner{learns: true, mend: s.mend}, root: newRoot(), skip: s.skip}
+		learners[i] = learner{scanner: scanner{learns: true, mend: s.mend, file: path}, root: newRoot(), skip: s.skip}
 	}
 	x := &surveyed{size: f.Size(), root: newRoot()}
 	x.index, err = lines.Survey{Workers: workers, Encoding: lines.UTF8, Replace: s.mend, Work: func(w int, p *lines.Piece) (int64, error) { return learners[w].piece(p) }}.Run(ctx, f)
@@ -116,9 +174,14 @@ func (s *source) surveyFile(ctx context.Context, path string, workers int) (*sur
 	if left := x.index.Left; len(left) > 0 && x.index.Rows() == 0 { // most likely it is none of the format
 		return nil, left[0].Why
 	}
+	names := 0
 	for i := range learners {
-		x.root.merge(learners[i].root, 0)
+		x.root.merge(learners[i].root, 0, &names)
 	}
+	if names > maxNames {
+		return nil, tooManyNames(0)
+	}
+	x.root.sort()
 	return x, nil
 }
 
@@ -184,16 +247,51 @@ func (s *source) survey(ctx context.Context, a *format.OpenArgs) error {
 	if err != nil {
 		return err
 	}
-	s.found, s.all = map[string]lines.Found[*surveyed]{}, newRoot()
-	shift := int64(0)
+	s.found = map[string]lines.Found[*surveyed]{}
+	root, shift, names := newRoot(), int64(0), 0
 	for i, f := range all {
 		s.found[a.Table.Path(i)] = f
 		if x := f.At; f.Err == nil {
-			s.all.merge(x.root, shift)
+			if root.merge(x.root, shift, &names); names > maxNames {
+				return shardify.Annotate(tooManyNames(0), "open", a.Table.Shown(i), "")
+			}
 			shift += x.index.Off[len(x.index.Off)-1]
 		}
 	}
+	root.sort()
+	s.all.root = root
 	return nil
+}
+
+// union is what is in all inputs.
+type union struct {
+	root *node
+
+	mu     sync.Mutex
+	want   *rows.Wanted // that the rest is for
+	gather gather
+	blob   []byte // as the plan keeps it
+}
+
+// union is what becomes of the tree of all inputs.
+func (s *source) union(want *rows.Wanted) (*gather, []byte, error) {
+	u := &s.all
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var err error
+	if u.want != want {
+		u.gather = s.gather(u.root, want)
+		u.blob, err = json.Marshal(u.gather.leaves)
+		u.want = want
+	}
+	return &u.gather, u.blob, err
+}
+
+// gather is what becomes of a tree.
+func (s *source) gather(root *node, want *rows.Wanted) gather {
+	g := gather{settings: s.settings, want: func(name string) bool { hit, _ := want.Match(name); return hit }}
+	g.walk(root, nil, false, "", 0)
+	return g
 }
 
 // look tells rows what the survey found. The fields are those of all inputs.
@@ -202,16 +300,16 @@ func (s *source) look(ctx context.Context, name string, want *rows.Wanted) (*row
 	if err != nil {
 		return nil, err
 	}
-	wanted := func(name string) bool { hit, _ := want.Match(name); return hit }
-	own := gather{want: wanted}
-	own.walk(x.root, nil, false, "", 0)
+	own := s.gather(x.root, want)
 	if own.bad != nil {
 		return nil, own.bad
 	}
-	all := gather{want: wanted}
-	all.walk(s.all, nil, false, "", 0)
-	if all.bad != nil {
-		return nil, all.bad
+	all, blob, err := s.union(want)
+	if err == nil {
+		err = all.bad
+	}
+	if err != nil {
+		return nil, err
 	}
 	facts := &rows.Facts{Samples: x.index.Rows(), Size: x.size, Borders: x.index.Borders(), Left: all.left, Void: all.void, Skipped: x.index.Skipped()}
 	bytes := map[string]int64{}
@@ -221,10 +319,6 @@ func (s *source) look(ctx context.Context, name string, want *rows.Wanted) (*row
 	for i := range all.leaves {
 		l := &all.leaves[i]
 		facts.Fields = append(facts.Fields, rows.Field{Field: l.field(), Bytes: bytes[l.name]})
-	}
-	blob, err := json.Marshal(all.leaves)
-	if err != nil {
-		return nil, err
 	}
 	facts.Blob = x.index.Append(blob)
 	return facts, nil

@@ -12,7 +12,7 @@
 //	cells                                field
 //	a column of REAL affinity            f64
 //	integers                             i64
-//	floats, or integers below 2^53 too   f64
+//	floats, or integers up to 2^53 too   f64
 //	texts                                txt
 //	blobs                                bin
 //	other mixtures                       refused, naming column and row

@@ -116,7 +116,7 @@ func TestALeafInThePlaceOfAnother(t *testing.T) {
 // TestDeclaredTypes are taken over without a look at the values, which are checked later.
 func TestDeclaredTypes(t *testing.T) {
 	name := made(t, "a.db", "CREATE TABLE t(id INTEGER PRIMARY KEY, x FLOAT NOT NULL, n INT, s TEXT, b BLOB, any)", "INSERT INTO t VALUES (1, 2.5, NULL, 'a', x'00', 3), (2, 3, 4, NULL, NULL, 4.5)")
-	src, err := openWith(format.Options{optTypes: declared}, name)
+	src, err := openWith(format.Options{optTypes: "types=declared"}, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestDeclaredTypes(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	name = made(t, "b.db", "CREATE TABLE t(n INT)", "INSERT INTO t VALUES (1), ('x')")
-	if src, err = openWith(format.Options{optTypes: declared}, name); err != nil {
+	if src, err = openWith(format.Options{optTypes: "types=declared"}, name); err != nil {
 		t.Fatal(err)
 	}
 	defer src.Close()
@@ -162,7 +162,7 @@ func TestTextsAsBytes(t *testing.T) {
 func TestColumnsThatWereAdded(t *testing.T) {
 	name := made(t, "a.db", "PRAGMA encoding = 'UTF-16le'", "CREATE TABLE r(k)", "INSERT INTO r VALUES (1), (2)", "ALTER TABLE r ADD COLUMN x FLOAT DEFAULT 2", "ALTER TABLE r ADD COLUMN s TEXT DEFAULT 'none'", "ALTER TABLE r ADD COLUMN e",
 		"INSERT INTO r VALUES (3, 4.5, 'x', 7)", "CREATE TABLE w(k INT PRIMARY KEY, v) WITHOUT ROWID", "INSERT INTO w VALUES (2, 1), (1, 2)", "ALTER TABLE w ADD COLUMN n INT DEFAULT 9")
-	for _, types := range []string{"types=found", declared} {
+	for _, types := range []string{"types=found", "types=declared"} {
 		checkAdded(t, name, types)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 
 	"zombiezen.com/go/sqlite"
 
@@ -331,6 +332,14 @@ func (x *sink) put(row int, v cell, encoding uint32, mem *shardify.Arena) (err e
 		return err
 	case v.Class == sqlite.TypeBlob && x.Media == "bin":
 		x.text.Data = append(x.text.Data, v.Text...)
+		x.text.End()
+		return nil
+	case x.field.Text && v.Class == sqlite.TypeInteger:
+		x.text.Data = strconv.AppendInt(x.text.Data, int64(v.Bits), 10)
+		x.text.End()
+		return nil
+	case x.field.Text && v.Class == sqlite.TypeFloat:
+		x.text.Data = appendFloat(x.text.Data, v.Bits)
 		x.text.End()
 		return nil
 	case v.Class == sqlite.TypeInteger && x.DType == shardify.I64:

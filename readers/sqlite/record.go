@@ -1,7 +1,9 @@
 package sqlite
 
 import (
+	"bytes"
 	"math"
+	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -149,6 +151,17 @@ func (x *cell) float() float64 {
 		return float64(int64(x.Bits))
 	}
 	return math.Float64frombits(x.Bits)
+}
+
+// appendFloat writes a floating-point number with all its digits: as SQLite does, which writes
+// fewer.
+func appendFloat(to []byte, bits uint64) []byte {
+	n := len(to)
+	to = strconv.AppendFloat(to, math.Float64frombits(bits), 'g', -1, 64)
+	if !bytes.ContainsAny(to[n:], ".eI") {
+		to = append(to, ".0"...)
+	}
+	return to
 }
 
 // The encodings of texts in a database.

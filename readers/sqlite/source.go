@@ -31,15 +31,14 @@ const (
 	optObject = "object"
 	optText   = "text"
 	optTypes  = "sqlite"
-	declared  = "types=declared"
 )
 
 var options = []format.Option{
 	{Name: optObject, Kind: format.KindString, Help: "what to read in a file that holds several things; also as FILE:OBJECT"},
 	{Name: optText, Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
 		Help: "utf8: strings are text and must be UTF-8; bytes: strings are any bytes"},
-	{Name: optTypes, Kind: format.KindEnum, Default: "types=found", Values: []string{"types=found", declared},
-		Help: "types of SQLite's columns: those of all values, or those that are declared, which is checked when samples are read"},
+	{Name: optTypes, Kind: format.KindString, Default: "types=found",
+		Help: "types of SQLite's columns: types=found, those of all values; types=declared, which is checked when samples are read; types=COLUMN:text|f64,... for some: numbers as texts, or rounded"},
 	rows.Option,
 }
 
@@ -50,11 +49,50 @@ func sniff(head []byte, name string) bool {
 	return slices.Contains([]string{".db", ".sqlite", ".sqlite3", ".db3", ".gpkg"}, strings.ToLower(filepath.Ext(name)))
 }
 
+// settings are what the options say of types.
+type settings struct {
+	text     string // of --sqlite, but for types=found
+	declared bool
+	bytes    bool // texts are bytes
+	types    rows.Givens
+}
+
+func parseSettings(opts format.Options) (*settings, error) {
+	s := &settings{text: opts[optTypes], bytes: opts[optText] == "bytes"}
+	value, ok := strings.CutPrefix(s.text, "types=")
+	if !ok {
+		return nil, shardify.Misuse("--%s %q: want types=found, types=declared or types=COLUMN:text|f64,...", optTypes, s.text)
+	}
+	if value == "found" {
+		s.text = ""
+	}
+	for _, w := range strings.Split(strings.ReplaceAll(value, ",types=", ","), ",") {
+		if w == "declared" || w == "found" {
+			s.declared = w == "declared"
+			continue
+		}
+		all, err := rows.ParseGivens(optTypes, w, "text or f64", func(g *rows.Given) bool {
+			return !g.Nullable && (g.DType == shardify.Invalid || g.DType == shardify.F64)
+		})
+		if err != nil {
+			return nil, err
+		}
+		s.types = append(s.types, all...)
+	}
+	return s, nil
+}
+
+// typeHints say how to give a column a type that has all numbers.
+func (s *settings) typeHints(field string) []string {
+	return rows.TypeHints(optTypes, s.text, rows.PatternOf(field))
+}
+
 // source is many databases as one table. Views are runs.
 type source struct {
 	*rows.Runs
 	fs   storage.FS
 	opts format.Options
+	*settings
 	jobs int
 }
 
@@ -64,6 +102,9 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	s := &source{fs: storages.Of(a.Table), opts: opts, jobs: a.Jobs}
+	if s.settings, err = parseSettings(opts); err != nil {
+		return nil, err
+	}
 	if s.jobs <= 0 {
 		s.jobs = runtime.GOMAXPROCS(0)
 	}
@@ -74,6 +115,11 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	set, err := rows.Open(ctx, a, rows.Format{Name: "SQLite", Look: s.look, Key: strings.Join([]string{"2", opts[optObject], opts[optText], opts[optTypes]}, "\x00")})
 	if err != nil {
 		return nil, err
+	}
+	if a.State == nil {
+		if err := s.types.Unused(optTypes, set.Schema()); err != nil {
+			return nil, err
+		}
 	}
 	s.Runs, err = rows.NewRuns(set, func(in *rows.Input) (bool, error) {
 		h, _, err := decodeState(in.Blob, in.Samples)
@@ -193,7 +239,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 		})
 	}
 	if err == nil {
-		err = v.look(ctx, s.opts[optTypes] == declared, s.jobs)
+		err = v.look(ctx, s.declared, s.jobs)
 	}
 	if err != nil {
 		return nil, err
@@ -208,13 +254,16 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 		if t.view {
 			place.Name = c.name
 		}
-		f, ok, err := c.field(&v.all[i], s.opts[optText] == "bytes")
+		f, ok, err := s.field(c, &v.all[i])
 		if err != nil {
 			return nil, err
 		}
 		if !ok {
 			facts.Void = append(facts.Void, f.Name)
 			continue
+		}
+		if place.Text = f.Media == "txt" && v.all[i].what&(seenInt|seenFloat) != 0; place.Text {
+			v.all[i].bytes += d.Size() // digits take about as much
 		}
 		facts.Fields = append(facts.Fields, rows.Field{Field: f, Bytes: v.all[i].bytes})
 		h.Fields = append(h.Fields, place)

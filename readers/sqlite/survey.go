@@ -17,6 +17,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/rows"
 )
 
 // What cells of a column were seen, by the numbers of SQLite's types.
@@ -26,7 +27,8 @@ const (
 	seenText  = 1 << sqlite.TypeText
 	seenBlob  = 1 << sqlite.TypeBlob
 	seenNull  = 1 << sqlite.TypeNull
-	seenBig   = 1 // an integer of more than 53 bits
+	seenWide  = 1 << wide
+	wide      = 0 // the class of an integer that f64 may not hold, beside its own
 	added     = 6 // the class of a value that a row, older than the column, does not have
 )
 
@@ -36,15 +38,16 @@ var classNames = [...]string{sqlite.TypeInteger: "an integer", sqlite.TypeFloat:
 type seen struct {
 	what  uint8
 	bytes int64
-	first [7]int64 // the first row of each class, from 1
+	first [7]int64  // the first row of each class, from 1
+	bits  [7]uint64 // of the number there
 }
 
-func (x *seen) join(o *seen, rows int64) {
+func (x *seen) join(o *seen, before int64) {
 	x.what |= o.what
 	x.bytes += o.bytes
 	for i, r := range o.first {
-		if r > 0 && (x.first[i] == 0 || r+rows < x.first[i]) {
-			x.first[i] = r + rows
+		if r > 0 && (x.first[i] == 0 || r+before < x.first[i]) {
+			x.first[i], x.bits[i] = r+before, o.bits[i]
 		}
 	}
 }
@@ -58,9 +61,18 @@ func (x *seen) note(c sqlite.ColumnType, row int64) {
 }
 
 // noteWhole notes an integer that may be beyond what floats hold exactly.
-func (x *seen) noteWhole(v int64) {
-	if v > 1<<53 || v < -1<<53 {
-		x.what |= seenBig
+func (x *seen) noteWhole(v, row int64) {
+	if (v > rows.MaxExact || v < -rows.MaxExact) && x.what&seenWide == 0 {
+		x.note(wide, row)
+		x.bits[wide] = uint64(v)
+	}
+}
+
+// noteFloat notes a floating-point number.
+func (x *seen) noteFloat(bits uint64, row int64) {
+	if x.what&seenFloat == 0 {
+		x.note(sqlite.TypeFloat, row)
+		x.bits[sqlite.TypeFloat] = bits
 	}
 }
 
@@ -158,7 +170,7 @@ func (s *survey) part(ctx context.Context, c *cursor, p *part) error {
 			switch {
 			case x.rowid:
 				y.note(sqlite.TypeInteger, p.rows)
-				y.noteWhole(c.rowid)
+				y.noteWhole(c.rowid, p.rows)
 			case x.at >= c.have:
 				y.note(added, p.rows)
 			default:
@@ -167,8 +179,10 @@ func (s *survey) part(ctx context.Context, c *cursor, p *part) error {
 					y.note(sqlite.TypeNull, p.rows)
 					continue
 				}
-				if y.note(v.class(), p.rows); v.serial == 6 {
-					y.noteWhole(int64(be.Uint64(c.row[v.off:])))
+				if v.serial == 7 {
+					y.noteFloat(be.Uint64(c.row[v.off:]), p.rows)
+				} else if y.note(v.class(), p.rows); v.serial == 6 {
+					y.noteWhole(int64(be.Uint64(c.row[v.off:])), p.rows)
 				} else if v.serial >= 12 {
 					y.bytes += v.size()
 				}
@@ -179,7 +193,7 @@ func (s *survey) part(ctx context.Context, c *cursor, p *part) error {
 
 // join puts together what the parts have.
 func (s *survey) join() error {
-	rows, last := int64(0), int64(math.MinInt64)
+	before, last := int64(0), int64(math.MinInt64)
 	for i := range s.parts {
 		p := &s.parts[i]
 		if p.rows > 0 && !s.index {
@@ -189,9 +203,9 @@ func (s *survey) join() error {
 			last = p.hi
 		}
 		for _, k := range s.looked {
-			s.all[k].join(&p.seen[k], rows)
+			s.all[k].join(&p.seen[k], before)
 		}
-		rows += p.rows
+		before += p.rows
 		p.seen = nil
 	}
 	return nil
@@ -213,9 +227,13 @@ func (s *survey) step(ctx context.Context) error {
 		p.rows++
 		for _, i := range s.looked {
 			x, class := &s.all[i], r.ColumnType(i)
+			if class == sqlite.TypeFloat {
+				x.noteFloat(math.Float64bits(r.ColumnFloat(i)), p.rows)
+				continue
+			}
 			switch x.note(class, p.rows); class {
 			case sqlite.TypeInteger:
-				x.noteWhole(r.ColumnInt64(i))
+				x.noteWhole(r.ColumnInt64(i), p.rows)
 			case sqlite.TypeText, sqlite.TypeBlob:
 				x.bytes += int64(r.ColumnLen(i))
 			}
@@ -244,28 +262,45 @@ func (s *survey) added(i int) (*cell, error) {
 		v.Text = slices.Clone(v.Text)
 		return nil
 	})
-	x.note(v.Class, row)
-	if v.Class == sqlite.TypeInteger {
-		x.noteWhole(int64(v.Bits))
+	if v.Class == sqlite.TypeFloat {
+		x.noteFloat(v.Bits, row)
+	} else if x.note(v.Class, row); v.Class == sqlite.TypeInteger {
+		x.noteWhole(int64(v.Bits), row)
 	}
 	return &v, err
 }
 
-// field is what a column becomes; ok is false if it has no type. bytes: texts are bytes.
-func (c *column) field(x *seen, bytes bool) (f shardify.Field, ok bool, err error) {
+// field is what a column becomes; ok is false if it has no type.
+func (o *settings) field(c *column, x *seen) (f shardify.Field, ok bool, err error) {
 	f = shardify.Field{Name: format.PlainName(c.name), Nullable: x.what&seenNull != 0}
-	switch what := x.what &^ (seenNull | seenBig | 1<<added); {
-	case c.affinity == "REAL" && what&^(seenInt|seenFloat) == 0:
-		f.DType = shardify.F64
-	case what == 0:
+	given := o.types.Of(f.Name)
+	what := x.what &^ (seenNull | seenWide | 1<<added)
+	if given != nil {
+		given.Use()
+	}
+	switch {
+	case what == 0 && given == nil && c.affinity != "REAL":
 		return f, false, nil
+	case given != nil && given.DType == shardify.F64 && what&^(seenInt|seenFloat) == 0, c.affinity == "REAL" && what&^(seenInt|seenFloat) == 0:
+		f.DType = shardify.F64
+	case given != nil && given.DType == shardify.Invalid && what&^(seenInt|seenFloat|seenText) == 0:
+		f.DType, f.Levels, f.Media = shardify.U8, 1, "txt"
+	case given != nil:
+		k := sqlite.TypeBlob
+		if what&seenText != 0 && given.DType == shardify.F64 {
+			k = sqlite.TypeText
+		}
+		return f, false, shardify.Mismatch("--%s types: column %s holds %s in row %d, which %s does not hold", optTypes, c.name, classNames[k], x.first[k]-1, given)
 	case what == seenInt:
 		f.DType = shardify.I64
-	case what == seenFloat, what == seenInt|seenFloat && x.what&seenBig == 0:
+	case what == seenInt|seenFloat && x.what&seenWide != 0:
+		return f, false, rows.Inexact(c.name, "", rows.Met{Text: fmt.Sprintf("%d in row %d", int64(x.bits[wide]), x.first[wide]-1)},
+			rows.Met{Text: fmt.Sprintf("%s in row %d", appendFloat(nil, x.bits[sqlite.TypeFloat]), x.first[sqlite.TypeFloat]-1)}, o.typeHints(f.Name)...)
+	case what == seenFloat, what == seenInt|seenFloat:
 		f.DType = shardify.F64
-	case what == seenText && !bytes:
+	case what == seenText && !o.bytes:
 		f.DType, f.Levels, f.Media = shardify.U8, 1, "txt"
-	case what == seenBlob, bytes && what&^(seenText|seenBlob) == 0:
+	case what == seenBlob, o.bytes && what&^(seenText|seenBlob) == 0:
 		f.DType, f.Levels, f.Media = shardify.U8, 1, "bin"
 	default:
 		var have []sqlite.ColumnType
@@ -275,7 +310,11 @@ func (c *column) field(x *seen, bytes bool) (f shardify.Field, ok bool, err erro
 			}
 		}
 		slices.SortFunc(have, func(a, b sqlite.ColumnType) int { return cmp.Compare(x.first[a], x.first[b]) })
-		return f, false, shardify.Mismatch("column %s holds %s in row %d and %s in row %d", c.name, classNames[have[0]], x.first[have[0]]-1, classNames[have[1]], x.first[have[1]]-1)
+		err = shardify.Mismatch("column %s holds %s in row %d and %s in row %d", c.name, classNames[have[0]], x.first[have[0]]-1, classNames[have[1]], x.first[have[1]]-1)
+		if what&seenBlob == 0 {
+			err = shardify.Hint(err, o.typeHints(f.Name)[0])
+		}
+		return f, false, err
 	}
 	return f, true, nil
 }
@@ -297,6 +336,7 @@ type field struct {
 	Name  string `json:"name,omitempty"` // of the column of a view
 	At    int    `json:"at"`
 	Rowid bool   `json:"rowid,omitempty"`
+	Text  bool   `json:"text,omitempty"`  // numbers are texts, too
 	Added *cell  `json:"added,omitempty"` // in rows that are older than the column
 }
 
