@@ -23,7 +23,7 @@ func (d *Doubt) Unwrap() error { return shardify.ErrSchema }
 
 // Way is one way to read inputs: the settings that choose it, which replace those given.
 type Way struct {
-	Options Options  `json:"options,omitempty"` // of the format
+	Options Options  `json:"options,omitempty"` // of the format, and SplitFrom
 	Columns []string `json:"columns,omitempty"` // nil: those given
 	// Makes says what the samples are then: "300 entries of Events".
 	Makes string `json:"makes"`
@@ -32,6 +32,10 @@ type Way struct {
 	// Kind is equal for ways whose samples have the same fields; "" is unlike any other.
 	Kind string `json:"-"`
 }
+
+// SplitFrom is the option of a Way with the value "objects": each split that an input holds
+// becomes a data set.
+const SplitFrom = "split-from"
 
 // flags are the settings of a way as flags.
 func (w *Way) flags() string {

@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify/internal/inspect"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/value"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
@@ -52,7 +53,7 @@ func InspectRequest(ctx context.Context, s Settings, inputs []string, sample boo
 		return r, err
 	}
 	jobs, _ := host.This().Jobs(0)
-	return Inspection{Inputs: inputs, Format: src, Why: why, Columns: value.Trimmed(s.Columns), Options: options, Jobs: jobs, Asked: s.From != "", Follow: s.FollowSymlinks}, nil
+	return Inspection{Inputs: inputs, Format: src, Why: why, Columns: value.Trimmed(s.Columns), Options: options, Given: s.Options, Skip: s.OnError == plan.OnErrorSkip, Jobs: jobs, Asked: s.From != "", Follow: s.FollowSymlinks}, nil
 }
 
 // opened opens what is looked at.

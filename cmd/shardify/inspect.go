@@ -32,7 +32,7 @@ shardify inspect photos-shards --card photos-shards/README.md --croissant photos
 	}
 	f := &inspectFlags{}
 	fs := c.Flags()
-	cli.Grouped(fs, "Input", func(fs *pflag.FlagSet) { cli.AddKeys(fs, &f.s, "from", "follow-symlinks", "columns") })
+	cli.Grouped(fs, "Input", func(fs *pflag.FlagSet) { cli.AddKeys(fs, &f.s, "from", "follow-symlinks", "columns", "on-error") })
 	f.stats = addStats(fs)
 	f.s.Options = map[string]string{}
 	cli.AddFormatFlags(fs, readers.Formats, nil, f.s.Options)

@@ -28,7 +28,10 @@ func (p *program) inspect(ctx context.Context, f *inspectFlags, inputs []string)
 	if err != nil {
 		return err
 	}
-	p.Inspected(rep, r, f.s.Options)
+	p.Inspected(rep)
+	if rep.Ways == nil {
+		return rep.Cause
+	}
 	return nil
 }
 

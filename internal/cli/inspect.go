@@ -3,53 +3,45 @@ package cli
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/inspect"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/writers"
 )
 
-// Inspected prints a report and the command that converts.
-func (o *IO) Inspected(rep *inspect.Report, r inspect.Request, given format.Options) {
-	command, choices := convertLine(r, given), convertLines(r, given, rep.Choose)
-	if choices != nil {
-		command = ""
+// Inspected prints a report and the commands that convert.
+func (o *IO) Inspected(rep *inspect.Report) {
+	var command string
+	var lines []string
+	for _, r := range rep.Ways {
+		lines = append(lines, convertLine(r))
+	}
+	if len(lines) == 1 {
+		command, lines = lines[0], nil
 	}
 	o.Object("inputs", struct {
 		*inspect.Report
 		Command  string   `json:"command"`
 		Commands []string `json:"commands,omitempty"` // to choose from
-	}{rep, command, choices})
+	}{rep, command, lines})
 	if o.JSON {
 		return
 	}
 	rep.WriteText(o.Out)
-	if rep.Inputs == 1 && rep.Problems != nil {
-		choose := "--columns chooses"
-		if slices.ContainsFunc(r.Format.Options, func(o format.Option) bool { return o.Name == "object" }) {
-			choose = "--object and --columns choose"
+	switch {
+	case rep.Ways == nil:
+		return
+	case lines == nil:
+		o.Result("\nnext: %s", command)
+	default:
+		o.Result("\nnext: one of")
+		for _, line := range lines {
+			o.Result("      %s", line)
 		}
-		o.Result("\nnext: %s from what is there", choose)
-		return
-	}
-	if rep.Differences != nil || rep.Problems != nil {
-		o.Result("\nnext: inspect or convert those that fit together, or take the fields they share with --columns")
-		return
 	}
 	format, why := writers.Default(fieldsOnly(rep.Fields), rep.Keyed, rep.HasFiles)
-	if choices != nil {
-		o.Result("\nnext: one of")
-		for _, c := range choices {
-			o.Result("      %s", c)
-		}
-	} else {
-		o.Result("\nnext: %s", command)
-	}
 	o.Result("      writes %s (%s); another with --format", format, why)
 }
 
@@ -61,21 +53,8 @@ func fieldsOnly(fields []inspect.Field) []shardify.Field {
 	return out
 }
 
-// convertLines are the commands for each way to read the inputs; nil if there is one.
-func convertLines(r inspect.Request, given format.Options, d *format.Doubt) (lines []string) {
-	if d == nil {
-		return nil
-	}
-	for i := range d.Ways {
-		o := maps.Clone(given)
-		maps.Copy(o, d.Ways[i].Options)
-		lines = append(lines, convertLine(r.By(&d.Ways[i]), o))
-	}
-	return lines
-}
-
-// convertLine is the command that converts what was Inspected.
-func convertLine(r inspect.Request, given format.Options) string {
+// convertLine is the command that converts what was inspected.
+func convertLine(r inspect.Request) string {
 	words := []string{"shardify", "convert"}
 	for _, in := range r.Inputs {
 		if strings.HasPrefix(in, "-") { // no flag
@@ -89,11 +68,17 @@ func convertLine(r inspect.Request, given format.Options) string {
 	if r.Follow {
 		words = append(words, "--follow-symlinks")
 	}
+	if r.Splits {
+		words = append(words, "--split-from", "objects")
+	}
+	if r.Skip {
+		words = append(words, "--on-error", "skip")
+	}
 	if len(r.Columns) > 0 {
 		words = append(words, "--columns", printable.Quote(strings.Join(r.Columns, ",")))
 	}
 	for _, o := range r.Format.Options {
-		if v, ok := given[o.Name]; ok {
+		if v, ok := r.Given[o.Name]; ok {
 			words = append(words, fmt.Sprintf("--%s=%s", o.Name, printable.Quote(v)))
 		}
 	}

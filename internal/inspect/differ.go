@@ -27,13 +27,21 @@ type variant struct {
 
 // merger collects the fields of inputs that were opened one by one.
 type merger struct {
-	names   []string // of files
-	order   []string // of fields, as first met
+	paths   map[string][]string // of files, by what fields they have
+	names   []string            // of files
+	order   []string            // of fields, as first met
 	byField map[string][]variant
 }
 
-func (m *merger) add(file string, fields []Field) {
+func (m *merger) add(file, path string, fields []Field) {
 	m.names = append(m.names, file)
+	var all []string
+	for _, f := range fields {
+		all = append(all, f.Name+" "+TypeOf(&f.Field))
+	}
+	slices.Sort(all)
+	layout := strings.Join(all, "\n")
+	m.paths[layout] = append(m.paths[layout], path)
 	for _, f := range fields {
 		list, known := m.byField[f.Name]
 		if !known {
@@ -49,6 +57,21 @@ func (m *merger) add(file string, fields []Field) {
 		v.field.Bytes = sum(v.field.Bytes, f.Bytes)
 		m.byField[f.Name] = list
 	}
+}
+
+// alike are the files whose fields are the same, the most first: those lists that a command
+// can name.
+func (m *merger) alike() (lists [][]string) {
+	const mostLists, mostFiles = 8, 32
+	for _, paths := range m.paths {
+		if len(paths) <= mostFiles {
+			lists = append(lists, paths)
+		}
+	}
+	slices.SortFunc(lists, func(a, b []string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a[0], b[0]))
+	})
+	return lists[:min(len(lists), mostLists)]
 }
 
 func sum(a, b int64) int64 {

@@ -31,25 +31,20 @@ type Request struct {
 	Why     string // of the format
 	Columns []string
 	Options format.Options // complete
+	Given   format.Options // those that the user has named
 	Jobs    int
 	// Asked: the format was named, not found out.
 	Asked bool
 	// Follow: links found in folders may lead anywhere.
 	Follow bool
+	// Splits: those that the inputs hold are wanted, as with --split-from objects.
+	Splits bool
+	// Skip: damaged inputs are left out, as with --on-error skip.
+	Skip bool
 }
 
 func (r *Request) open() readers.Request {
-	return readers.Request{Inputs: r.Inputs, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, Asked: r.Asked, Follow: r.Follow}
-}
-
-// By is the request with the settings of one way to read the inputs.
-func (r Request) By(w *format.Way) Request {
-	r.Options = maps.Clone(r.Options)
-	maps.Copy(r.Options, w.Options)
-	if w.Columns != nil {
-		r.Columns = w.Columns
-	}
-	return r
+	return readers.Request{Inputs: r.Inputs, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, Asked: r.Asked, Follow: r.Follow, Splits: r.Splits, SkipDamaged: r.Skip}
 }
 
 // Report describes inputs.
@@ -72,8 +67,10 @@ type Report struct {
 	// Differences are there when the inputs do not fit together.
 	Differences []Difference `json:"differences,omitempty"`
 	Problems    []string     `json:"problems,omitempty"` // inputs that cannot be opened
-	// Choose is what convert will ask for, if the inputs can be read in several ways.
-	Choose *format.Doubt `json:"choose,omitempty"`
+	// Ways are the requests that convert can carry out, each of which has been opened: one, or
+	// more where the inputs can be read in several ways; none if Cause says why.
+	Ways  []Request `json:"-"`
+	Cause error     `json:"-"`
 	// Outline is what OutlineOf, the first input, holds, where the inputs could not be
 	// opened as one table.
 	OutlineOf string   `json:"outline_of,omitempty"`
@@ -94,14 +91,21 @@ type Field struct {
 func Inputs(ctx context.Context, r Request) (*Report, error) {
 	o, err := readers.Open(ctx, r.Format, r.open())
 	var doubt *format.Doubt
+	var some *format.Skippable
 	switch {
 	case errors.As(err, &doubt):
-		return r.doubtful(ctx, doubt)
+		return r.doubtful(ctx, err, doubt)
+	case errors.As(err, &some) && !r.Skip:
+		r.Skip = true
+		if rep, e := Inputs(ctx, r); e == nil && rep.Ways != nil {
+			return rep, nil
+		}
+		return nil, err
 	case err != nil:
 		return r.apart(ctx, err)
 	}
 	defer o.Source.Close()
-	rep := &Report{Format: r.Format.Name, Why: r.Why, Inputs: int64(o.Args.Table.Len()), Bytes: o.Args.Table.Bytes(), LeftOut: o.LeftOut}
+	rep := &Report{Format: r.Format.Name, Why: r.Why, Inputs: int64(o.Args.Table.Len()), Bytes: o.Args.Table.Bytes(), LeftOut: o.LeftOut, Ways: []Request{r}}
 	if err := rep.source(ctx, o.Source); err != nil {
 		return nil, err
 	}
@@ -124,13 +128,55 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 	return rep, nil
 }
 
-// doubtful shows the first way to read inputs; Report.Choose has all.
-func (r Request) doubtful(ctx context.Context, d *format.Doubt) (*Report, error) {
-	rep, err := Inputs(ctx, r.By(&d.Ways[0]))
-	if err == nil {
-		rep.Choose = d
+// doubtful shows how inputs differ, or else the first way to read them that works, with all
+// ways that do.
+func (r Request) doubtful(ctx context.Context, cause error, d *format.Doubt) (*Report, error) {
+	var first *Report
+	var ways []Request
+	for i := range d.Ways {
+		rep, err := Inputs(ctx, r.By(&d.Ways[i]))
+		if err != nil || rep.Cause != nil {
+			continue
+		}
+		if first == nil {
+			first = rep
+		}
+		ways = append(ways, rep.Ways...)
 	}
-	return rep, err
+	if ways == nil {
+		cause = shardify.Mismatch("%s", format.Reason(cause)) // no way to be shown as a command
+	}
+	rep, err := r.apart(ctx, cause)
+	if err != nil || first != nil && (rep.Differences == nil || rep.Problems != nil) {
+		rep = first
+	}
+	if rep == nil {
+		return nil, cause
+	}
+	if ways != nil {
+		rep.Ways, rep.Cause = ways, nil
+	}
+	return rep, nil
+}
+
+// By is the request with the settings of one way to read the inputs.
+func (r Request) By(w *format.Way) Request {
+	r.Options, r.Given = maps.Clone(r.Options), maps.Clone(r.Given)
+	for name, v := range w.Options {
+		if name == format.SplitFrom {
+			r.Splits = true
+			continue
+		}
+		r.Options[name] = v
+		if r.Given == nil {
+			r.Given = format.Options{}
+		}
+		r.Given[name] = v
+	}
+	if w.Columns != nil {
+		r.Columns = w.Columns
+	}
+	return r
 }
 
 // outline adds what the first input holds; an input that cannot tell says so.
@@ -161,6 +207,11 @@ func (r *Report) source(ctx context.Context, src shardify.Source) error {
 	r.Decoded += bytes
 	if k, ok := src.(format.Keyer); ok {
 		r.Keyed, r.HasFiles = k.Keyed(), format.HasFiles(src)
+	}
+	if k, ok := src.(format.Skipper); ok {
+		for _, s := range k.Skipped() {
+			r.Problems = append(r.Problems, s.Input+": "+s.Reason)
+		}
 	}
 	if l, ok := src.(format.Reporter); ok {
 		r.LeftOut = append(r.LeftOut, l.Leftovers()...)
@@ -210,12 +261,12 @@ func (r *Request) apart(ctx context.Context, cause error) (*Report, error) {
 	if err != nil || t.Len() == 0 || t.Len() < 2 && r.Format.Outline == nil {
 		return nil, cause
 	}
-	rep := &Report{Format: r.Format.Name, Why: r.Why, Inputs: int64(t.Len()), Bytes: t.Bytes(), LeftOut: left}
+	rep := &Report{Format: r.Format.Name, Why: r.Why, Inputs: int64(t.Len()), Bytes: t.Bytes(), LeftOut: left, Cause: cause}
 	if rep.outline(ctx, &r.Format, t); t.Len() == 1 {
 		rep.Problems = []string{cause.Error()}
 		return rep, nil
 	}
-	m := merger{byField: map[string][]variant{}}
+	m := merger{byField: map[string][]variant{}, paths: map[string][]string{}}
 	for i := range min(t.Len(), maxApart) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -236,7 +287,7 @@ func (r *Request) apart(ctx context.Context, cause error) (*Report, error) {
 		}
 		rep.Samples += part.Samples
 		rep.Decoded += part.Decoded
-		m.add(t.Name(i), part.Fields)
+		m.add(t.Name(i), t.Path(i), part.Fields)
 	}
 	if t.Len() > maxApart {
 		rep.Facts = append(rep.Facts, fmt.Sprintf("only the first %d of %d files were looked at", maxApart, t.Len()))
@@ -244,6 +295,14 @@ func (r *Request) apart(ctx context.Context, cause error) (*Report, error) {
 	rep.Fields, rep.Differences = m.result()
 	if rep.Differences == nil && rep.Problems == nil {
 		return nil, cause // each is fine, and so are all fields: not ours to explain
+	}
+	for _, inputs := range m.alike() {
+		way := *r
+		way.Inputs = inputs
+		if o, err := readers.Open(ctx, r.Format, way.open()); err == nil {
+			o.Source.Close()
+			rep.Ways = append(rep.Ways, way)
+		}
 	}
 	return rep, nil
 }

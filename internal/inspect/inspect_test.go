@@ -15,10 +15,10 @@ func TestDifferencesNameFieldAndFiles(t *testing.T) {
 	f := func(name string, d shardify.DType, shape ...int) Field {
 		return Field{Field: shardify.Field{Name: name, DType: d, Shape: shape}, SampleBytes: 4, Bytes: 40}
 	}
-	m := merger{byField: map[string][]variant{}}
-	m.add("a.npz", []Field{f("x", shardify.F32, 8), f("y", shardify.I64)})
-	m.add("b.npz", []Field{f("x", shardify.F32, 8)})
-	m.add("c.npz", []Field{f("x", shardify.F64, 8), f("y", shardify.I64)})
+	m := merger{byField: map[string][]variant{}, paths: map[string][]string{}}
+	m.add("a.npz", "a.npz", []Field{f("x", shardify.F32, 8), f("y", shardify.I64)})
+	m.add("b.npz", "b.npz", []Field{f("x", shardify.F32, 8)})
+	m.add("c.npz", "c.npz", []Field{f("x", shardify.F64, 8), f("y", shardify.I64)})
 	fields, diff := m.result()
 	var got []string
 	for _, d := range diff {
@@ -31,9 +31,9 @@ func TestDifferencesNameFieldAndFiles(t *testing.T) {
 	if len(fields) != 3 || fields[0].Files != 2 || fields[0].Bytes != 80 {
 		t.Errorf("merged table %+v", fields)
 	}
-	same := merger{byField: map[string][]variant{}}
-	same.add("a.npz", []Field{f("x", shardify.F32, 8)})
-	same.add("b.npz", []Field{f("x", shardify.F32, 8)})
+	same := merger{byField: map[string][]variant{}, paths: map[string][]string{}}
+	same.add("a.npz", "a.npz", []Field{f("x", shardify.F32, 8)})
+	same.add("b.npz", "b.npz", []Field{f("x", shardify.F32, 8)})
 	if fields, diff := same.result(); diff != nil || fields[0].Files != 0 || fields[0].Bytes != 80 {
 		t.Errorf("equal files differ: %v %+v", diff, fields)
 	}

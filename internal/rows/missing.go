@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/printable"
 )
 
 // applyMissing decides about the fields that some files lack.
@@ -70,7 +71,14 @@ func (m *merger) differ(lacking []*candidate) error {
 	if more := len(lacking) - listed; more > 0 {
 		all = append(all, fmt.Sprintf("and %d more fields", more))
 	}
-	return shardify.Mismatch("the inputs differ: %s; --missing intersect leaves out such fields, --missing drop such inputs, --missing fill writes empty values", strings.Join(all, "; "))
+	way := func(m Missing, makes string) format.Way {
+		return format.Way{Options: format.Options{Option.Name: string(m)}, Makes: makes}
+	}
+	return format.NewDoubt("the inputs differ: "+strings.Join(all, "; "), []format.Way{
+		way(Intersect, "samples without "+printable.Of(int64(len(lacking)), "field")),
+		way(Fill, "empty values where fields are missing"),
+		way(Drop, "samples of the inputs that have all fields"),
+	})
 }
 
 func (m *merger) intersect(lacking []*candidate) error {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/rows"
 )
 
@@ -68,17 +69,17 @@ func (c *chooser) splits(cands []candidate) error {
 	if same && (c.firm || masks || !slices.ContainsFunc(cands, func(a candidate) bool { return !a.exact })) {
 		return nil
 	}
-	var names, sides, cures []string
+	var names, sides []string
+	var ways []format.Way
 	for _, s := range all {
 		names, sides = append(names, s.name), append(sides, s.text())
-		cures = append(cures, "--columns '"+strings.Join(s.keys, ",")+"'")
+		ways = append(ways, format.Way{Columns: s.keys, Makes: "a set of " + s.name})
 	}
-	axis := ""
 	if same {
-		axis = "--sample axis makes them columns of the same samples, "
+		ways = append(ways, format.Way{Options: format.Options{rows.SampleOption: rows.SampleAxis}, Makes: "them columns of the same samples"})
 	}
-	return shardify.Mismatch("it holds the splits %s: %s; %s takes one of them, %s--sample file makes each file one sample",
-		strings.Join(names, ", "), strings.Join(sides, "; "), strings.Join(cures, " or "), axis)
+	ways = append(ways, format.Way{Options: format.Options{rows.SampleOption: rows.SampleFile}, Makes: "each file one sample"})
+	return format.NewDoubt(fmt.Sprintf("it holds the splits %s: %s", strings.Join(names, ", "), strings.Join(sides, "; ")), ways)
 }
 
 // splitFiles refuses .npy files that are splits by their names, x_train.npy and x_test.npy:

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/rows"
 )
 
@@ -89,8 +90,14 @@ func (t *Tree) doubtfulSplits() error {
 	if same && slices.ContainsFunc(t.objects, func(o object) bool { return !in[o.path] && len(o.dims) > 0 && o.dims[0] == n }) {
 		return nil
 	}
-	return shardify.Mismatch("it holds the splits %s: %s; --split-from objects makes data sets of them, --object or --columns takes one, --sample axis makes them columns of one sample, --sample file makes the file a sample",
-		strings.Join(names, ", "), t.shapes())
+	way := func(option, value, makes string) format.Way {
+		return format.Way{Options: format.Options{option: value}, Makes: makes}
+	}
+	ways := []format.Way{way(format.SplitFrom, "objects", "data sets of them")}
+	if same {
+		ways = append(ways, way(rows.SampleOption, rows.SampleAxis, "them columns of one sample"))
+	}
+	return format.NewDoubt("it holds the splits "+strings.Join(names, ", ")+": "+t.shapes(), append(ways, way(rows.SampleOption, rows.SampleFile, "each file one sample")))
 }
 
 // SplitParts are the splits of a file that is read by splits; what is in none is left over.
