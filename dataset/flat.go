@@ -17,7 +17,7 @@ const headers = 8
 func (s *Set) Flat(ctx context.Context, field string) (*Set, error) {
 	i := shardify.FieldIndex(s.Schema, field)
 	if i < 0 {
-		return nil, shardify.Misuse("no field %s; there is %s", field, names(s.Schema))
+		return nil, NoField("tokens", s.Schema, field)
 	}
 	if !Streamed(&s.Schema[i]) {
 		return nil, shardify.Mismatch("field %s: want a list of numbers in each sample, or an array of one dimension, without missing ones", field)

@@ -8,19 +8,15 @@ import (
 	"github.com/shardify/shardify/internal/columns"
 )
 
-// names lists the fields that people see, the first twenty of many.
-func names(all []shardify.Field) string {
-	const most = 20
-	var out []string
+// NoField is the error about fields that an option names and that are not there.
+func NoField(option string, all []shardify.Field, names ...string) error {
+	var there []string
 	for i := range all {
 		if !shardify.Companion(all, i) {
-			out = append(out, all[i].Name)
+			there = append(there, all[i].Name)
 		}
 	}
-	if n := len(out) - most; n > 0 {
-		out = append(out[:most], fmt.Sprintf("and %d more", n))
-	}
-	return strings.Join(out, ", ")
+	return fmt.Errorf("%s: %w", option, columns.NotFound(names, there))
 }
 
 // owner is the field that a companion belongs to.
@@ -41,7 +37,7 @@ func Project(all []shardify.Field, globs []string) (fields []shardify.Field, pla
 		want[i] = want[i] && !(shardify.Companion(all, i) && choice.Excluded(owner(all[i].Name)))
 	}
 	if left := choice.Unmatched(); len(left) > 0 {
-		return nil, nil, shardify.Misuse("columns: no field %q; there is %s", left[0], names(all))
+		return nil, nil, NoField("columns", all, left...)
 	}
 	for i := range all {
 		if !want[i] {

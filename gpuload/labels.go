@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/index/view"
@@ -49,7 +50,7 @@ func (d *Dataset) labelField(name string) (*shardify.Field, error) {
 	schema := d.inputs[0].Schema
 	i := shardify.FieldIndex(schema, name)
 	if i < 0 {
-		return nil, shardify.Mismatch("balance: no field %s", name)
+		return nil, dataset.NoField("balance", schema, name)
 	}
 	if !isLabel(&schema[i]) {
 		return nil, shardify.Mismatch("balance: field %s is no scalar integer", name)

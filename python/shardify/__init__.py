@@ -25,7 +25,7 @@ TYPE_CHECKING = False  # as that of typing, which is not imported
 if TYPE_CHECKING:
     from typing import Any, List
 
-    from . import grain
+    from . import decode, grain
     from .batch import Batch, Sample
     from .collating import collate
     from .converting import Converted, Progress, convert
@@ -84,11 +84,14 @@ __all__ = [
     "bf16_to_f32",
     "collate",
     "convert",
+    "decode",
     "grain",
     "open",
     "profile",
 ]
 
+
+_MODULES = ("decode", "grain")
 
 # Where the names are. A module is imported when one of its names is first used: NumPy alone
 # takes longer than a script that only looks at the version. No module is called like a name,
@@ -112,8 +115,8 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         from importlib import import_module
 
-        if name == "grain":
-            return import_module(".grain", __name__)
+        if name in _MODULES:
+            return import_module("." + name, __name__)
         home = next((m for m, names in _HOMES.items() if name in names), "errors")
         value = globals()[name] = getattr(import_module("." + home, __name__), name)
         return value
@@ -121,4 +124,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> List[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, "__version__"])

@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 import numpy.typing as npt
 
+from . import near
 from .schema import Field, part_of
 
 Array = npt.NDArray[Any]
@@ -28,7 +29,7 @@ class Sample(Dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         part = part_of(getattr(self, "schema", ()), name)
         if part is None or part.part is None or part.part[0] not in self:
-            raise KeyError(name)
+            raise KeyError(near.unknown("field", name, self))
         whole = self[part.part[0]]
         if isinstance(whole, list):
             return [v[..., part.part[1]] for v in whole]

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 import numpy.typing as npt
 
+from . import near
 from .batch import Batch, Column, FixedColumn, Lists2Column, ListsColumn, ObjectsColumn
 from .errors import SchemaError, UnsupportedError
 from .schema import Field
@@ -16,6 +17,7 @@ Array = npt.NDArray[Any]
 JAGGED = ("values", "pad", "nested")
 
 
+@near.keywords("shardify.collate")
 def collate(
     jagged: str = "values",
     pad_value: float = 0,

@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from . import manifest as mf
-from . import callbacks, remote, static, windows
+from . import callbacks, near, remote, static, windows
 from .batch import Batch, Sample
 from .errors import SchemaError, UnsupportedError, printable
 from .layout import counter_of
 from .megatron import PairShard
 from .mmapshard import MmapShard
 from .readers import gather
-from .schema import KEY, KEY_FIELD, Field, differences, part_of, visible
+from .schema import KEY, KEY_FIELD, Field, differences, part_of, unlabelled, visible
 from .tarshard import TarShard
 from .views import Concat, JaggedColumn, join_offsets, split_rows, starts_of
 
@@ -93,6 +93,11 @@ class Dataset(Generic[T]):
         return [m.raw for m in self._manifests]
 
     @property
+    def folders(self) -> List[str]:
+        """Where the data sets are."""
+        return [m.folder for m in self._manifests]
+
+    @property
     def manifest(self) -> Dict[str, Any]:
         if len(self._manifests) > 1:
             raise ValueError("%d data sets have as many manifests: use .manifests" % len(self._manifests))
@@ -124,14 +129,13 @@ class Dataset(Generic[T]):
             return part
         if name == KEY and KEY in self._names:
             return KEY_FIELD
-        raise KeyError("no field %r; there are %s" % (name, ", ".join(self._names)))
+        raise KeyError(near.unknown("field", name, self._names))
 
     def labels(self, name: str) -> List[str]:
         """Names of the codes 0, 1, ... of a field: class names."""
         labels = self.field(name).labels
         if labels is None:
-            with_labels = [f.name for f in self.schema if f.labels is not None]
-            raise KeyError("field %s has no labels; fields with labels: %s" % (name, ", ".join(with_labels) or "none"))
+            raise KeyError(unlabelled(name, self.schema))
         return labels
 
     def vocab(self, name: str) -> List[Union[str, int]]:
@@ -144,7 +148,7 @@ class Dataset(Generic[T]):
         return self._starts[-1]
 
     def __repr__(self) -> str:
-        folders = ", ".join(m.folder for m in self._manifests)
+        folders = ", ".join(self.folders)
         lines = ["shardify.Dataset(%s: %d samples, %d shards)" % (folders, len(self), len(self._shards))]
         fields = ["  %s: %s" % (f.name, f.describe()) for f in self.schema]
         return "\n".join(printable(line.replace("\n", "\\n")) for line in lines + fields)
@@ -354,7 +358,7 @@ def _select(every: Tuple[Field, ...], columns: Optional[Sequence[str]]) -> Tuple
         if part is not None and not any(f.name == pattern for f in every):
             parts.append(part)
         elif not any(fnmatchcase(f.name, pattern) for f in every):
-            raise SchemaError("columns: no field %s; there are %s" % (pattern, ", ".join(f.name for f in every)))
+            raise SchemaError("columns: " + near.unknown("field", pattern, [f.name for f in every]))
     return tuple(f for f in every if any(fnmatchcase(f.name, p) for p in columns)) + tuple(parts)
 
 

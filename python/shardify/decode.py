@@ -27,7 +27,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 import numpy as np
 import numpy.typing as npt
 
-from . import clib
+from . import clib, near
 from . import pixels as gpu
 from .errors import CorruptError, ForkedError, SchemaError, ShardifyError, UnsupportedError, corrupt
 from .geometry import DRAWS, MAX_PIXELS, Cut, Shaping, Size, draws
@@ -56,6 +56,7 @@ class TooLarge(UnsupportedError):
 DAMAGE = (CorruptError, NoImage, TooLarge)
 
 
+@near.keywords("shardify.decode.make", near.DECODE)
 def make(
     field: str,
     backend: str = "auto",

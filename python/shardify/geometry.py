@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass
 from math import ceil, exp, log, sqrt
 from typing import Any, Optional, Tuple, Union
@@ -80,10 +81,14 @@ class Cut:
 def _pair(name: str, size: Optional[Size]) -> Optional[Tuple[int, int]]:
     if size is None:
         return None
-    h, w = (size, size) if isinstance(size, int) else tuple(size)
-    if min(h, w) < 1 or max(h, w) > 1 << 16 or int(h) != h or int(w) != w:
-        raise ValueError("%s=%r: want pixels, or (height, width)" % (name, size))
-    return int(h), int(w)
+    sides = (size, size) if isinstance(size, numbers.Real) and not isinstance(size, bool) else size
+    try:
+        h, w = tuple(sides) if isinstance(sides, (tuple, list)) else (0, 0)
+        if min(h, w) >= 1 and max(h, w) <= 1 << 16 and int(h) == h and int(w) == w:
+            return int(h), int(w)
+    except (TypeError, ValueError):
+        pass
+    raise ValueError("%s=%r: want a number of pixels, or (height, width), as %s=224" % (name, size, name))
 
 
 @dataclass(frozen=True)
@@ -110,7 +115,7 @@ class Shaping:
             raise ValueError("random_crop=%r sets the scale itself: give no resize" % (random_crop,))
         if not 0 <= flip <= 1:
             raise ValueError("flip=%r: want a chance, from 0 to 1" % flip)
-        sizes = _pair("resize", resize), isinstance(resize, int), _pair("crop", crop)
+        sizes = _pair("resize", resize), isinstance(resize, numbers.Real), _pair("crop", crop)
         return Shaping(*sizes, random_crop is True, area, float(flip))
 
     @property

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Sequence
 
-from . import dataset, opening
+from . import dataset, near, opening
 from .batch import Sample
 from .collating import collate
 
@@ -57,6 +57,7 @@ def _plain(sample: Any) -> Any:
     return sample
 
 
+@near.keywords("shardify.grain.source", near.OPEN)
 def source(
     data: Any,
     *,

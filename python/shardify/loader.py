@@ -13,7 +13,7 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterator, List, Mapping, NoReturn, Optional, Sequence, Tuple, Union
 
-from . import amounts, callbacks, clib, loaderconfig, options, outputs, ranks, sequences, skipping
+from . import amounts, callbacks, clib, loaderconfig, near, options, outputs, ranks, sequences, skipping
 from .columns import Plan
 from .delivery import Delivery
 from .epochs import Epoch
@@ -22,7 +22,7 @@ from .frameworks import choose, device_name
 from .groups import GROUPED, Made
 from .loaderbatch import LoaderBatch
 from .options import Backend, Decode, Documents, Ids, Jagged, Labels, Last, OnError, Shuffle, Size, Tier, Verify
-from .schema import Field, parse_schema
+from .schema import Field, parse_schema, unlabelled
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -136,6 +136,7 @@ class Loader(Generic[B]):
     # costs is shared.
     _GROUP = 256 << 10
 
+    @near.keywords("Loader", loaderconfig.FOREIGN)
     def __init__(
         self,
         data: Any,
@@ -213,7 +214,7 @@ class Loader(Generic[B]):
         if ids == "device" and fixed:
             raise UnsupportedError('ids="device" does not go with out= and ring=, which have tensors of the fields alone')
         self._last = given or ("short" if loaderconfig.in_order(order, weights, balance) else "drop")
-        folders, mix = loaderconfig.paths(data, split)
+        folders, mix = loaderconfig.paths(data, split, self.batch_size)
         loaderconfig.choice("on_error", on_error, OnError)
         deep: int = _DEPTH if depth is None else loaderconfig.whole("depth", depth)
         seed = loaderconfig.whole("seed", seed, bits=64)
@@ -275,7 +276,7 @@ class Loader(Generic[B]):
             raise
         self._sends = False
         if len(self) == 0:
-            self._warn_of_none(self.batch_size * self.world_size, self.world_size, 3)
+            self._warn_of_none(self.batch_size * self.world_size, self.world_size, 4)
         if transform_threads is None:
             # On a GPU the stream of the loop's thread counts, which another thread does not have: it sends
             # there what the library decoded ahead, and transforms.
@@ -361,10 +362,12 @@ class Loader(Generic[B]):
 
     def labels(self, name: str) -> List[str]:
         """Names of the codes 0, 1, ... of a field: class names."""
-        for f in self.schema:
-            if f.name == name and f.labels is not None:
-                return f.labels
-        raise KeyError("no field %r with labels" % name)
+        f = next((f for f in self.schema if f.name == name), None)
+        if f is None:
+            raise KeyError(near.unknown("field", name, self.fields))
+        if f.labels is None:
+            raise KeyError(unlabelled(name, self.schema))
+        return f.labels
 
     def notes(self) -> List[str]:
         """What the loader chose, and settings that do not work out as asked."""

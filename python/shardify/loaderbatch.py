@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Optional, Tuple
 import numpy as np
 import numpy.typing as npt
 
+from . import near
 from .schema import Field, part_of
 
 
@@ -35,7 +36,7 @@ class LoaderBatch(Dict[str, Any]):
         """A field that was packed or stacked with others is found under its own name."""
         part = part_of(self.schema, name)
         if part is None or part.part is None or part.part[0] not in self:
-            raise KeyError(name)
+            raise KeyError(near.unknown("field", name, self))
         whole, k = self[part.part[0]], part.part[1]
         if isinstance(whole, dict):
             return {**whole, "values": whole["values"][..., k]}

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import fields as fields_of
 from operator import index
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union, get_args
 
 import numpy as np
 
-from .options import Decode, Last, Shuffle
+from . import near
+from .errors import SchemaError
+from .options import Decode, Device, Last, Shuffle
 from .schema import DTYPES, Field
 
 Path = Union[str, "os.PathLike[str]"]
 LAST = get_args(Last)
 
+# Keywords of other loaders, and those of decode=.
+FOREIGN = {**{f.name: "give decode=shardify.Decode(%s=%%s)" % f.name for f in fields_of(Decode)}, **near.LOADER}
+
 _LONG = {"half": "f16", "float": "f32", "double": "f64"}
 
 
-def paths(data: Any, split: Optional[str]) -> Tuple[List[str], Optional[List[float]]]:
+def paths(data: Any, split: Optional[str], batch: int) -> Tuple[List[str], Optional[List[float]]]:
     """Folders, and their shares of a mixture."""
     mix = None
+    made = getattr(data, "folders", None)  # of shardify.open
+    if made is not None:
+        raise TypeError("Loader: want a folder, not the data set that shardify.open makes of it: shardify.Loader(%r, %d)" % (made[0] if len(made) == 1 else made, batch))
     if isinstance(data, (str, os.PathLike)):
         data = [data]
     elif data is None or isinstance(data, (int, float)):
@@ -94,7 +103,7 @@ def window(given: Any, drawn_from: Any) -> Tuple[Optional[str], Any]:
     n = whole("window", given)
     if drawn_from is not None:
         raise ValueError("window=%d: a window of rows is text, such as \"3+1\"" % n)
-    warnings.warn("Loader(window=%d) is now shuffle_window=%d; window= says which rows make a sample" % (n, n), FutureWarning, stacklevel=3)
+    warnings.warn("Loader(window=%d) is now shuffle_window=%d; window= says which rows make a sample" % (n, n), FutureWarning, stacklevel=4)
     return None, n
 
 
@@ -189,7 +198,8 @@ def decoders(decode: Any, resize: Any, crop: Any, fields: Sequence[Field], seed:
 
     if decode is None or decode is False:
         if resize is not None or crop is not None:
-            raise ValueError("resize and crop are for decode=")
+            name, size = ("resize", resize) if resize is not None else ("crop", crop)
+            raise ValueError("%s= is for images: Loader(..., decode=True, %s=%r)" % (name, name, size))
         return {}
     if isinstance(decode, Decode):
         decode = decode.given()
@@ -202,11 +212,19 @@ def decoders(decode: Any, resize: Any, crop: Any, fields: Sequence[Field], seed:
                 given[key] = v
         given.setdefault("seed", seed)
         names = [given.pop("field")] if "field" in given else image_fields(fields)
-        return {name: decoding.make(name, **given) for name in names}
+        return _known({name: decoding.make(name, **given) for name in names}, fields)
     if resize is not None or crop is not None:
         raise ValueError("resize and crop belong to the decoders that decode= has")
     many = decode if isinstance(decode, (list, tuple)) else [decode]
-    return {d.field: d for d in many}
+    return _known({d.field: d for d in many}, fields)
+
+
+def _known(made: Dict[str, Any], fields: Sequence[Field]) -> Dict[str, Any]:
+    names = [f.name for f in fields]
+    for name in made:
+        if name not in names:
+            raise SchemaError("decode: " + near.unknown("field", name, names))
+    return made
 
 
 IMAGES = ("image", "jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "ppm", "pgm")

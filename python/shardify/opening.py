@@ -6,7 +6,7 @@ import os
 from typing import Any, Callable, Optional, Sequence, Union, overload
 
 from . import manifest as mf
-from . import megatron, remote
+from . import megatron, near, remote
 from .batch import Sample
 from .dataset import Dataset, T
 from .errors import NotADatasetError, SchemaError, UnsupportedError, corrupt
@@ -36,6 +36,7 @@ def open(
 ) -> Dataset[T]: ...
 
 
+@near.keywords("shardify.open", near.OPEN)
 def open(
     path: Union[Path, Sequence[Path]],
     *,

@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass, fields
 from typing import Any, Dict, Literal, Optional, Sequence, Tuple, Union
 
+from . import near
+
 Last = Literal["drop", "pad", "short"]
 Jagged = Literal["values", "pad", "nested"]
 Shuffle = Literal["none", "block", "global"]
@@ -25,6 +27,7 @@ def _given(options: Any) -> Dict[str, Any]:
     return {f.name: getattr(options, f.name) for f in fields(options) if getattr(options, f.name) != f.default}
 
 
+@near.keywords("shardify.Decode", near.DECODE)
 @dataclass(frozen=True)
 class Decode:
     """How `Loader(decode=...)` makes pixels of images: what shardify.decode.make takes."""
@@ -47,6 +50,7 @@ class Decode:
         return _given(self)
 
 
+@near.keywords("shardify.Device")
 @dataclass(frozen=True)
 class Device:
     """Where the batches of a `Loader` are, and where samples wait for them: Loader(device=Device("cuda:0", tier="pinned"))."""

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Union
 
-from . import amounts, usage
+from . import amounts, near, usage
 from .loader import Loader
 from .usage import Usage
 
@@ -25,6 +25,7 @@ _STAGES = {
 BUSY = 0.6  # of a core, from which a thread counts as computing
 
 
+@near.keywords("shardify.profile")
 def profile(
     loader: Iterable[Any],
     steps: int = 100,

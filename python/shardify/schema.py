@@ -103,6 +103,11 @@ class Field:
         return " ".join(parts)
 
 
+def unlabelled(name: str, fields: Sequence[Field]) -> str:
+    """What is said of a field without labels."""
+    return "field %s has no labels; fields with labels: %s" % (name, ", ".join(f.name for f in fields if f.labels is not None) or "none")
+
+
 def part_of(fields: Sequence[Field], name: str) -> Optional[Field]:
     """The field that was put together with others under another name; None if there is none."""
     for f in fields:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any, Dict, Iterator, Mapping, Optional
 
 import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
-from . import ranks
+from . import loaderconfig, near, ranks
 from .loader import Loader
 from .workers import Share
 
@@ -34,6 +35,10 @@ class LoaderDataset(IterableDataset):  # type: ignore[misc,type-arg,unused-ignor
     """
 
     def __init__(self, data: Any, batch_size: int, **options: Any) -> None:
+        known = list(signature(Loader.__init__).parameters)
+        for name, value in options.items():
+            if name not in known:
+                raise near.keyword("LoaderDataset", name, value, known, loaderconfig.FOREIGN)
         for name in ("copy", "trace"):
             if options.get(name) not in (None, True):
                 raise ValueError("LoaderDataset: %s=%r is for Loader alone" % (name, options[name]))

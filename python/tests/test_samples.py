@@ -90,7 +90,7 @@ def test_columns_choose_fields(make):
     folder = make("jagged")
     assert list(shardify.open(folder, columns=["Jet_*", "run"])[3]) == ["Jet_pt", "Jet_p4", "run"]
     assert list(shardify.open(folder, columns="volume")[3]) == ["volume"]
-    with pytest.raises(shardify.SchemaError, match="no field Jet_eta"):
+    with pytest.raises(shardify.SchemaError, match="no field 'Jet_eta'"):
         shardify.open(folder, columns=["Jet_eta"])
 
 

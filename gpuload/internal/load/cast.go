@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 )
 
@@ -44,7 +45,7 @@ func CastLayout(l *index.Layout, casts map[string]Cast) (*index.Layout, []*Caste
 	for name, c := range casts {
 		i := shardify.FieldIndex(l.Schema, name)
 		if i < 0 {
-			return nil, nil, shardify.Mismatch("cast: no column %s among those wanted", name)
+			return nil, nil, dataset.NoField("cast", l.Schema, name)
 		}
 		k, err := newCaster(&l.Schema[i], &c)
 		if err != nil {
