@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"errors"
 	"image"
+	"maps"
 	"path"
+	"slices"
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/filekind"
 	"github.com/shardify/shardify/internal/guard"
 )
 
-// check decodes images and hands on what was encoded: damaged ones are errors.
+// check decodes images and passes on what was encoded: damaged ones, and those of 0 bytes, are errors.
 type check struct {
 	glob string
 	mine []bool
@@ -29,7 +32,7 @@ func (c *check) Needs() []string { return plain([]string{c.glob}) }
 
 // Schema is as it was.
 func (c *check) Schema(in []shardify.Field) (_ []shardify.Field, err error) {
-	c.mine, err = chosen(in, c.glob, encoded, "jpg, png, gif or webp images")
+	c.mine, err = chosen(in, c.glob, func(f *shardify.Field) bool { return f.Levels == 1 && filekind.IsImage(f.Media) }, "images")
 	return in, err
 }
 
@@ -49,22 +52,27 @@ func (c *check) Apply(b *shardify.Batch, _ uint64, _ *shardify.Arena) (*shardify
 	out := fork(b)
 	for k := range b.Columns {
 		col := &b.Columns[k]
-		unknown := int64(0)
+		var unknown map[string]int64 // by kind
 		for i := 0; c.mine[k] && i < b.Samples; i++ {
-			lo, hi := col.Range(i, i+1)
-			if lo == hi || !present(col, i) {
+			if !present(col, i) {
 				continue
 			}
+			lo, hi := col.Range(i, i+1)
 			switch _, err := s.decode(col.Data[lo:hi]); {
 			case errors.Is(err, shardify.ErrUnsupported):
-				unknown++
+				if unknown == nil {
+					unknown = map[string]int64{}
+				}
+				unknown[filekind.NameOf(col.Data[lo:hi])]++
 			case err != nil:
 				return nil, shardify.Amend(err, func(e *shardify.Error) {
 					e.Op, e.Field, e.Sample, e.At = "check", col.Name, b.ID(i).Sample, new(b.ID(i))
 				})
 			}
 		}
-		count(out, unknown, "%s: images without a decoder, not checked", col.Name)
+		for _, kind := range slices.Sorted(maps.Keys(unknown)) {
+			count(out, unknown[kind], "%s: not checked, as %s of this form is not decoded here", col.Name, kind)
+		}
 	}
 	return out, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/filekind"
 	"github.com/shardify/shardify/internal/guard"
 	"github.com/shardify/shardify/internal/jpeg"
 	"github.com/shardify/shardify/internal/png"
@@ -58,18 +59,11 @@ func grow(b *[]byte, n int) []byte {
 
 // notDecoded says what a sound file is that no decoder here takes, "" for all others.
 func notDecoded(b []byte) string {
-	begins := func(at int, magic string) bool { return len(b) >= at && bytes.HasPrefix(b[at:], []byte(magic)) }
-	switch {
-	case begins(0, "RIFF") && begins(8, "WEBPVP8X") && len(b) > 20 && b[20]&2 != 0:
-		return "an animated WebP"
-	case begins(0, "II*\x00"), begins(0, "MM\x00*"):
-		return "a TIFF"
-	case begins(0, "BM"):
-		return "a BMP"
-	case begins(4, "ftypavif"), begins(4, "ftypheic"), begins(4, "ftypmif1"):
-		return "an AVIF or HEIC image"
-	case begins(0, "\x00\x00\x00\x0cjP  "), begins(0, "\xff\x4f\xff\x51"):
-		return "a JPEG 2000"
+	if k := filekind.Of(b); k != nil && k.Decoder > filekind.Half {
+		return k.Name
+	}
+	if k := filekind.Of(b); k != nil && k.Name == filekind.WebP && len(b) > 20 && string(b[12:16]) == "VP8X" && b[20]&2 != 0 {
+		return "an animated WebP image"
 	}
 	return ""
 }
@@ -109,6 +103,9 @@ func tooLarge(kind string, w, h int) error {
 
 // decode makes a picture of an encoded image.
 func (s *buffers) decode(b []byte) (picture, error) {
+	if len(b) == 0 {
+		return picture{}, shardify.Corrupt(-1, "an image of 0 bytes")
+	}
 	if bytes.HasPrefix(b, []byte(png.Signature)) {
 		if p, err := s.decodePNG(b); !errors.Is(err, shardify.ErrUnsupported) {
 			return p, err

@@ -64,9 +64,6 @@ func (p *Prepared) Facts() Facts {
 		f.Notes = n.Notes()
 	}
 	f.Notes = append(f.Notes, p.beside...)
-	if p.turned != "" {
-		f.Notes = append(f.Notes, p.turned)
-	}
 	f.Notes = append(f.Notes, p.tight()...)
 	if !readers.IsSet(f.Input) && f.OutputBytes > 2*f.InputBytes && f.OutputBytes > 1<<20 && f.InputBytes > 0 {
 		f.Hints = p.shrink()

@@ -15,7 +15,7 @@ import (
 	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/convert/window"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/exif"
+	"github.com/shardify/shardify/internal/filekind"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/suggest"
@@ -60,8 +60,7 @@ type Prepared struct {
 	static  []byte // the file of static fields; nil after Reopen
 	hooks   Hooks
 	room    room      // where the output is
-	turned  string    // about images with an EXIF tag
-	beside  []string  // about files that operations read
+	beside  []string  // about files that operations read, and about images
 	listing io.Closer // the list of inputs, while it is read; nil without
 	// Remains: the folder holds shards of this conversion and no plan.
 	Remains bool
@@ -131,9 +130,8 @@ func prepare(ctx context.Context, s Settings) (p *Prepared, err error) {
 	}
 	if p.State == StateNew && !p.Plan.InParts() {
 		p.beside = append(p.beside, s.fertility(ctx, opened.Source, p.Plan.Samples)...)
-		if !s.shape.Orients() {
-			p.turned = exif.Look(ctx, opened.Source, exif.PlanImages, nil)
-		}
+		p.beside = append(p.beside, filekind.Notes(p.Plan.Schema)...)
+		p.beside = append(p.beside, filekind.Look(ctx, opened.Source, filekind.PlanImages, s.shape.Orients(), nil)...)
 	}
 	p.finish(s.compiler())
 	return p, nil

@@ -26,11 +26,11 @@ type images struct {
 	names           []string
 }
 
-// look decodes the image of sample k. Kinds without a decoder and images beyond what is
-// left are not counted.
+// look decodes the image of sample k; one of 0 bytes is damaged. Kinds without a decoder and
+// images beyond what is left are not counted.
 func (m *images) look(b *shardify.Batch, c *shardify.Column, k int) {
 	lo, hi := c.Range(k, k+1)
-	if lo == hi || c.Valid != nil && c.Valid[k] == 0 {
+	if c.Valid != nil && c.Valid[k] == 0 {
 		return
 	}
 	pixels, err := augment.CheckImage(c.Data[lo:hi], m.left)

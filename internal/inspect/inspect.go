@@ -17,7 +17,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/exif"
+	"github.com/shardify/shardify/internal/filekind"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage/local"
@@ -119,9 +119,8 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 		rep.Facts = append(rep.Facts, fact)
 	}
 	checked := images{table: o.Args.Table, files: r.Format.Name == "files", left: mostPixels}
-	if turned := exif.Look(ctx, o.Source, exif.InspectImages, checked.look); turned != "" {
-		rep.Facts = append(rep.Facts, turned)
-	}
+	rep.Facts = append(rep.Facts, filekind.Notes(o.Source.Schema())...)
+	rep.Facts = append(rep.Facts, filekind.Look(ctx, o.Source, filekind.InspectImages, false, checked.look)...)
 	if damaged := checked.fact(); damaged != "" {
 		rep.Facts = append(rep.Facts, damaged)
 	}

@@ -1,0 +1,39 @@
+package files
+
+import (
+	"fmt"
+
+	"github.com/shardify/shardify/internal/filekind"
+)
+
+// Notes implements format.Noter: which fields have files of 0 bytes.
+func (s *source) Notes() []string {
+	if s.Parts { // other parts may have more
+		return nil
+	}
+	var out []string
+	for i, f := range s.fields {
+		if f.role != value {
+			continue
+		}
+		var empty places
+		files := 0
+		for k := s.m.base; k < s.m.end(); k++ {
+			if file := s.m.file(k, f.member); file != none {
+				files++
+				if s.names.Table.Size(int(file)) == 0 {
+					empty.add(func() string { return quote(s.names.Rel(int(file))) })
+				}
+			}
+		}
+		if empty.count == 0 {
+			continue
+		}
+		note := fmt.Sprintf("field %s: %s", s.schema[i].Name, empty.list(fmt.Sprintf("of %d files has 0 bytes", files), fmt.Sprintf("of %d files have 0 bytes", files)))
+		if filekind.IsImage(s.schema[i].Media) {
+			note += "; --check-images --on-error skip leaves them out"
+		}
+		out = append(out, note)
+	}
+	return out
+}
