@@ -41,6 +41,7 @@ func (j *Job) collect(ctx context.Context) (*collected, error) {
 	m.Skipped = slices.Clone(p.Skipped)
 	for range p.SplitNames() {
 		one := p.Manifest()
+		one.Dropped, one.Counts = 0, nil // of all splits together
 		m.splits = append(m.splits, &one)
 	}
 	var all proofs

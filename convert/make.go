@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
@@ -219,14 +220,28 @@ func (r *Request) spans(ctx context.Context, p *plan.Plan) error {
 		if first < last {
 			r.cut(p, plan.Sub(s, s.Lo+first, s.Lo+last))
 		}
-		if at >= hi {
-			break
-		}
+	}
+	if n := at - p.Samples; n > 0 {
+		p.Unread = []shardify.Count{plan.Dropped(r.selection(), n)}
 	}
 	if r.Lo > 0 && r.Lo >= at {
 		return shardify.Misuse("range begins at sample %d, but the inputs have %d", r.Lo, at)
 	}
 	return nil
+}
+
+// selection is the flags that choose samples by their numbers.
+func (r *Request) selection() string {
+	var out []string
+	if r.Hi > 0 {
+		out = append(out, fmt.Sprintf("range %d:%d", r.Lo, r.Hi))
+	} else if r.Lo > 0 {
+		out = append(out, fmt.Sprintf("range %d:", r.Lo))
+	}
+	if r.Limit > 0 {
+		out = append(out, fmt.Sprintf("limit %d", r.Limit))
+	}
+	return "outside of " + strings.Join(out, ", ")
 }
 
 // cut adds a span, in pieces that end at multiples of ShardSamples.
@@ -345,7 +360,7 @@ func (r *Request) find(ctx context.Context, p *plan.Plan, f *flow.Flow) error {
 	}
 	p.SetBase()
 	if k := r.Known; k != nil && k.Base == p.Base {
-		p.Findings, p.Cuts = k.Findings, k.Cuts
+		p.Findings, p.Cuts, p.Unsplit = k.Findings, k.Cuts, k.Unsplit
 		return f.Learn()
 	}
 	return f.Survey(ctx, r.Source, func(ctx context.Context, upto int, routed bool, begin func() flow.Gathering) (flow.Gathering, error) {

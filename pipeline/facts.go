@@ -27,6 +27,7 @@ type Facts struct {
 	FreeInodes   int64             `json:"free_inodes"`  // -1 unknown
 	Quotas       []string          `json:"quotas,omitempty"`
 	Samples      int64             `json:"samples"`
+	Dropped      []shardify.Count  `json:"dropped,omitempty"` // samples that are in no output, as far as known
 	Shards       int64             `json:"shards"`
 	Units        int64             `json:"units"`
 	Jobs         int               `json:"jobs"`
@@ -55,7 +56,7 @@ func (p *Prepared) Facts() Facts {
 	inputs, bytes := x.Inputs()
 	f := Facts{
 		Input: x.Input, Output: x.Output, Folder: p.Output, Inputs: inputs, InputBytes: bytes, Parts: x.Parts(),
-		DecodedBytes: x.DecodedBytes, OutputBytes: x.OutputBytes, FreeBytes: p.room.space.Bytes, FreeInodes: p.room.space.Inodes, Quotas: p.room.lines(), Samples: x.Samples,
+		DecodedBytes: x.DecodedBytes, OutputBytes: x.OutputBytes, FreeBytes: p.room.space.Bytes, FreeInodes: p.room.space.Inodes, Quotas: p.room.lines(), Samples: x.Samples, Dropped: plan.Drops(x),
 		Shards: int64(x.Outputs() * max(len(x.SplitNames()), 1)), Units: int64(len(x.Units)), Jobs: p.Jobs, Memory: p.Memory,
 		Fields: p.fields(), LeftOut: slices.Concat(x.LeftOut, x.Outside, p.Litter), Skipped: x.Skipped, Digest: x.Digest(),
 	}

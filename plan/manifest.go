@@ -22,6 +22,10 @@ func (p *Plan) Manifest() index.Manifest {
 	if p.Static != nil {
 		m.Static = &p.Static.Static
 	}
+	for _, c := range p.Unread {
+		m.Dropped += c.N
+	}
+	m.Counts = slices.Clone(p.Unread)
 	for _, o := range p.Ops {
 		m.Operations = append(m.Operations, index.Operation{Op: o.Name, Text: o.Text})
 	}

@@ -121,10 +121,12 @@ type Plan struct {
 	// the plan.
 	Static *Static `json:"static,omitempty"`
 	// Skipped are damaged inputs that the survey left out, as OnErrorSkip wants.
-	Skipped      []index.Skip `json:"skipped,omitempty"`
-	Samples      int64        `json:"samples"`
-	DecodedBytes int64        `json:"decoded_bytes"`
-	OutputBytes  int64        `json:"output_bytes"` // estimate
+	Skipped []index.Skip `json:"skipped,omitempty"`
+	// Unread counts the samples of the inputs that are outside of --limit and --range.
+	Unread       []shardify.Count `json:"unread,omitempty"`
+	Samples      int64            `json:"samples"`
+	DecodedBytes int64            `json:"decoded_bytes"`
+	OutputBytes  int64            `json:"output_bytes"` // estimate
 
 	// What happens to the samples on the way; nothing in most plans.
 	Seed    uint64           `json:"seed,omitempty"`
@@ -140,6 +142,8 @@ type Plan struct {
 	Provenance bool             `json:"provenance,omitempty"`
 	Findings   []Finding        `json:"findings,omitempty"`
 	Cuts       []Cuts           `json:"cuts,omitempty"`
+	// Unsplit is how many samples are in none of the parts of Split.
+	Unsplit int64 `json:"unsplit,omitempty"`
 	// Base is the digest of the plan without what surveys have found.
 	Base   string `json:"base,omitempty"`
 	Copies int    `json:"copies,omitempty"` // of a sample at most

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 )
 
@@ -70,6 +71,7 @@ const maxSplits = 100
 // train=rest,val=10000 (numbers of samples; one may be what is left).
 func ParseSplit(text string) (*Split, error) {
 	s := &Split{}
+	var ones []bool
 	for _, item := range strings.Split(text, ",") {
 		name, value, ok := strings.Cut(strings.TrimSpace(item), "=")
 		if !ok {
@@ -89,6 +91,14 @@ func ParseSplit(text string) (*Split, error) {
 			return nil, shardify.Mismatch("split %q: want a share between 0 and 1, a number of samples, or rest", item)
 		}
 		s.Parts = append(s.Parts, p)
+		ones = append(ones, value == "1")
+	}
+	if slices.ContainsFunc(s.Parts, func(p Part) bool { return p.Count > 0 }) {
+		for i := range s.Parts {
+			if ones[i] { // a number as those beside it
+				s.Parts[i].Share, s.Parts[i].Count = 0, 1
+			}
+		}
 	}
 	return s, s.check()
 }
@@ -277,6 +287,41 @@ func (s *Split) Ranks(n int64) (ends []int64, order []int, err error) {
 	return ends, order, nil
 }
 
+// Unused is how many of n samples are in no part. Numbers that add up to 100, of more samples,
+// are a doubt: they may be shares in percent.
+func (s *Split) Unused(n int64) (int64, error) {
+	sum := int64(0)
+	for _, p := range s.Parts {
+		if p.Count == 0 {
+			return 0, nil // the rest, or a share
+		}
+		sum += p.Count
+	}
+	if sum != 100 || n <= sum || len(s.Parts) == 1 {
+		return max(n-sum, 0), nil
+	}
+	shares, all, rest := *s, *s, *s
+	shares.Parts, all.Parts, rest.Parts = slices.Clone(s.Parts), slices.Clone(s.Parts), slices.Clone(s.Parts)
+	var at, before int64
+	for i := range s.Parts {
+		at += s.Parts[i].Count
+		end := (at*n + sum/2) / sum
+		shares.Parts[i] = Part{Name: s.Parts[i].Name, Share: float64(s.Parts[i].Count) / float64(sum)}
+		all.Parts[i].Count, before = end-before, end
+	}
+	name := "unused"
+	for slices.ContainsFunc(s.Parts, func(p Part) bool { return strings.EqualFold(p.Name, name) }) {
+		name += "-rest"
+	}
+	rest.Parts = append(rest.Parts, Part{Name: name, Rest: true})
+	way := func(x *Split, makes string) format.Way {
+		return format.Way{Options: format.Options{"split": x.String()}, Makes: makes}
+	}
+	return 0, format.NewDoubt(fmt.Sprintf("--split %s may be percent, or numbers that use %d of %d samples", s, sum, n), []format.Way{
+		way(&shares, "shares of all samples"), way(&all, fmt.Sprintf("numbers that use all %d samples", n)), way(&rest, fmt.Sprintf("these numbers, and a split of the other %d samples", n-sum)),
+	})
+}
+
 // String is the split as it was asked for.
 func (s *Split) String() string {
 	if s.Dirs {
@@ -335,6 +380,9 @@ func (c *Cuts) Part(h uint64) uint16 {
 	}
 	return Nowhere
 }
+
+// Why is the reason why no part has a sample.
+func (s *Split) Why() string { return "in no split of " + s.String() }
 
 // Nowhere is the split of a sample that no split takes. It counts as dropped.
 const Nowhere = 0xffff

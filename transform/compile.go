@@ -1,6 +1,8 @@
 package transform
 
 import (
+	"strings"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/plan"
@@ -42,7 +44,7 @@ func compile(list []plan.Op, env flow.Env, side Side) (*flow.Pipeline, error) {
 			c.drop()
 			dropped = true
 		}
-		if err := c.add(i, k, op.Text); err != nil {
+		if err := c.add(i, k, op); err != nil {
 			return nil, err
 		}
 	}
@@ -88,8 +90,8 @@ func (c *compiler) drop() {
 	}
 }
 
-func (c *compiler) add(i int, k *Kind, text string) error {
-	text, rules, err := resolved(text)
+func (c *compiler) add(i int, k *Kind, op plan.Op) error {
+	text, rules, err := resolved(op.Text)
 	if err != nil {
 		return err
 	}
@@ -97,7 +99,7 @@ func (c *compiler) add(i int, k *Kind, text string) error {
 	if err != nil || s.Transform == nil {
 		return err
 	}
-	s.Op = i
+	s.Op, s.Text = i, op.Name+" "+strings.Join(Shown(op), ", ")
 	if k.phase == first {
 		c.pipe.Before = append(c.pipe.Before, s)
 	} else {

@@ -201,11 +201,7 @@ func (d *dropDuplicates) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena)
 	for i := range *keep {
 		(*keep)[i] = byte(btoi(!d.again.has(b.ID(i))))
 	}
-	out, err := selected(b, *keep, mem)
-	if err == nil && out.Samples < b.Samples {
-		count(out, int64(b.Samples-out.Samples), "drop-duplicates %s: dropped", d.text)
-	}
-	return out, err
+	return selected(b, *keep, mem)
 }
 
 // sampleSet is samples by input.

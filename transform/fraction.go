@@ -87,9 +87,5 @@ func (f *sampleFraction) Apply(b *shardify.Batch, seed uint64, mem *shardify.Are
 			keep[i] = 0
 		}
 	}
-	out, err := selected(b, keep, mem)
-	if err == nil && out.Samples < b.Samples {
-		count(out, int64(b.Samples-out.Samples), "fraction: dropped")
-	}
-	return out, err
+	return selected(b, keep, mem)
 }

@@ -76,11 +76,7 @@ func (w *whereFilter) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*
 	if err := w.prog.Keep(b, *keep); err != nil {
 		return nil, said("where", w.text, err)
 	}
-	out, err := selected(b, *keep, mem)
-	if err == nil && out.Samples < b.Samples {
-		count(out, int64(b.Samples-out.Samples), "where %s: dropped", w.text)
-	}
-	return out, err
+	return selected(b, *keep, mem)
 }
 
 func marks(pool *sync.Pool, n int) *[]byte {

@@ -29,6 +29,8 @@ type Stage struct {
 	shardify.Transform
 	// Op is the ordinal of the operation in the plan; seeds follow from it.
 	Op int
+	// Text is the operation for people, as it was asked for; "" for what no option asked for.
+	Text string
 	// Splits names the splits that it applies to, which must have the same fields by
 	// then; nil is all of them. In the end all splits must have the same fields.
 	Splits []string

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -154,6 +155,13 @@ func (r *Runner) part(ctx context.Context, b *shardify.Batch, lo, hi int, sum *T
 	return nil
 }
 
+// because counts samples that were dropped, by the reason.
+func (t *Tally) because(reason string, n int64) {
+	if n > 0 {
+		t.Counts = AddCounts(t.Counts, plan.Dropped(reason, n))
+	}
+}
+
 func (t *Tally) total() int64 {
 	n := t.Dropped
 	for _, w := range t.Written {
@@ -241,6 +249,7 @@ func (r *Runner) route(b *shardify.Batch, mem *shardify.Arena, t *Tally) ([]*sha
 	for s := range r.rows {
 		r.rows[s] = r.rows[s][:0]
 	}
+	before := t.Dropped
 	for i, s := range to {
 		if s == plan.Nowhere {
 			t.Dropped++
@@ -248,6 +257,7 @@ func (r *Runner) route(b *shardify.Batch, mem *shardify.Arena, t *Tally) ([]*sha
 		}
 		r.rows[s] = append(r.rows[s], int32(i))
 	}
+	t.because(r.f.plan.Split.Why(), t.Dropped-before)
 	for s, rows := range r.rows {
 		switch {
 		case len(rows) == b.Samples:
@@ -317,9 +327,11 @@ func (r *Runner) apply(s *stage, b *shardify.Batch, mem *shardify.Arena, t *Tall
 		return nil, shardify.Annotate(err, r.f.opName(s), r.f.inputOf(b, err), "")
 	}
 	t.Counts = AddCounts(t.Counts, out.Counts...)
+	before := t.Dropped
 	if err := r.account(b, out, t); err != nil {
 		return nil, r.f.named(s, err)
 	}
+	t.because(cmp.Or(s.Text, r.f.opName(s)), t.Dropped-before)
 	return out, nil
 }
 

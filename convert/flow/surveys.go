@@ -113,6 +113,13 @@ func (f *Flow) count(ctx context.Context, src shardify.Source, pass scan) error 
 	if err != nil {
 		return err
 	}
+	all := int64(0)
+	for _, c := range k.classes {
+		all += c.n
+	}
+	if p.Unsplit, err = p.Split.Unused(all); err != nil {
+		return err
+	}
 	near, err := k.look(p.Split)
 	if err != nil {
 		return err

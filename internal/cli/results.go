@@ -68,7 +68,10 @@ func (o *IO) Converted(r *pipeline.Result) error {
 		Shards  int64   `json:"shards"`
 		Bytes   int64   `json:"bytes"`
 		Seconds float64 `json:"seconds"`
-	}{r.Output, m.Format, r.Already, m.Samples, r.Skipped(), r.Shards(), m.Bytes, r.Took.Seconds()})
+		// Samples of the inputs that are in no output, and what else operations did.
+		Dropped int64            `json:"dropped"`
+		Counts  []shardify.Count `json:"counts,omitempty"`
+	}{r.Output, m.Format, r.Already, m.Samples, r.Skipped(), r.Shards(), m.Bytes, r.Took.Seconds(), m.Dropped, m.Counts})
 	word, rate := "already complete", ""
 	if !r.Already {
 		word, rate = "done", fmt.Sprintf(" (%s, peak memory %s)", printable.Seconds(r.Took.Seconds()), PeakMemory())

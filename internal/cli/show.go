@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify/internal/inspect"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage/local"
 )
@@ -28,6 +29,9 @@ func PlanLines(p *pipeline.Prepared) []string {
 		line("input", "%s, %s in %s (%s)", f.Input, shardify.FormatSize(f.InputBytes), printable.Of(f.Inputs, "file"), p.FromWhy)
 	}
 	line("samples", "%s of %s, %s decoded", printable.Count(f.Samples), printable.Of(visible(p), "field"), shardify.FormatSize(f.DecodedBytes))
+	for _, c := range f.Dropped {
+		line("dropped", "%s: %s", printable.Of(c.N, "sample"), plan.Reason(c))
+	}
 	if f.Parts > 0 {
 		line("parts", "the inputs are planned in %s: a shard ends where a part does", printable.Of(int64(f.Parts), "part"))
 	}

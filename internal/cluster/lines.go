@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/plan"
 )
 
 // width is that of the terminal lines are made for. Names and commands may be longer.
@@ -43,6 +44,9 @@ func (r *Report) Lines() []string {
 	}
 	if r.Skipped > 0 {
 		line("skipped", "%s%s of the inputs, which cannot be read", about(r.Exact), printable.Of(r.Skipped, "sample"))
+	}
+	for _, c := range r.Reasons {
+		line("dropped", "%s: %s", printable.Of(c.N, "sample"), plan.Reason(c))
 	}
 	if r.Rate > 0 {
 		left := ""

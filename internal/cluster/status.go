@@ -158,6 +158,7 @@ func (l *look) manifest() (complete bool, err error) {
 	for _, s := range m.Skipped {
 		r.Skipped += s.Hi - s.Lo
 	}
+	r.Dropped, r.Reasons = m.Dropped, plan.Reasons(m.Counts)
 	return true, nil
 }
 
@@ -202,6 +203,10 @@ func (l *look) free() bool {
 func (l *look) receipts(ctx context.Context) error {
 	r, p := l.r, l.plan
 	r.TotalSamples, r.TotalBytes = p.Samples, p.OutputBytes
+	r.Reasons = plan.Drops(p)
+	for _, c := range p.Unread {
+		r.Dropped += c.N
+	}
 	shards := count(l.done.Shards) + count(l.done.Portions)
 	if r.Exact = l.Deep || shards <= receiptsRead; !r.Exact {
 		r.estimate(l)
@@ -211,7 +216,7 @@ func (l *look) receipts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.Samples, r.Bytes, r.Skipped = sum.Samples, sum.Bytes, sum.Skipped
+	r.Samples, r.Bytes, r.Skipped, r.Dropped = sum.Samples, sum.Bytes, sum.Skipped, r.Dropped+sum.Dropped
 	r.Damaged = append(r.Damaged, sum.Damaged...)
 	return nil
 }

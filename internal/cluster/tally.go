@@ -15,6 +15,7 @@ import (
 type tally struct {
 	Samples, Bytes int64 // in shards
 	Skipped        int64
+	Dropped        int64
 	// Damaged is the shards, or portions, whose receipts are damaged or name files that
 	// are not there.
 	Damaged []int
@@ -71,6 +72,7 @@ func (t *tally) add(r *plan.Receipt) {
 	for _, s := range r.Skipped {
 		t.Skipped += s.Hi - s.Lo
 	}
+	t.Dropped += r.Dropped
 	if r.Fragment != nil {
 		return
 	}

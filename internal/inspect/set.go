@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/tokenize"
@@ -23,13 +24,24 @@ type Set struct {
 	Bytes    int64            `json:"bytes"`
 	Shards   []shardify.Shard `json:"shards"`
 	Fields   []Field          `json:"fields"`
-	Digest   string           `json:"xxh3"`
+	// Samples of the inputs that are in no shard, and why; of all parts of the set.
+	Dropped int64             `json:"dropped,omitempty"`
+	Counts  []shardify.Count  `json:"counts,omitempty"`
+	Skipped []index.Skip      `json:"skipped,omitempty"`
+	LeftOut []format.Leftover `json:"left_out,omitempty"`
+	Digest  string            `json:"xxh3"`
 }
 
 // Describe sums up a manifest.
 func Describe(folder string, m *index.Manifest) *Set {
-	return &Set{Folder: folder, Manifest: m, Format: m.Format, Samples: m.Samples, Bytes: m.Bytes, Shards: m.Shards,
+	s := &Set{Folder: folder, Manifest: m, Format: m.Format, Samples: m.Samples, Bytes: m.Bytes, Shards: m.Shards,
 		Fields: fieldsOf(m.Schema, m.Samples, m.Bytes), Digest: m.Digest}
+	for _, p := range m.AsParts() {
+		s.Dropped += p.Dropped
+		s.Counts = flow.AddCounts(s.Counts, p.Counts...)
+		s.Skipped, s.LeftOut = append(s.Skipped, p.Skipped...), append(s.LeftOut, p.LeftOut...)
+	}
+	return s
 }
 
 // shownShards is how many shards are listed.
@@ -64,9 +76,9 @@ func (s *Set) WriteText(w io.Writer) {
 	section(w, "static fields, once in the set:", staticLines(m))
 	section(w, "windows:", windowLines(m))
 	section(w, "recipe:", recipeLines(m))
-	section(w, "counts:", countLines(m))
-	section(w, "left out:", leftOutLines(m))
-	section(w, "skipped:", skippedLines(m))
+	section(w, "counts:", countLines(s.Counts))
+	section(w, "left out:", leftOutLines(s.LeftOut))
+	section(w, "skipped:", skippedLines(s.Skipped))
 }
 
 func coordLines(m *index.Manifest) (lines []string) {
@@ -109,26 +121,22 @@ func recipeLines(m *index.Manifest) (lines []string) {
 }
 
 // countLines is what operations did, of all parts of the set.
-func countLines(m *index.Manifest) (lines []string) {
-	var all []shardify.Count
-	for _, p := range m.AsParts() {
-		all = flow.AddCounts(all, p.Counts...)
-	}
+func countLines(all []shardify.Count) (lines []string) {
 	for _, c := range all {
 		lines = append(lines, c.Name+": "+printable.Count(c.N))
 	}
 	return append(lines, tokenize.RatesOf(all)...)
 }
 
-func leftOutLines(m *index.Manifest) (lines []string) {
-	for _, l := range m.LeftOut {
+func leftOutLines(all []format.Leftover) (lines []string) {
+	for _, l := range all {
 		lines = append(lines, Leftover(l))
 	}
 	return lines
 }
 
-func skippedLines(m *index.Manifest) (lines []string) {
-	for _, k := range m.Skipped {
+func skippedLines(all []index.Skip) (lines []string) {
+	for _, k := range all {
 		lines = append(lines, fmt.Sprintf("%s %s samples [%d, %d): %s", k.Input, k.Object, k.Lo, k.Hi, k.Reason))
 	}
 	return lines
