@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/printable"
 )
 
 // merger makes one schema of the layouts that the survey found.
@@ -100,6 +101,10 @@ func (m *merger) begin() error {
 		}
 	}
 	m.notes = append(m.notes, Empty(m.table, &empty)...)
+	for _, text := range slices.Sorted(maps.Keys(m.remarks)) {
+		r := m.remarks[text]
+		m.notes = append(m.notes, fmt.Sprintf("%s: %s in %s", text, printable.Of(r.samples, "sample"), r.in.text(m.table)))
+	}
 	slices.SortFunc(m.live, func(a, b *layout) int { return cmp.Compare(a.first[0], b.first[0]) })
 	m.byName = map[string]*candidate{}
 	for _, l := range m.live {

@@ -63,9 +63,16 @@ type collector struct {
 	told    uint32 // 1 + the input that lines are about
 	bad     failures
 	foreign failures
+	remarks map[string]*remark
 	skips   bool // damaged inputs are left out
 	skipped []skipped
 	lost    []lost
+}
+
+// remark is what there is to say of some files.
+type remark struct {
+	in      Inputs
+	samples int64
 }
 
 // none is the layout of a file that is not in the set.
@@ -253,6 +260,18 @@ func (c *collector) add(e *entry, facts *Facts, s *surveyed) error {
 		c.piece = piece{facts.Piece, n, input}
 	}
 	e.samples, e.size = facts.Samples, facts.Size
+	if facts.Remark != "" {
+		if c.remarks == nil {
+			c.remarks = map[string]*remark{}
+		}
+		r := c.remarks[facts.Remark]
+		if r == nil {
+			r = &remark{}
+			c.remarks[facts.Remark] = r
+		}
+		r.in.Add(input)
+		r.samples = satAdd(r.samples, facts.Samples)
+	}
 	e.borders, e.blob, e.dims = c.borders.add(s.borders), c.blobs.add(facts.Blob), c.dims.add(s.dims)
 	id, ok := c.byKey[string(s.key)]
 	if !ok {

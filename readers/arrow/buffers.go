@@ -45,11 +45,11 @@ type batch struct {
 func (f *file) open(m *message, fields []field, grow func(more int64) error) (*batch, error) {
 	own := *m // other readers share m
 	m = &own
-	r, at, kind, err := f.header(m)
+	r, at, err := f.header(m)
 	if err != nil {
 		return nil, err
 	}
-	if kind == isDictionary {
+	if m.kind == isDictionary {
 		at = r.Ref(at, 1)
 	}
 	b := &batch{f: f, rows: m.rows, packed: packedNot, places: map[*field]place{}, held: map[int][]byte{}, grow: grow}
@@ -84,10 +84,102 @@ func (f *file) open(m *message, fields []field, grow func(more int64) error) (*b
 	for i := range n {
 		l.variadic = append(l.variadic, r.I64(p+8*i))
 	}
-	if !l.all(fields) || r.Bad || l.node > len(b.nodes) || l.buf > len(b.bufs) {
+	if !l.all(fields) || r.Bad || l.node != len(b.nodes) || l.buf != len(b.bufs) || len(l.variadic) > 0 {
 		return nil, shardify.Corrupt(m.off, "a batch that does not fit the schema")
 	}
+	for i := range fields {
+		if x := b.nodes[b.places[&fields[i]].node]; x.rows != b.rows {
+			return nil, shardify.Corrupt(m.off, "a batch of %d rows with %d values of %s", b.rows, x.rows, fields[i].name)
+		}
+		if err := b.agree(&fields[i]); err != nil {
+			return nil, err
+		}
+	}
 	return b, nil
+}
+
+// most is what a byte can become.
+var most = map[int8]int64{packedLZ4: 256, packedZstd: 1 << 15}
+
+// agree checks that a field has the bytes for the values that its node claims, and its children
+// the values for those.
+func (b *batch) agree(f *field) error {
+	p := b.places[f]
+	x := b.nodes[p.node]
+	has := func(i int, values, bits int64) error {
+		e := b.bufs[i]
+		room := e.len
+		if b.packed != packedNot {
+			room *= most[b.packed]
+		}
+		if bits > 0 && values > 8*room/bits {
+			return shardify.Corrupt(e.off, "a buffer of %d bytes for %d values of %d bits in %s", e.len, values, bits, f.name)
+		}
+		return nil
+	}
+	bits, values, children := int64(0), x.rows, int64(0)
+	kind := f.kind
+	if f.dict != nil {
+		kind, bits = tInt, int64(f.dict.index.bits)
+	}
+	switch kind {
+	case tNull, tUnion, tRunEnd:
+		return nil
+	case tInt, tFloat, tDecimal, tTime:
+		if f.dict == nil {
+			bits = int64(f.bits)
+		}
+	case tBool:
+		bits = 1
+	case tDate:
+		if bits = 64; f.unit == 0 {
+			bits = 32
+		}
+	case tTimestamp, tDuration:
+		bits = 64
+	case tFixedBinary:
+		bits = 8 * int64(f.size)
+	case tBinaryView, tUtf8View:
+		bits = 128
+	case tUtf8, tBinary, tList, tMap:
+		if bits = 32; values > 0 {
+			values++
+		}
+	case tLargeUtf8, tLargeBinary, tLargeList:
+		if bits = 64; values > 0 {
+			values++
+		}
+	case tStruct:
+		children = x.rows
+	case tFixedList:
+		if f.size < 0 || f.size > 0 && x.rows > 1<<50/int64(f.size) {
+			return shardify.Corrupt(b.bufs[p.buf].off, "%d lists of %d values in %s", x.rows, f.size, f.name)
+		}
+		children = x.rows * int64(f.size)
+	}
+	if bits > 0 {
+		if err := has(p.buf+1, values, bits); err != nil {
+			return err
+		}
+	}
+	if x.nulls > 0 {
+		if err := has(p.buf, x.rows, 1); err != nil {
+			return err
+		}
+	}
+	if f.dict != nil {
+		return nil
+	}
+	for i := range f.children {
+		c := &f.children[i]
+		if n := b.nodes[b.places[c].node].rows; n < children {
+			return shardify.Corrupt(b.bufs[p.buf].off, "%d values of %s, which are to be %d", n, c.name, children)
+		}
+		if err := b.agree(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // layout gives fields their nodes and buffers.
@@ -158,11 +250,10 @@ func (b *batch) size(i int) (int64, error) {
 		return 0, err
 	}
 	n := int64(binary.LittleEndian.Uint64(head))
-	most := map[int8]int64{packedLZ4: 256, packedZstd: 1 << 15}[b.packed] // what a byte can become
 	switch {
 	case n == -1:
 		n = x.len - 8
-	case n < 0 || n > maxBuffer || n/most > x.len:
+	case n < 0 || n > maxBuffer || n/most[b.packed] > x.len:
 		return 0, shardify.Corrupt(x.off, "%d bytes that are to decode to %d", x.len-8, n)
 	}
 	b.sizes[i] = n + 1

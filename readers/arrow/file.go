@@ -1,10 +1,12 @@
 package arrow
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
+	"fmt"
 	"io"
+	"reflect"
 	"sync"
 
 	"github.com/shardify/shardify"
@@ -37,6 +39,10 @@ type message struct {
 	dict  int64 // id of a dictionary
 	delta bool
 	dicts int // how many dictionaries stand before a batch
+	kind  byte
+
+	fields []field // of a schema
+	attrs  map[string]string
 }
 
 // file is an open file; the readers of a source share it.
@@ -47,6 +53,7 @@ type file struct {
 	batches []message
 	dicts   []message
 	rows    int64
+	unended bool // a stream without its end mark
 
 	mu     sync.Mutex
 	byID   map[int64][]int // places in dicts
@@ -73,6 +80,9 @@ func openFile(ctx context.Context, s storage.File) (*file, error) {
 		err = f.stream(ctx)
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := f.checkDictionaries(); err != nil {
 		return nil, err
 	}
 	for i := range f.batches {
@@ -123,113 +133,208 @@ func (f *file) footer(ctx context.Context) error {
 	}
 	r := &flatbuf.Buf{B: b, Left: maxTables}
 	foot := r.Follow(0)
-	if schema := r.Ref(foot, 1); schema > 0 {
-		if err := f.schema(r, schema); err != nil {
-			return err
-		}
-	}
-	if err := f.blocks(ctx, r, foot, 2, isDictionary); err != nil {
-		return err
-	}
-	if err := f.blocks(ctx, r, foot, 3, isBatch); err != nil {
-		return err
-	}
-	if r.Bad || f.fields == nil {
+	schema := r.Ref(foot, 1)
+	if schema == 0 || r.Bad {
 		return shardify.Corrupt(off, "the footer contradicts itself")
+	}
+	if f.fields, f.meta, err = parseSchema(r, schema); err != nil {
+		return err
+	}
+	lo, err := f.front(r, foot, off)
+	if err != nil {
+		return err
+	}
+	all := map[int64]message{}
+	err = f.walk(ctx, lo, off, func(m message) error {
+		if m.kind == isSchema {
+			if !reflect.DeepEqual(m.fields, f.fields) {
+				return shardify.Corrupt(m.off, "the schema in front of the batches is not that of the footer")
+			}
+			return nil
+		}
+		if all[m.off] = m; len(all) > maxBatches {
+			return errBatches
+		}
+		return nil
+	})
+	if err != nil && err != errEnd {
+		return err
+	}
+	if err := f.blocks(r, foot, 2, isDictionary, all); err != nil {
+		return err
+	}
+	if err := f.blocks(r, foot, 3, isBatch, all); err != nil {
+		return err
+	}
+	if r.Bad {
+		return shardify.Corrupt(off, "the footer contradicts itself")
+	}
+	for at := range all {
+		return shardify.Corrupt(off, "%d batches or dictionaries that the footer does not name, one of them at byte %d", len(all), at)
 	}
 	return nil
 }
 
-// blocks notes the messages that a list of the footer names.
-func (f *file) blocks(ctx context.Context, r *flatbuf.Buf, foot, slot int, want byte) error {
+// front is where the messages of a file begin. Polars writes the schema in front of them without
+// a head: so they begin at the first that the footer names, and there is no room for others.
+func (f *file) front(r *flatbuf.Buf, foot int, end int64) (int64, error) {
+	const at = 8
+	head, err := f.at(at, 4)
+	if err != nil || binary.LittleEndian.Uint32(head) == marker {
+		return at, err
+	}
+	first := end
+	for _, slot := range []int{2, 3} {
+		p, count := r.Structs(foot, slot, 24)
+		for i := range count {
+			first = min(first, r.I64(p+24*i))
+		}
+	}
+	if first < at || first-at > int64(len(r.B))+128 { // the footer has the same schema
+		return 0, shardify.Corrupt(at, "%d bytes in front of the first batch of the footer, which has %d", first-at, len(r.B))
+	}
+	b, err := f.at(at, first-at)
+	if err != nil {
+		return 0, err
+	}
+	for i := 0; i+8 <= len(b); i += 8 {
+		if binary.LittleEndian.Uint32(b[i:]) == marker && binary.LittleEndian.Uint32(b[i+4:]) > 0 {
+			return 0, shardify.Corrupt(at+int64(i), "a message that the footer does not name")
+		}
+	}
+	return first, nil
+}
+
+// blocks takes the messages that a list of the footer names out of all that there are.
+func (f *file) blocks(r *flatbuf.Buf, foot, slot int, want byte, all map[int64]message) error {
 	at, count := r.Structs(foot, slot, 24)
 	for i := range count {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
 		off := r.I64(at + 24*i)
-		m, kind, err := f.message(off)
-		if err == nil && kind != want {
-			err = shardify.Corrupt(off, "a message of kind %d, where the footer has one of kind %d", kind, want)
+		m, ok := all[off]
+		switch {
+		case !ok:
+			return shardify.Corrupt(off, "no message, where the footer names one")
+		case m.kind != want:
+			return shardify.Corrupt(off, "a message of kind %d, where the footer has one of kind %d", m.kind, want)
+		case m.meta != int64(r.I32(at+24*i+8)) || m.body != r.I64(at+24*i+16):
+			return shardify.Corrupt(off, "a message of %d and %d bytes, where the footer has one of %d and %d", m.meta, m.body, r.I32(at+24*i+8), r.I64(at+24*i+16))
 		}
-		if err == nil {
-			err = f.note(m, kind)
-		}
-		if err != nil {
-			return err
-		}
+		delete(all, off)
+		f.note(m)
 	}
 	return nil
 }
 
 // stream goes from message to message.
 func (f *file) stream(ctx context.Context) error {
-	for off := int64(0); off < f.Size(); {
+	end := int64(0)
+	err := f.walk(ctx, 0, f.Size(), func(m message) error {
+		end = m.off + m.meta + m.body
+		if len(f.batches)+len(f.dicts) > maxBatches {
+			return errBatches
+		}
+		switch {
+		case m.kind != isSchema && f.fields == nil:
+			return shardify.Corrupt(m.off, "no schema before the first batch")
+		case m.kind != isSchema:
+			f.note(m)
+		case f.fields != nil:
+			return shardify.Corrupt(m.off, "a second schema")
+		default:
+			f.fields, f.meta = m.fields, m.attrs
+		}
+		return nil
+	})
+	if err == errEnd {
+		return f.behind(end + 8)
+	}
+	if err == nil && f.fields == nil {
+		err = shardify.Corrupt(0, "no schema")
+	}
+	f.unended = true
+	return err
+}
+
+// behind refuses what stands behind the end mark of a stream, but for zeros.
+func (f *file) behind(end int64) error {
+	if f.fields == nil {
+		return shardify.Corrupt(0, "no schema")
+	}
+	if end >= f.Size() {
+		return nil
+	}
+	b, err := f.at(end, min(8, f.Size()-end))
+	if err != nil || len(bytes.Trim(b, "\x00")) == 0 {
+		return err
+	}
+	e := shardify.Corrupt(end, "%d bytes behind the end mark of the stream, as where streams were put together", f.Size()-end)
+	return shardify.Hint(e, fmt.Sprintf("head -c %d FILE > NEW.arrows keeps the first stream", end))
+}
+
+// walk goes from message to message in [lo, hi). It returns errEnd at an end mark.
+func (f *file) walk(ctx context.Context, lo, hi int64, each func(m message) error) error {
+	for off := lo; off < hi; {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		m, kind, err := f.message(off)
-		if errors.Is(err, errEnd) {
-			break
+		m, err := f.message(off)
+		if err == nil && m.meta+m.body > hi-off {
+			err = shardify.Corrupt(off, "a message that goes beyond the end")
 		}
-		if err == nil && kind != isSchema {
-			if f.fields == nil {
-				return shardify.Corrupt(off, "no schema before the first batch")
-			}
-			err = f.note(m, kind)
+		if err == nil {
+			err = each(m)
 		}
 		if err != nil {
 			return err
 		}
 		off += m.meta + m.body
 	}
-	if f.fields == nil {
-		return shardify.Corrupt(0, "no schema")
-	}
 	return nil
 }
 
-var errEnd = shardify.Corrupt(-1, "the end of a stream")
+var (
+	errEnd     = shardify.Corrupt(-1, "the end of a stream")
+	errBatches = shardify.Unsupported("more than %d batches", maxBatches)
+)
 
 // note adds a dictionary or a batch.
-func (f *file) note(m message, kind byte) error {
-	if len(f.batches)+len(f.dicts) > maxBatches {
-		return shardify.Unsupported("more than %d batches", maxBatches)
-	}
-	if kind == isDictionary {
+func (f *file) note(m message) {
+	if m.kind == isDictionary {
 		f.dicts = append(f.dicts, m)
-		return nil
+		return
 	}
 	m.dicts = len(f.dicts)
 	f.batches = append(f.batches, m)
-	return nil
 }
 
-// message reads the head of a message. A schema it takes in.
-func (f *file) message(off int64) (m message, kind byte, err error) {
+// message reads the head of a message.
+func (f *file) message(off int64) (m message, err error) {
 	head, err := f.at(off, 8)
 	if err != nil {
-		return m, 0, err
+		return m, err
 	}
 	n := int64(int32(binary.LittleEndian.Uint32(head[4:])))
 	if binary.LittleEndian.Uint32(head) != marker || n < 0 {
-		return m, 0, shardify.Corrupt(off, "no message of Arrow (streams from before version 0.15 are not read)")
+		return m, shardify.Corrupt(off, "no message of Arrow (streams from before version 0.15 are not read)")
 	}
 	if n == 0 {
-		return m, 0, errEnd
+		return m, errEnd
 	}
 	m.off, m.meta = off, 8+n
-	r, header, kind, err := f.header(&m)
+	r, header, err := f.header(&m)
 	if err != nil {
-		return m, 0, err
+		return m, err
 	}
 	batch := header
-	switch kind {
+	switch m.kind {
 	case isSchema:
-		if f.fields == nil {
-			err = f.schema(r, header)
+		if m.body > 0 {
+			return m, shardify.Corrupt(off, "a schema with %d bytes of data", m.body)
 		}
-		return m, kind, err
+		if m.fields, m.attrs, err = parseSchema(r, header); err != nil {
+			err = shardify.Amend(err, func(e *shardify.Error) { e.Offset = off })
+		}
+		return m, err
 	case isDictionary:
 		if at := r.Slot(header, 0); at > 0 {
 			m.dict = r.I64(at)
@@ -240,52 +345,73 @@ func (f *file) message(off int64) (m message, kind byte, err error) {
 		batch = r.Ref(header, 1)
 	case isBatch:
 	default:
-		return m, 0, shardify.Unsupported("messages of kind %d", kind)
+		return m, shardify.Corrupt(off, "a message of kind %d", m.kind)
 	}
 	if at := r.Slot(batch, 0); batch > 0 && at > 0 {
 		m.rows = r.I64(at)
 	}
 	if r.Bad || batch == 0 || m.rows < 0 {
-		return m, 0, shardify.Corrupt(off, "a batch that contradicts itself")
+		return m, shardify.Corrupt(off, "a batch that contradicts itself")
 	}
-	return m, kind, nil
+	return m, nil
 }
 
 // header reads the flatbuffer of a message, and finds what it is about.
-func (f *file) header(m *message) (r *flatbuf.Buf, header int, kind byte, err error) {
+func (f *file) header(m *message) (r *flatbuf.Buf, header int, err error) {
 	b, err := f.at(m.off+8, m.meta-8)
 	if err != nil {
-		return nil, 0, 0, err
+		return nil, 0, err
 	}
 	r = &flatbuf.Buf{B: b, Left: maxTables}
 	msg := r.Follow(0)
 	if at := r.Slot(msg, 1); at > 0 {
-		kind = r.U8(at)
+		m.kind = r.U8(at)
 	}
 	if at := r.Slot(msg, 3); at > 0 {
 		m.body = r.I64(at)
 	}
 	header = r.Ref(msg, 2)
 	if r.Bad || header == 0 || m.body < 0 || m.body > f.Size()-m.off-m.meta {
-		return nil, 0, 0, shardify.Corrupt(m.off, "a message that contradicts itself, or whose body is beyond the end")
+		return nil, 0, shardify.Corrupt(m.off, "a message that contradicts itself, or whose body is beyond the end")
 	}
-	return r, header, kind, nil
+	return r, header, nil
 }
 
-// schema takes in a schema.
-func (f *file) schema(r *flatbuf.Buf, table int) error {
+// parseSchema reads a schema.
+func parseSchema(r *flatbuf.Buf, table int) ([]field, map[string]string, error) {
 	if at := r.Slot(table, 0); at > 0 && r.U16(at) != 0 {
-		return shardify.Unsupported("big-endian data")
+		return nil, nil, shardify.Unsupported("big-endian data")
 	}
-	f.fields, f.meta = parseFields(r, table, 1, 0), map[string]string{}
+	fields, attrs := parseFields(r, table, 1, 0), map[string]string{}
 	for _, kv := range r.List(table, 2) {
-		f.meta[r.Text(kv, 0)] = r.Text(kv, 1)
+		attrs[r.Text(kv, 0)] = r.Text(kv, 1)
 	}
 	if r.Bad {
-		return shardify.Corrupt(-1, "the schema contradicts itself")
+		return nil, nil, shardify.Corrupt(-1, "the schema contradicts itself")
 	}
-	if f.fields == nil {
-		f.fields = []field{}
+	if fields == nil {
+		fields = []field{}
+	}
+	return fields, attrs, nil
+}
+
+// checkDictionaries refuses dictionaries of which no field has values.
+func (f *file) checkDictionaries() error {
+	known := map[int64]bool{}
+	var walk func(all []field)
+	walk = func(all []field) {
+		for i := range all {
+			if d := all[i].dict; d != nil {
+				known[d.id] = true
+			}
+			walk(all[i].children)
+		}
+	}
+	walk(f.fields)
+	for i := range f.dicts {
+		if m := &f.dicts[i]; !known[m.dict] {
+			return shardify.Corrupt(m.off, "a dictionary of number %d, which no field has", m.dict)
+		}
 	}
 	return nil
 }

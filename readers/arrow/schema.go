@@ -1,6 +1,7 @@
 package arrow
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -203,7 +204,10 @@ func (f *field) value(l *leaf) error {
 			x.Media = "txt"
 		}
 	case tFixedBinary:
-		if f.size <= 0 || f.size > 1<<20 {
+		if f.size < 0 {
+			return shardify.Corrupt(-1, "values of %d bytes", f.size)
+		}
+		if f.size == 0 || f.size > 1<<20 {
 			return shardify.Unsupported("values of %d bytes", f.size)
 		}
 		x.DType, x.Shape, l.width = shardify.U8, []int{f.size}, f.size
@@ -230,7 +234,10 @@ func (f *field) value(l *leaf) error {
 			attr("timezone", f.zone)
 		}
 	case tDecimal:
-		if f.digits > 18 || f.scale < 0 || f.digits < 1 || !slices.Contains([]int{32, 64, 128, 256}, f.bits) {
+		if f.digits < 1 || f.digits > 76 || !slices.Contains([]int{32, 64, 128, 256}, f.bits) {
+			return shardify.Corrupt(-1, "a decimal of %d digits in %d bits", f.digits, f.bits)
+		}
+		if f.digits > 18 || f.scale < 0 {
 			return shardify.Unsupported("a decimal of %d digits, %d of them behind the point", f.digits, f.scale)
 		}
 		x.DType, l.form, l.width = shardify.I64, decimalForm, f.bits/8
@@ -239,8 +246,11 @@ func (f *field) value(l *leaf) error {
 			attr("scale_factor", "1e-"+strconv.Itoa(f.scale))
 		}
 	default:
-		name := map[byte]string{tInterval: "interval", tUnion: "union", tRunEnd: "run-end encoded", tListView: "list view", tLargeListView: "large list view"}[f.kind]
-		return shardify.Unsupported("type %s (%d)", name, f.kind)
+		name, ok := map[byte]string{tInterval: "interval", tUnion: "union", tRunEnd: "run-end encoded", tListView: "list view", tLargeListView: "large list view"}[f.kind]
+		if !ok {
+			return shardify.Corrupt(-1, "a type of number %d", f.kind)
+		}
+		return shardify.Unsupported("type %s", name)
 	}
 	return nil
 }
@@ -250,6 +260,8 @@ type fields struct {
 	leaves []leaf
 	left   []format.Leftover
 	void   []string
+
+	damaged []rows.Damage
 }
 
 // walk goes down to the leaves.
@@ -283,7 +295,11 @@ func (x *fields) walk(f *field, name string, at leaf, shaped bool) {
 			}
 			return
 		case f.kind == tFixedList:
-			if f.size <= 0 || f.size > 1<<24 || at.elem > 1<<24/f.size {
+			if f.size < 0 {
+				x.leave(name, shardify.Corrupt(-1, "lists of %d values", f.size))
+				return
+			}
+			if f.size == 0 || f.size > 1<<24 || at.elem > 1<<24/f.size {
 				x.leave(name, shardify.Unsupported("lists of %d values", f.size))
 				return
 			}
@@ -301,6 +317,10 @@ func (x *fields) walk(f *field, name string, at leaf, shaped bool) {
 func (x *fields) value(f *field, name string, at leaf, shaped bool) {
 	shape := at.field.Shape
 	at.field.Shape = nil
+	if f.dict != nil && !slices.Contains([]int{8, 16, 32, 64}, f.dict.index.bits) {
+		x.leave(name, shardify.Corrupt(-1, "places of %d bits in a dictionary", f.dict.index.bits))
+		return
+	}
 	if err := f.value(&at); err == errVoid {
 		x.void = append(x.void, format.PlainName(name))
 		return
@@ -324,7 +344,12 @@ func (x *fields) value(f *field, name string, at leaf, shaped bool) {
 	x.leaves = append(x.leaves, at)
 }
 
+// leave is for what is not read: a type that cannot be is damage, one that can be is left out.
 func (x *fields) leave(name string, err error) {
+	if errors.Is(err, shardify.ErrCorrupt) {
+		x.damaged = append(x.damaged, rows.Damage{Object: format.PlainName(name), Err: err})
+		return
+	}
 	x.left = append(x.left, format.Leftover{Name: format.PlainName(name), Reason: format.Reason(err), Unreadable: true})
 }
 
@@ -360,6 +385,11 @@ func (f *file) choose(want func(name string) bool) (x fields) {
 	for _, l := range all.left {
 		if want(l.Name) {
 			x.left = append(x.left, l)
+		}
+	}
+	for _, d := range all.damaged {
+		if want(d.Object) {
+			x.damaged = append(x.damaged, d)
 		}
 	}
 	for _, n := range all.void {

@@ -28,11 +28,14 @@ var Format = format.Input{
 const (
 	optItems = "null-items"
 	optText  = "text"
+	optEnd   = "end-mark"
 )
 
 var options = []format.Option{
 	{Name: optText, Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
 		Help: "utf8: strings are text and must be UTF-8; bytes: strings are any bytes"},
+	{Name: optEnd, Kind: format.KindEnum, Default: "any", Values: []string{"any", "required"}, Quiet: true,
+		Help: "streams of Arrow without an end mark, as where a writer was stopped: read what there is, and say so, or refuse"},
 	{Name: optItems, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "fill"},
 		Help: "missing items inside of lists: refuse, or write NaN, 0 or an empty value"},
 	rows.Option,
@@ -54,6 +57,7 @@ type source struct {
 	want    *rows.Wanted
 	fill    bool
 	bytes   bool // texts are bytes
+	ended   bool // streams must have an end mark
 }
 
 var errState = errors.New("the plan does not fit the file: other columns than at the survey")
@@ -63,7 +67,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{fs: storages.Of(a.Table), fill: opts[optItems] == "fill", bytes: opts[optText] == "bytes"}
+	s := &source{fs: storages.Of(a.Table), fill: opts[optItems] == "fill", bytes: opts[optText] == "bytes", ended: opts[optEnd] == "required"}
 	if s.want, err = rows.NewWanted(a.Columns); err != nil {
 		return nil, err
 	}
@@ -94,7 +98,13 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 		return nil, err
 	}
 	found := s.choose(x, want)
-	facts := &rows.Facts{Samples: x.rows, Size: f.Size(), Left: found.left, Void: found.void, Lines: x.describe()}
+	facts := &rows.Facts{Samples: x.rows, Size: f.Size(), Left: found.left, Damaged: found.damaged, Void: found.void, Lines: x.describe()}
+	if x.unended && s.ended {
+		return nil, shardify.Corrupt(f.Size(), "the stream has no end mark behind its %d rows (--end-mark required)", x.rows)
+	}
+	if x.unended {
+		facts.Remark = "no end mark, as where the writer of a stream was stopped (--end-mark required refuses it)"
+	}
 	nullable, bytes, packed, err := x.sizes(ctx, found.leaves)
 	if err != nil {
 		return nil, err
