@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,8 +39,8 @@ func PlanLines(p *pipeline.Prepared) []string {
 	if t := largest(f); t != "" {
 		line("largest", "%s", t)
 	}
-	for _, l := range f.LeftOut {
-		line("left out", "%s", inspect.Leftover(l))
+	for _, l := range inspect.Leftovers(f.LeftOut) {
+		line("left out", "%s", l)
 	}
 	for _, s := range f.Skipped[:min(len(f.Skipped), maxShown)] {
 		line("skipped", "%s", Skipped(s))
@@ -138,10 +139,9 @@ const maxShown = 20
 // UnreadLines is the lines of a plan that are shown whatever is asked for: fields that have
 // values and are not in the data set.
 func UnreadLines(p *pipeline.Prepared) (out []string) {
-	for _, l := range p.Plan.LeftOut {
-		if l.Unreadable {
-			out = append(out, fmt.Sprintf("%-9s%s", "left out", inspect.Leftover(l)))
-		}
+	unreadable := slices.DeleteFunc(slices.Clone(p.Plan.LeftOut), func(l format.Leftover) bool { return !l.Unreadable })
+	for _, l := range inspect.Leftovers(unreadable) {
+		out = append(out, fmt.Sprintf("%-9s%s", "left out", l))
 	}
 	return out
 }

@@ -245,7 +245,7 @@ func (c *Card) HuggingFace() ([]byte, error) {
 		}
 	}
 	section("How it was made", recipeLines(m))
-	section("Left out", append(leftOutLines(m.LeftOut), skippedLines(m.Skipped)...))
+	section("Left out", append(Leftovers(m.LeftOut), skippedLines(m.Skipped)...))
 	return []byte(b.String()), nil
 }
 

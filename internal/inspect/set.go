@@ -77,7 +77,7 @@ func (s *Set) WriteText(w io.Writer) {
 	section(w, "windows:", windowLines(m))
 	section(w, "recipe:", recipeLines(m))
 	section(w, "counts:", countLines(s.Counts))
-	section(w, "left out:", leftOutLines(s.LeftOut))
+	section(w, "left out:", Leftovers(s.LeftOut))
 	section(w, "skipped:", skippedLines(s.Skipped))
 }
 
@@ -126,13 +126,6 @@ func countLines(all []shardify.Count) (lines []string) {
 		lines = append(lines, c.Name+": "+printable.Count(c.N))
 	}
 	return append(lines, tokenize.RatesOf(all)...)
-}
-
-func leftOutLines(all []format.Leftover) (lines []string) {
-	for _, l := range all {
-		lines = append(lines, Leftover(l))
-	}
-	return lines
 }
 
 func skippedLines(all []index.Skip) (lines []string) {

@@ -42,11 +42,7 @@ func (r *Report) writeSamples(w io.Writer) {
 }
 
 func (r *Report) writeProblems(w io.Writer) {
-	var left []string
-	for _, l := range r.LeftOut {
-		left = append(left, Leftover(l))
-	}
-	section(w, "left out:", left)
+	section(w, "left out:", Leftovers(r.LeftOut))
 	var diff []string
 	for _, d := range r.Differences {
 		diff = append(diff, fmt.Sprintf("%s is %s in %s: %s", d.Field, d.Type, printable.Of(d.Files, "file"), examples(d)))
@@ -69,6 +65,30 @@ func Leftover(l format.Leftover) string {
 		return fmt.Sprintf("%s: %s (%s)", l.Name, l.Reason, printable.Of(l.Count, "file"))
 	}
 	return l.Name + ": " + l.Reason
+}
+
+// mostSame is how many fields are shown that are left out for one reason.
+const mostSame = 20
+
+// Leftovers is what is left out for people: of many fields with one reason the first few, and
+// how many there are. Manifests and --json have all of them.
+func Leftovers(list []format.Leftover) (lines []string) {
+	count, shown := map[string]int{}, map[string]int{}
+	for _, l := range list {
+		if l.Count == 0 {
+			count[l.Reason]++
+		}
+	}
+	for _, l := range list {
+		if n := count[l.Reason]; l.Count > 0 || n <= mostSame {
+			lines = append(lines, Leftover(l))
+		} else if shown[l.Reason]++; shown[l.Reason] < mostSame {
+			lines = append(lines, Leftover(l))
+		} else if shown[l.Reason] == mostSame {
+			lines = append(lines, fmt.Sprintf("and %d more: %s (--json has all names)", n-mostSame+1, l.Reason))
+		}
+	}
+	return lines
 }
 
 func section(w io.Writer, head string, lines []string) {

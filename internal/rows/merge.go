@@ -209,7 +209,6 @@ func (m *merger) unreadable() error {
 		}
 		m.left = append(m.left, format.Leftover{Name: b.name, Reason: why, Unreadable: b.unreadable})
 	}
-	m.left = few(m.left)
 	return m.someUnread(some)
 }
 
@@ -234,26 +233,6 @@ func (m *merger) someUnread(some []*unread) error {
 		err = shardify.Unsupported("%s", text)
 	}
 	return shardify.Annotate(err, "open", m.table.Shown(int(some[0].input)), "")
-}
-
-// maxSame is how many fields are named that are left out for one reason.
-const maxSame = 20
-
-// few has a line for those that are not named.
-func few(left []format.Leftover) (out []format.Leftover) {
-	count := map[string]int{}
-	for _, l := range left {
-		if count[l.Reason]++; l.Count > 0 || count[l.Reason] <= maxSame {
-			out = append(out, l)
-		}
-	}
-	for i := range out {
-		if n := count[out[i].Reason]; n > maxSame && out[i].Count == 0 {
-			count[out[i].Reason] = 0
-			out = append(out, format.Leftover{Name: fmt.Sprintf("(%d more)", n-maxSame), Reason: out[i].Reason, Unreadable: out[i].Unreadable})
-		}
-	}
-	return out
 }
 
 // nothing is why a field is left out that has no value anywhere.

@@ -53,7 +53,7 @@ func (t *Tree) Facts(ctx context.Context, c *Choice, opts *Settings) (*rows.Fact
 	if err != nil {
 		return nil, err
 	}
-	f.facts.Left = append(f.facts.Left, t.left.all()...)
+	f.facts.Left = append(f.facts.Left, t.left.list...)
 	for i := range t.objects {
 		if o := &t.objects[i]; o.chunk > f.facts.PieceBytes && c.left[o.path] == "" {
 			f.facts.Piece, f.facts.PieceBytes = "a chunk of "+o.path, o.chunk

@@ -39,7 +39,7 @@ func (t *Tree) Nothing(all bool) error {
 	if err := t.Kind.Refused(); err != nil {
 		return err
 	}
-	if left := t.left.all(); len(left) > 0 {
+	if left := t.left.list; len(left) > 0 {
 		return shardify.Unsupported("no data sets to read: %s: %s", left[0].Name, left[0].Reason)
 	}
 	if all {
