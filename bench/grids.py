@@ -13,7 +13,7 @@ are printed, also as multiples of shardify's; --out keeps them as a table.
     zstd             with LZ4 or Zstandard in format 2, Zstandard in shards of 100 steps in format 3.
                      tensorstore and zarr-python only read it; tensorstore-written also writes what
                      it has read to a file for each variable, without checksums
-    lz4-mask         lz4 with the fill_value that zarr-python gives it, 0, which counts as missing
+    lz4-mask         lz4 with the fill_value that zarr-python gives it, 0, and the attribute by which it counts as missing
     windows-lz4,     windows of one and one step at random, in batches of 4, from the view by Loader and
     windows-zstd     from the store: the time of all batches but the first, and in the rows -first until
                      that one is there, with all that is opened, and read beforehand, for it. shardify-stream
@@ -83,7 +83,9 @@ def make(work, steps):
                 kind = {"dimension_names": dims, "chunks": (1, LAT, LON), "shards": (100, LAT, LON), "compressors": ZstdCodec(level=3), "fill_value": 0.0}
             else:
                 kind = {"attributes": {"_ARRAY_DIMENSIONS": dims}, "chunks": (1, LAT, LON), "compressors": numcodecs.Blosc("zstd" if name == "blosc-zstd" else "lz4", 3 if name == "blosc-zstd" else 5, numcodecs.Blosc.SHUFFLE)}
-                kind["fill_value"] = 0.0 if name == "lz4-mask" else float("nan")
+                kind["fill_value"] = float("nan")
+                if name == "lz4-mask":
+                    kind["fill_value"] = kind["attributes"]["_FillValue"] = 0.0
             g.create_array(v, shape=(steps, LAT, LON), dtype="f4", **kind)
     packed = {n: netCDF4.Dataset(os.path.join(work, n + ".nc"), "w") for n in ("packed", "packed-raw")}
     for n, d in packed.items():

@@ -106,14 +106,39 @@ func (l *leaf) field(name, media string, inner []int64) (shardify.Field, error) 
 	return f, f.Validate()
 }
 
+// filled says whether elements that equal fill_value count as missing. For xarray and NCZarr they do
+// in format 2. 0 is what every array has whose writer chose none: an attribute must say so, too.
+func (l *leaf) filled(a *store.Array, mode string) bool {
+	switch {
+	case a.Format != 2 || a.NoFill || mode == cfOff:
+		return false
+	case mode == cfOn:
+		return true
+	case !a.Named:
+		return false
+	}
+	_, fill := a.Attributes["_FillValue"]
+	_, missing := a.Attributes["missing_value"]
+	return fill || missing || valueOf(a.Fill, l.typ.DType).Float != 0
+}
+
+// unfilled says whether fill_value counts as a value where others may take it for a missing one.
+func (l *leaf) unfilled(a *store.Array, mode string) bool {
+	if a.Format != 2 || a.NoFill || mode == cfOff || l.typ.Kind != node.Number || l.name != "" || l.typ.DType == shardify.Bool || l.filled(a, mode) {
+		return false
+	}
+	fill := valueOf(a.Fill, l.typ.DType).Float
+	return fill == fill && (a.Named || fill != 0)
+}
+
 // decode finds out what the attributes of an array make of its numbers.
-func (l *leaf) decode(a *store.Array, of map[string]any) error {
-	if l.typ.Kind != node.Number || l.name != "" {
+func (l *leaf) decode(a *store.Array, of map[string]any, mode string) error {
+	if l.typ.Kind != node.Number || l.name != "" || mode == cfOff {
 		return nil
 	}
 	var err error
 	l.cf, err = cf.New(l.typ.DType, func(name string) (cf.Attribute, bool) {
-		if name == "_FillValue" && a.Format == 2 && !a.NoFill { // is the fill_value, for xarray
+		if name == "_FillValue" && l.filled(a, mode) {
 			return cf.Attribute{Numbers: []cf.Value{valueOf(a.Fill, l.typ.DType)}}, true
 		}
 		v, ok := a.Attributes[name]

@@ -27,6 +27,8 @@ type blob struct {
 	Notes   []string     `json:"notes,omitempty"`
 	Objects []blobObject `json:"objects"`
 	Chunk   *chunks.Size `json:"chunk,omitempty"` // that makes a sample
+
+	unfilled []string // fields of which fill_value counts as a value
 }
 
 // blobObject is an array and the leaves that are fields, in the order of Facts.Fields.
@@ -123,12 +125,10 @@ func (in *input) add(a *store.Array, i int, opts *settings) error {
 		if k < 0 || k >= len(leaves) {
 			return shardify.Corrupt(-1, "state of Zarr inputs: no leaf %d of %s", k, a.Path)
 		}
-		if opts.cf {
-			if err := leaves[k].decode(a, o.Units); err != nil {
-				return err
-			}
-			leaves[k].inUnit(o.Time)
+		if err := leaves[k].decode(a, o.Units, opts.cf); err != nil {
+			return err
 		}
+		leaves[k].inUnit(o.Time)
 		in.fields = append(in.fields, place{i, k})
 	}
 	in.grids, in.leaves = append(in.grids, g), append(in.leaves, leaves)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/zarr/internal/node"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -71,7 +72,9 @@ func (t *tree) chunks(ctx context.Context, o *object, opts *settings, b *blob) (
 		return false, shardify.Corrupt(-1, "%d of %d chunks are missing, all at the end: was the store copied in part? --missing-chunks fill takes fill_value", missing, total)
 	}
 	if text += " and are its fill_value"; o.NoFill {
-		text += ", which is null: 0"
+		if text += ", which is null: 0"; o.Type.Kind == node.Time || o.Type.Kind == node.Duration {
+			text = text[:len(text)-1] + "NaT"
+		}
 	}
 	b.Notes = append(b.Notes, text)
 	return false, nil

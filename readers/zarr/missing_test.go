@@ -107,7 +107,7 @@ func TestSelectionsKeepNotes(t *testing.T) {
 	}
 	defer src.Close()
 	notes := strings.Join(src.(format.Noter).Notes(), "\n")
-	if !strings.Contains(notes, "1 of 3 chunks") || strings.Contains(notes, "null") || !strings.Contains(notes, "counts as missing") {
+	if !strings.Contains(notes, "1 of 3 chunks") || strings.Contains(notes, "null") || !strings.Contains(notes, "fill_value of time counts as a value") {
 		t.Errorf("notes: %s", notes)
 	}
 }

@@ -34,6 +34,10 @@ const (
 	byAxis  = rows.SampleAxis
 	byChunk = rows.SampleChunk
 	byFile  = rows.SampleFile
+
+	cfAuto = "auto"
+	cfOn   = "on"
+	cfOff  = "off"
 )
 
 var options = []format.Option{
@@ -46,8 +50,8 @@ var options = []format.Option{
 	rows.Option,
 	{Name: "missing-chunks", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "fail", "fill"},
 		Help: "chunks that a store does not have. fill: they are the array's fill_value; fail: an error; auto: fail where an array ends early"},
-	{Name: "cf", Kind: format.KindEnum, Default: "on", Values: []string{"on", "off"},
-		Help: "on: decode values as their CF attributes say (scale_factor, add_offset, _FillValue, times); off: keep stored values"},
+	{Name: "cf", Kind: format.KindEnum, Default: cfAuto, Values: []string{cfAuto, cfOn, cfOff},
+		Help: "auto: decode values as their CF attributes say (scale_factor, add_offset, _FillValue, times); on: elements that equal the fill_value of format 2 are missing, too; off: keep stored values"},
 	{Name: "text", Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
 		Help: "utf8: strings are text and must be UTF-8; bytes: strings are any bytes"},
 	sel.SelOption,
@@ -69,8 +73,8 @@ type settings struct {
 	chunked bool     // samples are the chunks of rows
 	axis    int      // of the samples, or rows.AutoAxis
 	chunks  string   // of missing-chunks
-	cf      bool
-	media   string // of texts
+	cf      string   // cfAuto, cfOn or cfOff
+	media   string   // of texts
 
 	sel      *sel.Selection
 	channels *sel.Channels
@@ -78,7 +82,7 @@ type settings struct {
 }
 
 func newSettings(o format.Options) (*settings, error) {
-	s := &settings{sample: o[rows.SampleOption], chunks: o["missing-chunks"], cf: o["cf"] != "off", media: "txt"}
+	s := &settings{sample: o[rows.SampleOption], chunks: o["missing-chunks"], cf: o["cf"], media: "txt"}
 	if o["text"] == "bytes" {
 		s.media = "bin"
 	}
@@ -109,7 +113,7 @@ func newSettings(o format.Options) (*settings, error) {
 }
 
 func (s *settings) key() string {
-	key := fmt.Sprintf("zarr 1 object=%q sample=%s axis=%d chunks=%s cf=%v text=%s", s.objects, s.sample, s.axis, s.chunks, s.cf, s.media)
+	key := fmt.Sprintf("zarr 2 object=%q sample=%s axis=%d chunks=%s cf=%s text=%s", s.objects, s.sample, s.axis, s.chunks, s.cf, s.media)
 	if s.chunked {
 		key += " chunks"
 	}

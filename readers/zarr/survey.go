@@ -10,6 +10,7 @@ import (
 	"math"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -132,11 +133,9 @@ func (t *tree) add(a *store.Array, opts *settings) error {
 	o := object{grid: gridOf(a, axis, 0), leaves: leavesOf(&a.Type)}
 	o.coord = len(a.Dims) == 1 && a.Dims[0] != "" && a.Dims[0] == path.Base(a.Path)
 	o.bytes = satMul(satMul(o.rows, o.elems), int64(max(a.Type.Size, 8)))
-	if opts.cf {
-		for i := range o.leaves {
-			if err := o.leaves[i].decode(a, nil); err != nil {
-				return t.leave(a.Path, err)
-			}
+	for i := range o.leaves {
+		if err := o.leaves[i].decode(a, nil, opts.cf); err != nil {
+			return t.leave(a.Path, err)
 		}
 	}
 	for _, note := range a.Notes {
@@ -156,7 +155,7 @@ func (t *tree) bounds(opts *settings) {
 		o := &t.objects[i]
 		name, _ := o.Attributes["bounds"].(string)
 		b := byPath[join(strings.TrimPrefix(path.Dir(o.Path), "."), name)]
-		if !opts.cf || name == "" || b == nil || len(b.leaves) != 1 || b.leaves[0].cf != nil {
+		if opts.cf == cfOff || name == "" || b == nil || len(b.leaves) != 1 || b.leaves[0].cf != nil {
 			continue
 		}
 		of := map[string]any{}
@@ -165,7 +164,7 @@ func (t *tree) bounds(opts *settings) {
 				of[k] = v
 			}
 		}
-		if b.leaves[0].decode(b.Array, of) == nil && b.leaves[0].cf != nil {
+		if b.leaves[0].decode(b.Array, of, opts.cf) == nil && b.leaves[0].cf != nil {
 			b.of = of
 		}
 	}
@@ -548,6 +547,13 @@ func (t *tree) facts(ctx context.Context, s *survey, c *choice, want *rows.Wante
 		f.Lines = append(f.Lines, o.describe())
 	}
 	t.noteUncounted(s.opts, &b)
+	if n := len(b.unfilled); n > 0 {
+		names := strings.Join(b.unfilled[:min(n, 3)], ", ")
+		if n > 3 {
+			names += fmt.Sprintf(" and %d other fields", n-3)
+		}
+		b.Notes = append(b.Notes, "fill_value of "+names+" counts as a value; --cf on makes it a missing one")
+	}
 	t.anemoi(f, &b)
 	if f.Borders = (rows.Borders{Every: 1}); c.mode == byAxis {
 		f.Borders = rows.JoinUnits(units, f.Samples, slabBytes, keepRow)
@@ -646,11 +652,20 @@ func (t *tree) field(o *object, k int, c *choice, opts *settings, want *rows.Wan
 	}
 	l.attributes(o.Array, &field)
 	o.nameDims(&field, len(inner))
+	if l.unfilled(o.Array, opts.cf) {
+		b.unfilled = append(b.unfilled, name)
+	}
 	if l.cf != nil {
 		if !l.cf.Plain() {
 			text := name + " " + l.cf.Describe()
-			if o.Format == 2 && !o.NoFill && l.typ.DType.IsInt() && slices.Contains(l.cf.Applied, "_FillValue") {
-				text += fmt.Sprintf("; in format 2 the fill_value, %d, counts as missing: --cf off keeps it", valueOf(o.Fill, l.typ.DType).Int)
+			if l.filled(o.Array, opts.cf) && slices.Contains(l.cf.Applied, "_FillValue") {
+				fill := strconv.FormatFloat(valueOf(o.Fill, l.typ.DType).Float, 'g', -1, 64)
+				if l.typ.DType.IsInt() {
+					text += "; fill_value, " + fill + ", counts as missing: --cf off keeps it"
+				}
+				if x := textOf(o.Attributes["_FillValue"]); x != "" && x != fill && l.typ.DType.IsInt() {
+					text += "; the attribute _FillValue, " + x + ", does not, as in xarray"
+				}
 			}
 			b.Notes = append(b.Notes, text)
 		}

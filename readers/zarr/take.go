@@ -121,7 +121,7 @@ func (t *tree) coordinate(ctx context.Context, o *object) (*sel.Coord, error) {
 	g.must = t.must
 	whole, bare := *o.Array, *o.Array.Array
 	bare.NoFill, whole.Array = true, &bare // in format 2 it is often 0, and no value of a coordinate is missing
-	if err := l.decode(&whole, o.of); err != nil {
+	if err := l.decode(&whole, o.of, cfAuto); err != nil {
 		return nil, err
 	}
 	if max(g.rows, g.PartElements()) > sel.MaxBytes/int64(max(o.Type.Size, 8)) {

@@ -92,7 +92,7 @@ def one(i: int) -> None:
     channels = bool(rng.integers(2))
     if channels:
         flags += ["--channels", "x=b,p," + ",".join("a@%d" % v for v in levels)]
-    ds = convert(name, os.path.join(WORK, "out"), "--sample", "axis", *flags)
+    ds = convert(name, os.path.join(WORK, "out"), "--cf", "on", "--sample", "axis", *flags)
     if channels:
         parts = [want.b.values, want.p.values] + [want.a.sel(level=v).values for v in levels]
         same(ds.column("x")[:], np.stack([v.astype("f8") for v in parts], 1), " ".join(flags))

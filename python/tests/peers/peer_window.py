@@ -176,7 +176,7 @@ def check_windows(rng: np.random.Generator, name: str, x: xr.Dataset, fields: Li
         return
     by_xbatcher(x, time, by_time, spacing, w, anchors)
     out = os.path.join(WORK, "set")
-    convert(name, out, "--window", text, "--shard-samples", str(int(rng.integers(1, 12))), "--memory", "64MiB")
+    convert(name, out, "--cf", "on", "--window", text, "--shard-samples", str(int(rng.integers(1, 12))), "--memory", "64MiB")
     for window in (text, "window"):
         way = pick(rng, {"shuffle": "none"}, {"shuffle": "global", "seed": 3}, {"shuffle": "block", "seed": 3})
         seen = []
@@ -208,7 +208,7 @@ def check_patches(rng: np.random.Generator, name: str, x: xr.Dataset, fields: Li
     overlap = {d: over if n > 1 else 0 for d, n in size.items()}
     edge, wrap = pick(rng, "drop", "drop", "shift", "pad"), pick(rng, None, None, list(size)[0])
     text = ",".join("%s=%d" % i for i in size.items()) + (",overlap=%d" % over if over else "") + ",edge=" + edge + (",wrap=" + wrap if wrap else "")
-    out = convert(name, os.path.join(WORK, "patches"), "--patch", text, "--shard-samples", "7", "--memory", "64MiB")
+    out = convert(name, os.path.join(WORK, "patches"), "--cf", "on", "--patch", text, "--shard-samples", "7", "--memory", "64MiB")
     n = len(x.time)
 
     def starts(d: str) -> List[int]:
@@ -257,7 +257,7 @@ def check_chunks(rng: np.random.Generator, name: str, x: xr.Dataset, fields: Lis
     store.close()
     lo, hi = (0, n) if rng.random() < 0.5 else sorted(int(v) for v in rng.choice(n + 1, 2, replace=False))
     sel = ["--sel", "time=[%d:%d]" % (lo, hi)] if hi - lo < n else []
-    out = convert(name, os.path.join(WORK, "chunks"), "--sample", "chunk", *sel, "--shard-samples", "3", "--memory", "64MiB", "--format", pick(rng, "mmap", "wds"))
+    out = convert(name, os.path.join(WORK, "chunks"), "--cf", "on", "--sample", "chunk", *sel, "--shard-samples", "3", "--memory", "64MiB", "--format", pick(rng, "mmap", "wds"))
     numbers = sorted({row // rows for row in range(lo, hi)})
     same(np.array([out[i]["chunk"] for i in range(len(out))]), np.array(numbers, "i8"), "numbers of chunks of %d" % rows)
     for i, c in enumerate(numbers):
@@ -272,7 +272,7 @@ def one(i: int) -> None:
     os.makedirs(WORK)
     name, x = write(rng, os.path.join(WORK, "r.zarr"))
     fields = [str(k) for k in x.data_vars]
-    ds = convert(name, os.path.join(WORK, "plain"), "--shard-samples", str(int(rng.integers(1, 20))), "--memory", "64MiB")
+    ds = convert(name, os.path.join(WORK, "plain"), "--cf", "on", "--shard-samples", str(int(rng.integers(1, 20))), "--memory", "64MiB")
     for k in fields:
         same(ds.column(k)[:], x[k].values, k)
     same(ds.column("time")[:], x.time.values.astype("datetime64[s]").astype("i8"), "time")

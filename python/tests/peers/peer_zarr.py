@@ -29,7 +29,7 @@ def one(i: int) -> None:
     flags = ["--missing-chunks", "fill", "--memory", "64MiB", "--shard-samples", str(int(rng.integers(1, 20)))]
     if i % 3 == 2:
         name = write_weather(rng, base)
-        ds = convert(name, out, *flags)
+        ds = convert(name, out, "--cf", "on", *flags)
         with xr.open_zarr(name, consolidated=False, decode_timedelta=False) as want:
             for k in [k for k in want.data_vars if k != "static"]:
                 same(ds.column(k)[:], want[k].values, k)

@@ -23,6 +23,7 @@ type Array struct {
 	Type   Type
 	Fill   []byte // of one element; nil of texts and lists is an empty one
 	NoFill bool   // format 2 has fill_value null
+	Named  bool   // format 2, by the conventions of xarray or NCZarr, where fill_value is _FillValue
 
 	prefix    string // of keys: "c", or nothing
 	separator string
@@ -127,7 +128,11 @@ func parse2(o object, n *Node) (*Array, error) {
 	if a.Chunk, err = lengths(o["chunks"], "chunks", false); err != nil {
 		return nil, err
 	}
-	if a.Dims, err = dims(n.Attributes["_ARRAY_DIMENSIONS"], len(a.Shape)); err != nil {
+	named, is := n.Attributes["_ARRAY_DIMENSIONS"]
+	if a.Named = is; !is {
+		named, a.Named = nczarr(o, n.Attributes)
+	}
+	if a.Dims, err = dims(named, len(a.Shape)); err != nil {
 		n.Notes = append(n.Notes, "_ARRAY_DIMENSIONS: "+err.Error())
 		a.Dims = nil
 	}
@@ -170,6 +175,31 @@ func parse2(o object, n *Node) (*Array, error) {
 	}
 	a.NoFill = o["fill_value"] == nil
 	return a, nil
+}
+
+// nczarr finds what the netCDF library says of an array, in its metadata or among its attributes:
+// paths of dimensions, of which the last part is the name.
+func nczarr(array, attributes object) (names any, is bool) {
+	for _, v := range []any{attributes["_nczarr_array"], array["_nczarr_array"], array["_NCZARR_ARRAY"]} {
+		o, ok := v.(object)
+		if !ok {
+			continue
+		}
+		paths, _ := o["dimension_references"].([]any)
+		if paths == nil {
+			paths, _ = o["dimrefs"].([]any)
+		}
+		var list []any
+		for _, p := range paths {
+			s, _ := p.(string)
+			list = append(list, s[strings.LastIndexByte(s, '/')+1:])
+		}
+		if list == nil {
+			return nil, true
+		}
+		return list, true
+	}
+	return nil, false
 }
 
 // Parse3 reads a zarr.json.

@@ -34,7 +34,7 @@ func (t *Type) fill(v any) ([]byte, error) {
 		}
 	}
 	out := make([]byte, t.Size)
-	if v == nil {
+	if v == nil && t.Kind != Time && t.Kind != Duration {
 		return out, nil
 	}
 	switch t.Kind {
@@ -52,7 +52,7 @@ func (t *Type) fill(v any) ([]byte, error) {
 			return bad()
 		}
 	case Time, Duration:
-		if s, ok := v.(string); ok && s == "NaT" {
+		if s, ok := v.(string); v == nil || ok && s == "NaT" {
 			v = json.Number(strconv.FormatInt(math.MinInt64, 10))
 		}
 		if !putNumber(out, shardify.I64, v) {
