@@ -518,6 +518,30 @@ def gridded(name, first, n):
         f["free"] = count((n,), "<i4")
 
 
+def characters():
+    """Arrays of characters, as netCDF has texts: of several bytes a character, one for each sample, beside numbers."""
+    import netCDF4
+
+    with netCDF4.Dataset("characters.nc", "w") as d:
+        for name, n in {"Time": None, "len": 7, "pair": 2, "x": 3, "titles": 5}.items():
+            d.createDimension(name, n)
+
+        def chars(name, dims, texts, **attrs):
+            v = d.createVariable(name, "S1", dims)
+            v.set_auto_chartostring(False)
+            v.setncatts(attrs)
+            sizes = [4 if k == "Time" else len(d.dimensions[k]) for k in dims]
+            v[:] = np.array([list(t.encode().ljust(sizes[-1], b"\0")) for t in texts], "u1").view("S1").reshape(sizes)
+
+        chars("Times", ("Time", "len"), ["2020-01", "2020-02", "a b", ""])
+        chars("name", ("Time", "len"), ["Z\u00fcrich", "\u65e5\u672c", "\u00e9", "x "], _Encoding="utf-8")
+        chars("two", ("Time", "pair", "len"), ["a", "bb", "ccc", "dddd", "", "f", "ggggggg", "h"])
+        chars("title", ("titles",), ["hello"])
+        chars("solid", ("Time", "x"), ["abc", "def", "ghi", "jkl"])
+        d.createVariable("flag", "S1", ("Time",))[:] = np.array([b"R", b"D", b"A", b"R"])
+        d.createVariable("T2", "f4", ("Time", "x"))[:] = np.arange(12).reshape(4, 3)
+
+
 if __name__ == "__main__":
     gridded("grid_a.nc", 0, 40)
     gridded("grid_b.nc", 240, 22)
@@ -542,3 +566,4 @@ if __name__ == "__main__":
             f["label"] = i
     turned()
     wide()
+    characters()

@@ -2,6 +2,7 @@ package array
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/shardify/shardify"
@@ -15,7 +16,7 @@ import (
 type Order struct {
 	Perm    []int `json:"perm"`              // stored axes, in the order that they are read in
 	Squeeze bool  `json:"squeeze,omitempty"` // axes of length 1 behind the first are dropped
-	Text    bool  `json:"text,omitempty"`    // 16-bit codes along the last axis are a text
+	Text    bool  `json:"text,omitempty"`    // characters along the last axis are a text
 	// Picks is what is taken of each stored axis; nil is all of all axes.
 	Picks []grid.Pick `json:"picks,omitempty"`
 }
@@ -95,6 +96,9 @@ func (a *Array) turned(how *Order) (*Array, error) {
 		b.RowElems = dimsBytes(b.Dims[1:], 1)
 	}
 	b.RowBytes = b.RowElems * b.Elem
+	if b.Elem > math.MaxInt32 {
+		return nil, shardify.Unsupported("texts of %d bytes", b.Elem)
+	}
 	return b, nil
 }
 
@@ -106,6 +110,9 @@ func (a *Array) readTurned(ctx context.Context, w *Buffers, dst []byte, lo, hi i
 	b := a.base
 	if err := b.ready(); err != nil {
 		return err
+	}
+	if a.Order.Text && len(b.Dims) == 1 { // one text
+		return b.Read(ctx, w, dst, 0, b.Rows)
 	}
 	if at, n, ok := a.stretch(lo, hi); ok {
 		return a.atRow(b.Read(ctx, w, dst, at, at+n))

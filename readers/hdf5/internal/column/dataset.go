@@ -152,7 +152,7 @@ type Decode struct {
 func (a *Dataset) Leaves(o *Decode) ([]element.Leaf, error) {
 	a.once.Do(func() {
 		if a.Order != nil && a.Order.Text {
-			a.leaves = []element.Leaf{a.CodeText(a.rules.Media)}
+			a.leaves = []element.Leaf{a.RowText(a.rules.Media)}
 			return
 		}
 		a.leaves = a.rules.Leaves(a.Set.Type)
@@ -168,8 +168,12 @@ func (a *Dataset) Leaves(o *Decode) ([]element.Leaf, error) {
 	return a.leaves, a.err
 }
 
-// CodeText is the leaf of a text of 16-bit codes.
-func (a *Dataset) CodeText(media string) element.Leaf {
+// RowText is the leaf of a text whose characters are the values of a row: MATLAB's 16-bit codes, or
+// the bytes of netCDF, NULs behind them.
+func (a *Dataset) RowText(media string) element.Leaf {
+	if a.Set.Type.Class == h5.String {
+		return element.Leaf{Kind: element.Texts, Size: int(a.Elem), Media: media, Padding: h5.NulPadded}
+	}
 	return element.Leaf{Kind: element.Texts, Size: int(a.Elem), Media: media, UTF16: true, Big: a.Set.Type.Order == h5.BigEndian}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shardify/shardify/internal/dims"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
@@ -44,8 +45,16 @@ type dimensions struct {
 	scales map[int64]scale
 	others map[int64]string // paths of what was met and not chosen
 	heap   *h5.Heap
+	users  []user
+	texts  dims.Characters
 	time   map[string]bool     // by name: the dimension counts time
 	also   map[string][]string // by name: the other scales of the dimension, which name it in a part of the data sets
+}
+
+// user is a data set that has values, by its axes.
+type user struct {
+	axes []axis
+	text bool // of texts, and no coordinate
 }
 
 // look notes what a data set says of its axes; nil if nothing.
@@ -121,7 +130,7 @@ func (d *dimensions) met(l *h5.Link, p string) {
 
 // name gives the axes of all data sets their names: that of the first scale, the same
 // to all dimensions that share one.
-func (d *dimensions) name(objects []object, paths map[int64]string) {
+func (d *dimensions) name(paths map[int64]string) {
 	byID := map[int64]int64{}
 	for addr, sc := range d.scales {
 		if first, ok := byID[sc.id]; sc.id >= 0 && (!ok || addr < first) {
@@ -144,9 +153,9 @@ func (d *dimensions) name(objects []object, paths map[int64]string) {
 			addr = next
 		}
 	}
-	for i := range objects {
-		for k := range objects[i].axes {
-			a := &objects[i].axes[k]
+	for _, u := range d.users {
+		for k := range u.axes {
+			a := &u.axes[k]
 			if len(a.scales) == 0 && a.id >= 0 {
 				if addr, ok := byID[a.id]; ok {
 					a.scales = []int64{addr}
@@ -169,12 +178,16 @@ func (d *dimensions) name(objects []object, paths map[int64]string) {
 			d.time[nameOf(root(addr))] = true
 		}
 	}
-	for i := range objects {
-		for k := range objects[i].axes {
-			if a := &objects[i].axes[k]; len(a.scales) > 0 {
+	for _, u := range d.users {
+		var names []string
+		for k := range u.axes {
+			a := &u.axes[k]
+			if len(a.scales) > 0 {
 				a.name = nameOf(root(a.scales[0]))
 			}
+			names = append(names, a.name)
 		}
+		d.texts.Use(names, u.text)
 	}
 }
 

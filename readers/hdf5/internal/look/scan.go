@@ -39,6 +39,7 @@ type object struct {
 	hidden    bool         // a sample of which nothing is wanted but that it is there
 	matlab    bool         // an array of MATLAB
 	text      bool         // the same, of characters
+	chars     bool         // characters, of which those along the last dimension may be texts
 	how       *array.Order // in which order its axes are read; nil as stored
 	stored    *object      // itself, before they were turned
 	picks     []grid.Pick  // what is taken of each dimension; nil without a selection
@@ -118,10 +119,10 @@ func Scan(ctx context.Context, f *column.File, opts *Settings, want *rows.Wanted
 	}
 	slices.SortFunc(t.objects, func(a, b object) int { return strings.Compare(a.path, b.path) })
 	t.bounds()
+	t.dims.name(s.sets)
 	if err := t.turns(opts); err != nil {
 		return nil, err
 	}
-	t.dims.name(t.objects, s.sets)
 	if err := s.flat(); err != nil {
 		return nil, err
 	}
@@ -383,6 +384,8 @@ func (s *scanner) examine(f *column.File, o *h5.Object, p string) (*object, erro
 	if s.tree.Kind.Pytables && isCategories(p) {
 		return nil, shardify.Mismatch("categories of pandas' frame, kept with their column as enum")
 	}
+	isScale := element.Attributes(attrs).Text(f.H5, "CLASS") == scaleClass
+	s.tree.dims.users = append(s.tree.dims.users, user{axes, d.Type.Class == h5.String && !isScale})
 	a, err := array.New(f.File, p, d)
 	if err != nil {
 		return nil, err
@@ -390,7 +393,7 @@ func (s *scanner) examine(f *column.File, o *h5.Object, p string) (*object, erro
 	if err := a.Usable(); err != nil {
 		return nil, err
 	}
-	obj := &object{path: p, addr: o.Addr, dims: a.Dims, elem: a.Elem, bytes: a.Rows * a.RowBytes, unit: a.Unit(), chunkRows: chunkRows(a), scale: element.Attributes(attrs).Text(f.H5, "CLASS") == scaleClass}
+	obj := &object{path: p, addr: o.Addr, dims: a.Dims, elem: a.Elem, bytes: a.Rows * a.RowBytes, unit: a.Unit(), chunkRows: chunkRows(a), scale: isScale}
 	if len(axes) == len(a.Dims) {
 		obj.axes = axes
 	}
@@ -401,6 +404,7 @@ func (s *scanner) examine(f *column.File, o *h5.Object, p string) (*object, erro
 		obj.chunk = a.Set.Layout.ChunkBytes
 	}
 	leaves := f.Rules.Leaves(d.Type)
+	obj.chars = f.Rules.CF && d.Type.Class == h5.String && d.Type.Size == 1 && (len(a.Dims) > 1 || len(s.opts.Objects) == 0)
 	s.tree.matlabArray(obj, element.Attributes(attrs).Text(f.H5, "MATLAB_class"), d.Type)
 	if f.Rules.CF {
 		if err := element.DecodeCF(f.H5, leaves, attrs, nil); err != nil {

@@ -25,7 +25,7 @@ func (t *Tree) take(ctx context.Context, c *Choice, opts *Settings) (why string,
 	plain := t.plain(opts.Channels)
 	for i := range t.objects {
 		o := &t.objects[i]
-		if o.matrix != nil || o.lists != nil || o.wide || o.how != nil && (o.how.Squeeze || o.how.Text) || c.Mode == ByAxis && c.left[o.path] != "" && !c.repeated(o, opts) {
+		if o.matrix != nil || o.lists != nil || o.wide || o.how != nil && o.how.Squeeze || c.Mode == ByAxis && c.left[o.path] != "" && !c.repeated(o, opts) {
 			continue
 		}
 		if err := t.takeOf(ctx, k, o, t.arrayOf(ctx, o, c, opts), plain); err != nil {
@@ -98,9 +98,9 @@ func (t *Tree) takeOf(ctx context.Context, k *grid.Taker, o *object, a *grid.Arr
 	}
 	how := array.As(len(o.dims))
 	if o.how != nil {
-		how = &array.Order{Perm: slices.Clone(o.how.Perm)}
+		how = &array.Order{Perm: slices.Clone(o.how.Perm), Text: o.how.Text}
 	}
-	how.Picks = make([]grid.Pick, len(o.dims))
+	how.Picks = make([]grid.Pick, len(how.Perm))
 	for d, p := range o.picks {
 		how.Picks[how.Perm[d]] = p
 	}

@@ -25,8 +25,15 @@ func (t *Tree) turns(opts *Settings) error {
 		}
 		var how *array.Order
 		var err error
+		chars := o.chars && len(o.axes) > 0 && t.dims.texts.Along(o.axes[len(o.axes)-1].name)
 		if opts.axis != rows.AutoAxis {
-			how, err = turnTo(opts.axis, o)
+			how, err = turnTo(opts.axis, o, chars)
+		}
+		if chars && err == nil {
+			if how == nil {
+				how = array.As(len(o.dims))
+			}
+			how.Text = true
 		}
 		if o.matlab && (opts.axis == rows.AutoAxis || o.text) {
 			how = matlabTurn(o, n)
@@ -43,9 +50,12 @@ func (t *Tree) turns(opts *Settings) error {
 	return nil
 }
 
-// turnTo puts an axis first; nil if it is there.
-func turnTo(axis int, o *object) (*array.Order, error) {
+// turnTo puts an axis first; nil if it is there. Of characters the last one is none.
+func turnTo(axis int, o *object, chars bool) (*array.Order, error) {
 	rank := len(o.dims)
+	if chars {
+		rank--
+	}
 	if rank < 2 { // there is no choice
 		return nil, nil
 	}
@@ -57,7 +67,7 @@ func turnTo(axis int, o *object) (*array.Order, error) {
 		return nil, nil
 	}
 	how := &array.Order{Perm: []int{axis}}
-	for k := range rank {
+	for k := range o.dims {
 		if k != axis {
 			how.Perm = append(how.Perm, k)
 		}
@@ -127,7 +137,10 @@ func (t *Tree) turn(o *object, how *array.Order) error {
 	o.stored = &stored
 	if how.Text {
 		for i := range o.wanted {
-			o.wanted[i].leaf = a.CodeText(t.media)
+			l := &o.wanted[i].leaf
+			if *l = a.RowText(t.media); o.chars {
+				l.Notes = []string{"characters along " + axes[len(axes)-1].name + " are texts"}
+			}
 		}
 	}
 	return nil
