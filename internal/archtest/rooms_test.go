@@ -33,7 +33,7 @@ var rooms = []room{
 	{name: "convert/flow", lines: 1525, back: 0, methodsOf: "Flow", methods: 22, inFiles: 3},
 	{name: "convert/internal/shuffle", lines: 1366, back: 0, methodsOf: "Shuffle", methods: 6, inFiles: 3},
 	{name: "readers/hdf5", lines: 1790, back: 9, methodsOf: "spanRead", methods: 13, inFiles: 4},
-	{name: "readers/hdf5/internal/look", lines: 4160, back: 9, methodsOf: "Tree", methods: 69, inFiles: 15},
+	{name: "readers/hdf5/internal/look", lines: 4170, back: 9, methodsOf: "Tree", methods: 69, inFiles: 15},
 	{name: "readers/hdf5/internal/column", lines: 952, back: 0, methodsOf: "Dataset", methods: 9, inFiles: 3},
 	{name: "readers/hdf5/internal/element", lines: 850, back: 0, methodsOf: "Leaf", methods: 11, inFiles: 2},
 	{name: "readers/hdf5/internal/h5", lines: 5361, back: 11, methodsOf: "File", methods: 51, inFiles: 23},
