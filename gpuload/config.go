@@ -161,6 +161,8 @@ type Config struct {
 const (
 	defaultStreams = 192 // the least common multiple of 1-4, 6, 8, 12, 16, 24, 48, 64, 96
 	defaultDepth   = 3
+	maxDepth       = 1 << 16
+	maxAsked       = 1 << 12 // of Workers
 	defaultStage   = "/dev/shm"
 	patience       = 30 * time.Second
 	windowBytes    = 256 << 20
@@ -225,7 +227,11 @@ func (c *Config) inOrder() bool {
 func (c *Config) checkNumbers() error {
 	switch {
 	case c.Batch < 1 || c.Batch > math.MaxInt32:
-		return fmt.Errorf("batch %d: want 1 or more samples", c.Batch)
+		return fmt.Errorf("batch %d: want 1 to 2^31-1 samples", c.Batch)
+	case c.Depth > maxDepth:
+		return fmt.Errorf("depth %d: want at most %d batches ahead", c.Depth, maxDepth)
+	case c.Workers > maxAsked:
+		return fmt.Errorf("workers %d: want at most %d threads", c.Workers, maxAsked)
 	case c.World < 1 || c.World > order.MaxStreams || c.Rank < 0 || c.Rank >= c.World:
 		return fmt.Errorf("rank %d of %d: want a rank from 0 to world size - 1", c.Rank, c.World)
 	case c.Epoch < 0 || c.Epoch >= order.MaxEpoch:

@@ -2,6 +2,9 @@ package gpuload
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
 )
 
 // The decisions callers make. Test with errors.Is. Damaged or replaced shards are
@@ -20,4 +23,14 @@ var (
 	// ErrHeld: the consumer holds every slot, so no batch can be made until it releases
 	// one. Next may be called again.
 	ErrHeld = errors.New("all batches are held")
+	// ErrFolder: a folder that the configuration names is not there.
+	ErrFolder = errors.New("there is no such folder")
 )
+
+// folder says of an error which option named the folder that is not there.
+func folder(option, dir string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("%s %s: %w: make it first, or name another", option, dir, ErrFolder)
+	}
+	return err
+}

@@ -3,6 +3,7 @@ package gpuload
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 
@@ -12,6 +13,8 @@ import (
 	"github.com/shardify/shardify/gpuload/internal/tier"
 	"github.com/shardify/shardify/gpuload/order"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/stage"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -80,7 +83,7 @@ func (d *Dataset) Loader(cfg Config) (*Loader, error) {
 	}
 	if cfg.Cache != "" {
 		if err := storages.UseCache(cfg.Cache, cfg.CacheSize); err != nil {
-			return nil, err
+			return nil, folder("cache", cfg.Cache, err)
 		}
 	}
 	l := &Loader{set: d, cfg: cfg, epoch: cfg.Epoch, closing: make(chan struct{})}
@@ -117,8 +120,24 @@ func (l *Loader) together() int64 {
 	return max(min(fit, maxTogether, l.steps.Count(0)), 1)
 }
 
+// fits refuses batches that take more memory than the machine has, as many as there are at a time.
+func (l *Loader) fits() error {
+	m := host.Probe(func(string) string { return "" })
+	batch := l.steps.Most()
+	row := deviceRow(l.out) + 8 // and its number
+	n := int64(l.cfg.Depth) + 1
+	if m.Memory <= 0 || batch <= m.Memory/n/row {
+		return nil
+	}
+	return fmt.Errorf("a batch of %s samples takes %s, and %s are in memory at a time: more than the %s of this machine; a smaller batch or depth fits, and an epoch has %s samples",
+		printable.Count(batch), shardify.FormatSize(batch*row), printable.Count(n), shardify.FormatSize(m.Memory), printable.Count(l.steps.Length))
+}
+
 // prepare does what depends on the device.
 func (l *Loader) prepare() error {
+	if err := l.fits(); err != nil {
+		return err
+	}
 	if err := l.planTier(); err != nil {
 		return err
 	}

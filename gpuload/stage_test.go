@@ -216,13 +216,6 @@ func TestAStageOfOthersIsRefused(t *testing.T) {
 	if err := readAll(l, nil); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("a folder that anyone may write to: %v", err)
 	}
-	if _, err := os.Stat(filepath.Join(c.Stage, "nothing")); err == nil {
-		t.Fatal("?")
-	}
-	c.Stage = filepath.Join(c.Stage, "nothing")
-	if err := readAll(mustLoader(t, d, c), nil); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no such folder: %v", err)
-	}
 }
 
 // TestWaitingForAStageEnds with the context, and with Close; and the wait with the one

@@ -176,7 +176,7 @@ func TestStreamsRefused(t *testing.T) {
 		more              Config
 	}{
 		{two, "16", "2 lists of whole numbers (tok, other)", Config{}},
-		{two, "nope=16", "no field nope", Config{}},
+		{two, "nope=16", `no field "nope"`, Config{}},
 		{two, "name=16", "a list of numbers in each sample", Config{}},
 		{two, "may=16", "a list of numbers in each sample", Config{}},
 		{two, "many=16", "a list of numbers in each sample", Config{}},

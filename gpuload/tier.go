@@ -91,6 +91,9 @@ func (l *Loader) sources() error {
 	}
 	if l.tier == TierStaged {
 		l.stage = stage.NewShared(l.cfg.Stage, l.set.fingerprint, l.set.stored(), verifier, l.cfg.KeepStage)
+		if err := l.stage.Check(); err != nil {
+			return folder("stage", l.cfg.Stage, err)
+		}
 		l.note("tier staged: %s in %s", shardify.FormatSize(l.set.Bytes()), l.stage.Dir())
 	}
 	switch {

@@ -46,6 +46,12 @@ func (g *Shared) Dir() string { return g.dir }
 // Path is the copy of the i-th set.
 func (g *Shared) Path(i int) string { return filepath.Join(g.dir, strconv.Itoa(i)) }
 
+// Check reports that the folder of the copies cannot be made, as the one around it is not there.
+func (g *Shared) Check() error {
+	_, err := os.Stat(filepath.Dir(g.dir) + string(filepath.Separator))
+	return err
+}
+
 // Open copies the sets, so many files at once, or waits until another process has.
 func (g *Shared) Open(ctx context.Context, jobs int) error {
 	for !g.held {

@@ -3,10 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/shardify/shardify"
@@ -119,7 +122,11 @@ func (c *config) openTrace() (*os.File, error) {
 	if c.Trace == "" {
 		return nil, nil
 	}
-	return os.Create(c.Trace)
+	f, err := os.Create(c.Trace)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		err = fmt.Errorf("trace %s: %w: make it first, or name another", c.Trace, gpuload.ErrFolder)
+	}
+	return f, err
 }
 
 // maxList bounds arrays of the caller: a length that is none would be read as memory.

@@ -41,6 +41,7 @@ var kinds = []struct {
 	{gpuload.ErrFingerprint, "state"},
 	{gpuload.ErrOrder, "state"},
 	{gpuload.ErrState, "state"},
+	{gpuload.ErrFolder, "absent"},
 	{gpuload.ErrNoDriver, "device"},
 	{gpuload.ErrNoDevice, "device"},
 	{gpuload.ErrCapture, "device"},

@@ -31,6 +31,7 @@ from . import clib, near
 from . import pixels as gpu
 from .errors import CorruptError, ForkedError, SchemaError, ShardifyError, UnsupportedError, corrupt
 from .geometry import DRAWS, MAX_PIXELS, Cut, Shaping, Size, draws
+from .options import MAX_THREADS
 from .pixels import Cast
 
 Array = npt.NDArray[Any]
@@ -114,8 +115,8 @@ def make(
     if backend == "auto":
         backend = "native" if os.path.exists(clib.path()) else _first_here()
     threads = threads or min(16, _cores())
-    if threads < 1:
-        raise ValueError("threads=%r: want 1 or more" % threads)
+    if not isinstance(threads, int) or not 1 <= threads <= MAX_THREADS:
+        raise ValueError("threads=%r: want a number from 1 to %d" % (threads, MAX_THREADS))
     if isinstance(augment, str):
         raise ValueError("augment=%r: want a list of operations" % augment)
     if augment and (backend != "native" or color != "rgb"):

@@ -21,7 +21,7 @@ from .errors import ClosedError, UnsupportedError
 from .frameworks import choose, device_name
 from .groups import GROUPED, Made
 from .loaderbatch import LoaderBatch
-from .options import Backend, Decode, Documents, Ids, Jagged, Labels, Last, OnError, Shuffle, Size, Tier, Verify
+from .options import MAX_THREADS, Backend, Decode, Documents, Ids, Jagged, Labels, Last, OnError, Shuffle, Size, Tier, Verify
 from .schema import Field, parse_schema, unlabelled
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ else:
     B = TypeVar("B")
 
 _DEPTH = 3
+_MAX_RING = 1024
 
 _open: "weakref.WeakSet[Loader[Any]]" = weakref.WeakSet()
 
@@ -210,6 +211,8 @@ class Loader(Generic[B]):
             raise TypeError("transform=%r: want a function of a batch" % (transform,))
         order = loaderconfig.shuffle(shuffle)
         given = loaderconfig.last_policy(last, drop_last)
+        transform_threads = loaderconfig.whole("transform_threads", transform_threads, most=MAX_THREADS)
+        ring = loaderconfig.whole("ring", ring, most=_MAX_RING)
         loaderconfig.choice("ids", ids, Ids)
         if ids == "device" and fixed:
             raise UnsupportedError('ids="device" does not go with out= and ring=, which have tensors of the fields alone')
@@ -269,7 +272,7 @@ class Loader(Generic[B]):
             self._plan = Plan(info, fields, kind(info["device"]), jagged, pad_value, decoders, more)
             to = None
             if fixed:
-                to = outputs.Outputs(self._plan, self.batch_size, out, loaderconfig.whole("ring", ring), made.place)
+                to = outputs.Outputs(self._plan, self.batch_size, out, ring or 0, made.place)
             made.prepare(self._plan, self.batch_size, self._last == "short", not copy or not self._plan.copied, copy, to)
         except BaseException:
             self.close()
@@ -282,7 +285,7 @@ class Loader(Generic[B]):
             # there what the library decoded ahead, and transforms.
             self._sends = self._plan.on_device and all(p.on_host for p in self._plan.images)
             transform_threads = 1 if decoders and (self._sends or not self._plan.on_device) else 0
-        self.transform, self._threads = transform, int(transform_threads)
+        self.transform, self._threads = transform, transform_threads
         self._notes: List[str] = list(info["notes"] or ())
         self._notes += [d.note for d in decoders.values() if getattr(d, "note", "")]
         if given is None:

@@ -80,7 +80,7 @@ def shuffle(value: Any) -> str:
     return choice("shuffle", value, Shuffle)
 
 
-def whole(name: str, n: Any, least: int = 0, bits: int = 63) -> Any:
+def whole(name: str, n: Any, least: int = 0, bits: int = 63, most: Optional[int] = None) -> Any:
     """A whole number; None stays where 0 may be. What is none, 64.5 or "64", is not made one."""
     if n is None and least == 0:
         return n
@@ -90,6 +90,8 @@ def whole(name: str, n: Any, least: int = 0, bits: int = 63) -> Any:
         raise ValueError("%s=%r: want a whole number" % (name, n)) from None
     if not least <= i < 1 << bits:
         raise ValueError("%s=%d: want %d or more%s" % (name, i, least, "" if i < least else ", less than 2^%d" % bits))
+    if most is not None and i > most:
+        raise ValueError("%s=%d: want at most %d" % (name, i, most))
     return i
 
 

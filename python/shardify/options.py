@@ -8,6 +8,8 @@ from typing import Any, Dict, Literal, Optional, Sequence, Tuple, Union
 
 from . import near
 
+MAX_THREADS = 1024
+
 Last = Literal["drop", "pad", "short"]
 Jagged = Literal["values", "pad", "nested"]
 Shuffle = Literal["none", "block", "global"]
