@@ -3,6 +3,7 @@ package format
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 // knows the right one. Commands print a command for each way.
 type Doubt struct {
 	Text string `json:"text"`
-	Ways []Way  `json:"ways"` // the first is shown by inspect
+	Ways []Way  `json:"ways"` // inspect shows the first that it can
 }
 
 func (d *Doubt) Error() string { return d.Text }
@@ -40,14 +41,21 @@ const SplitFrom = "split-from"
 // flags are the settings of a way as flags.
 func (w *Way) flags() string {
 	var out []string
-	for name, v := range w.Options {
+	for name, v := range w.Set() {
 		out = append(out, "--"+name+" "+shown(v))
 	}
 	slices.Sort(out)
-	if w.Columns != nil {
-		out = append(out, "--columns "+shown(strings.Join(w.Columns, ",")))
-	}
 	return strings.Join(out, " ")
+}
+
+// Set are all settings of a way by the names of flags.
+func (w *Way) Set() Options {
+	all := Options{}
+	maps.Copy(all, w.Options)
+	if w.Columns != nil {
+		all["columns"] = strings.Join(w.Columns, ",")
+	}
+	return all
 }
 
 // shown is a value in a message, quoted where a shell would need it.

@@ -23,13 +23,7 @@ func (o *IO) choices(err error) (hints []string) {
 
 // withWay is a command with the settings of a way in place of those it has.
 func withWay(args []string, w *format.Way) []string {
-	set := map[string]string{}
-	for name, v := range w.Options {
-		set[name] = v
-	}
-	if w.Columns != nil {
-		set["columns"] = strings.Join(w.Columns, ",")
-	}
+	set := w.Set()
 	var out, rest []string
 	for i := 0; i < len(args); i++ {
 		name, _, joined := strings.Cut(strings.TrimPrefix(args[i], "--"), "=")

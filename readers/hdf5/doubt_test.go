@@ -2,6 +2,7 @@ package hdf5
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -50,6 +51,43 @@ func TestInputsWithoutWantedFieldsLackThem(t *testing.T) {
 			t.Errorf("%s %s: %v", c.missing, c.columns, err)
 		case err == nil && s.samples != c.samples:
 			t.Errorf("%s %s: %d samples, want %d", c.missing, c.columns, s.samples, c.samples)
+		}
+	}
+}
+
+// TestLessThanHalfOfTheBytesIsADoubt: where a detector is beside its monitors, or a field
+// beside few steps, the user says what the samples are; each command that is listed works.
+func TestLessThanHalfOfTheBytesIsADoubt(t *testing.T) {
+	for _, c := range []struct {
+		file string
+		ways []string // the first ones
+	}{
+		{"dims_few.nc", []string{"9 samples of /orog, /orog0, /orog1, /orog2 and 1 more", "a sample of each of 5 data sets", "2 samples of /index, /t2m"}},
+		{"dims_growing.nc", []string{"7 samples of /w", "3 samples of /loss"}},
+		{"half_monitors.h5", []string{"20 samples of /entry/data/data", "50 samples"}},
+		{"half_groups.h5", []string{"20 samples of /entry/data/data", "samples of the groups /entry/monitor_*", "9 samples of"}},
+		{"half_nwb.h5", []string{"200 samples of /acquisition/raw/data", "50 samples of /acquisition/pos/data, /acquisition/pos/timestamps", "7 samples of /units/quality, /units/spike_times", "10 samples of /intervals/trials/start"}},
+	} {
+		_, err := load([]string{c.file}, nil, nil)
+		var d *format.Doubt
+		if !errors.As(err, &d) {
+			t.Errorf("%s: %v", c.file, err)
+			continue
+		}
+		for i, w := range d.Ways {
+			if i < len(c.ways) && !strings.HasPrefix(w.Makes, c.ways[i]) {
+				t.Errorf("%s: way %d makes %s, want %s", c.file, i, w.Makes, c.ways[i])
+			}
+			if strings.Contains(w.Makes+w.Options["object"], "specifications") {
+				t.Errorf("%s: %s", c.file, w.Makes)
+			}
+			var n int64
+			s, err := load([]string{c.file}, w.Columns, w.Options)
+			if err != nil {
+				t.Errorf("%s: %v: %v", c.file, w.Options, err)
+			} else if fmt.Sscan(w.Makes, &n); n > 0 && s.samples != n {
+				t.Errorf("%s: %v makes %d samples, not %s", c.file, w.Options, s.samples, w.Makes)
+			}
 		}
 	}
 }

@@ -157,11 +157,11 @@ func TestEncodedImagesAreBytes(t *testing.T) {
 // TestDoubtAboutDataSetsIsAnError: data sets that may be samples are not transposed.
 func TestDoubtAboutDataSetsIsAnError(t *testing.T) {
 	for _, c := range []struct{ file, sample, object, want string }{
-		{"items.h5", "auto", "", "--sample dataset makes them samples"},
+		{"items.h5", "auto", "", "--sample dataset makes 12 samples whose keys are the names"},
 		{"items.h5", "auto", "/images", "with numbers as names"},
 		{"items.h5", "axis", "/images", ""},
 		{"items_void.h5", "auto", "", "--sample dataset"},
-		{"items_ids.h5", "auto", "", "--sample dataset makes each of 5 data sets"},
+		{"items_ids.h5", "auto", "", "--sample dataset makes a sample of each of 5 data sets"},
 		{"items_order.h5", "dataset", "", "which row of /labels belongs to which data set"},
 		{"items_order.h5", "dataset", "/x", ""},
 		{"items_kinds.h5", "dataset", "", "2 kinds, img_, mask_"},

@@ -107,3 +107,34 @@ func TestOffsetsThatContradictAreErrors(t *testing.T) {
 		t.Errorf("--lists off of data sets that differ: %v", err)
 	}
 }
+
+// TestListsByTheirEnds: NWB says where lists end, without a 0 at the beginning.
+func TestListsByTheirEnds(t *testing.T) {
+	s := mustLoad(t, []string{"ends.h5"}, nil, nil)
+	c := s.cols["x"]
+	if s.samples != 4 || c == nil || c.Levels != 1 || !slices.Equal(c.Offsets[0], []int64{0, 3, 3, 7, 10}) || !slices.Equal(values(c), []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}) {
+		t.Fatalf("%d samples of %v: %+v", s.samples, s.order, c)
+	}
+	if s.cols["x_index"] != nil || !strings.Contains(s.left["x_index"], "kept with them") || s.cols["note"] == nil {
+		t.Errorf("%v, left out %v", s.order, s.left)
+	}
+	n := mustLoad(t, []string{"half_nwb.h5"}, nil, format.Options{"object": "/units"})
+	if c := n.cols["units/spike_times"]; n.samples != 7 || c == nil || !slices.Equal(c.Offsets[0], []int64{0, 3, 3, 10, 20, 40, 41, 63}) {
+		t.Errorf("%d samples of %v", n.samples, n.order)
+	}
+	p := mustLoad(t, []string{"ends_columns.h5"}, nil, nil)
+	if got := strings.Join(p.order, " "); p.samples != 6 || got != "frame frame_index particle particle_index" || p.cols["particle"].Levels != 0 {
+		t.Errorf("columns: %d samples of %s", p.samples, got)
+	}
+	for file, want := range map[string]string{
+		"ends_bad.h5":     "/x_index: ends of 4 lists of which the last one is 9, but /x has 10 rows",
+		"ends_falling.h5": "/x_index: a list from 8 to 7 of 10 values",
+	} {
+		if _, err := load([]string{file}, nil, nil); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	if s := mustLoad(t, []string{"ends_bad.h5"}, []string{"x"}, format.Options{"lists": "off"}); s.samples != 10 {
+		t.Errorf("without lists: %d samples", s.samples)
+	}
+}

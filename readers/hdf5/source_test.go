@@ -605,7 +605,7 @@ func TestAFileOfOneRowDoesNotDecideForTheOthers(t *testing.T) {
 			t.Errorf("%v --sample %s: %+v, %v", c.files, c.sample, s, err)
 		}
 	}
-	if _, err := load([]string{"part_1.h5"}, nil, nil); err == nil || !strings.Contains(err.Error(), "all data sets have one row: /x [1 2], /y [1]; --sample axis") {
+	if _, err := load([]string{"part_1.h5"}, nil, nil); err == nil || !strings.Contains(err.Error(), "all data sets have one row: /x [1 2], /y [1]: --sample axis") {
 		t.Errorf("one row alone: %v", err)
 	}
 }

@@ -151,7 +151,46 @@ def wanted():
                 f[field] = count((3,), "<f8")
 
 
+def halves():
+    """Files in which a part that may look like the samples has less than half of the bytes."""
+    with new("half_monitors.h5") as f:  # NeXus: frames of a detector beside a monitor that can grow
+        f["entry/data/data"] = count((20, 8, 8), "<u2")
+        f["entry/data/x"] = count((8,), "<f4")
+        f.create_dataset("entry/control/counts", data=count((50,), "<i4"), maxshape=(None,))
+        f.create_dataset("entry/control/time", data=count((50,), "<f4"), maxshape=(None,))
+    with new("half_groups.h5") as f:  # numbered monitors, each of 3 values
+        f["entry/data/data"] = count((20, 8, 8), "<u2")
+        for k in range(3):
+            f["entry/monitor_%d/counts" % k] = count((9,), "<i4")
+    with new("half_nwb.h5") as f:
+        f["acquisition/raw/data"] = count((200, 4), "<f4")
+        f["acquisition/pos/data"], f["acquisition/pos/timestamps"] = count((50, 2), "<f8"), count((50,), "<f8")
+        f["intervals/trials/start"] = count((10,), "<f8")
+        f["units/quality"] = np.array([b"good"] * 7)
+        f["units/spike_times"], f["units/spike_times_index"] = count((63,), "<f8"), np.array([3, 3, 10, 20, 40, 41, 63], "u1")
+        for k in range(3):
+            f["specifications/core/nwb.%d" % k] = "{}" * 4000
+
+
+def ends():
+    """Lists by their ends, and columns that are named alike."""
+    with new("ends.h5") as f:
+        f["id"], f["x"], f["x_index"] = count((4,), "<i8"), count((10,), "<f8"), np.array([3, 3, 7, 10], "u1")
+        f["note"] = np.arange(4)
+    with new("ends_columns.h5") as f:  # places in another table, and numbers from 1 on
+        f["particle"], f["particle_index"] = count((6,), "<f4"), np.array([5, 2, 6, 1, 0, 6])
+        f["frame"], f["frame_index"] = count((6,), "<f4"), np.arange(1, 7)
+    with new("ends_bad.h5") as f:  # says that it is an index, and ends elsewhere
+        f["id"], f["x"], f["x_index"] = count((4,), "<i8"), count((10,), "<f8"), np.array([3, 3, 7, 9], "u1")
+        f["x_index"].attrs["neurodata_type"] = "VectorIndex"
+    with new("ends_falling.h5") as f:
+        f["id"], f["x"], f["x_index"] = count((4,), "<i8"), count((10,), "<f8"), np.array([3, 8, 7, 10], "u1")
+        f["x_index"].attrs["neurodata_type"] = "VectorIndex"
+
+
 if __name__ == "__main__":
+    halves()
+    ends()
     wanted()
     lists()
     twice()

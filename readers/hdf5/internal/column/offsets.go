@@ -2,6 +2,8 @@ package column
 
 import (
 	"context"
+	"path"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
@@ -15,9 +17,10 @@ import (
 //	x_offsets [N+1]    x [M], or x/* and x_*
 //	__I3Index__/X [N]  X [M]: start and stop of IceCube's frames
 //	indptr [N+1]       data [M], indices [M]: the rows of a sparse matrix
+//	x_index [N]        x [M]: where each list ends, as NWB has it
 //
 // The samples are the N lists then: jagged fields with one counter. Offsets begin with 0
-// and end with M; other data sets are not offsets.
+// and end with M; ends have no 0 at the beginning. Other data sets are not offsets.
 type Lists struct {
 	Path         string // of the offsets, or of the index
 	Counter      string
@@ -25,6 +28,20 @@ type Lists struct {
 	From         *Dataset
 	start, stop  int // leaves of an index; -1 of offsets
 	matrix       bool
+	ends         bool // From has the ends alone
+}
+
+// endWords end the names of data sets that say where the lists of another one end.
+var endWords = []string{"_index", "_ends"}
+
+// EndsOf is the name of the data set whose lists end where one of this name says.
+func EndsOf(name string) (of string, ok bool) {
+	for _, w := range endWords {
+		if n := len(name) - len(w); n > 0 && strings.EqualFold(name[n:], w) {
+			return name[:n], true
+		}
+	}
+	return "", false
 }
 
 // NewLists are the lists that a data set of offsets, or an index, describes; nil if it is
@@ -33,6 +50,10 @@ func NewLists(p string, a *Dataset) *Lists {
 	l := &Lists{Path: p, Rows: a.Rows - 1, From: a, start: -1}
 	if len(a.Dims) != 1 {
 		return nil
+	}
+	if _, l.ends = EndsOf(path.Base(p)); l.ends && a.Set.Type.Class != h5.Compound {
+		l.Rows = a.Rows
+		return l
 	}
 	if a.Set.Type.Class == h5.Compound {
 		l.Rows, l.start, l.stop = a.Rows, a.integerNamed("start"), a.integerNamed("stop")
@@ -45,15 +66,28 @@ func NewLists(p string, a *Dataset) *Lists {
 
 // OneEach tells whether each sample has one row, so that there are no lists.
 func (l *Lists) OneEach(ctx context.Context) (bool, error) {
+	return l.all(ctx, func(_, end, list int64) bool { return end == list+1 })
+}
+
+// Rising reports whether no list ends before it begins.
+func (l *Lists) Rising(ctx context.Context) (bool, error) {
+	return l.all(ctx, func(begin, end, _ int64) bool { return begin <= end })
+}
+
+func (l *Lists) all(ctx context.Context, is func(begin, end, list int64) bool) (bool, error) {
 	const block = 1 << 16
 	var w Work
+	ends := make([]int64, min(block, l.Rows)+1)
 	for lo := int64(0); lo < l.Rows; lo += block {
-		ends := make([]int64, min(block, l.Rows-lo)+1)
+		ends = ends[:min(block, l.Rows-lo)+1]
 		if err := l.read(ctx, &w, ends, lo); err != nil {
 			return false, err
 		}
-		for i, e := range ends {
-			if e != lo+int64(i) {
+		if lo == 0 && ends[0] != 0 {
+			return false, nil
+		}
+		for i := range ends[1:] {
+			if !is(ends[i], ends[i+1], lo+int64(i)) {
 				return false, nil
 			}
 		}
@@ -63,7 +97,13 @@ func (l *Lists) OneEach(ctx context.Context) (bool, error) {
 
 // read reads where lists [lo, lo+len(dst)-1) begin, and where the last one ends.
 func (l *Lists) read(ctx context.Context, w *Work, dst []int64, lo int64) error {
-	if l.start < 0 {
+	switch {
+	case l.ends && lo > 0:
+		return l.From.Integers(ctx, w, dst, lo-1)
+	case l.ends:
+		dst[0] = 0
+		return l.From.Integers(ctx, w, dst[1:], 0)
+	case l.start < 0:
 		return l.From.Integers(ctx, w, dst, lo)
 	}
 	n := len(dst) - 1
@@ -98,7 +138,7 @@ type RowEnds struct {
 // and makes them begin with 0.
 func (l *Lists) Ends(ctx context.Context, w *Work, mem *shardify.Arena, lo, hi, stored int64) (*RowEnds, error) {
 	n := hi - lo + 1
-	if err := l.From.Backed(n); err != nil {
+	if err := l.From.Backed(min(n, l.From.Rows)); err != nil {
 		return nil, err
 	}
 	e := &RowEnds{Stored: stored, Offsets: mem.Int64s(int(n))}

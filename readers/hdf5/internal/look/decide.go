@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/cf"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
@@ -35,6 +36,7 @@ type Choice struct {
 	dimension    []string           // of rows: the names of their dimension, if it has any
 	columns      map[string]int64   // of sparse matrices
 	lengths      bool               // data sets of other lengths than the samples are an error
+	told         bool               // a convention of the file says what the samples are
 	left         map[string]string  // data sets that are no columns, and why
 	items        []string           // groups of data sets that are samples
 	itemTypes    map[string]string  // by group
@@ -46,6 +48,10 @@ type Choice struct {
 // Choose decides what the samples are. It follows what the data say, and asks
 // rather than guesses.
 func (t *Tree) Choose(sample string, inputs int) (*Choice, error) {
+	return t.settled(t.choose(sample, inputs))
+}
+
+func (t *Tree) choose(sample string, inputs int) (*Choice, error) {
 	if err := t.Kind.Refused(); err != nil {
 		return nil, err
 	}
@@ -60,13 +66,13 @@ func (t *Tree) Choose(sample string, inputs int) (*Choice, error) {
 		if why := t.oneSamplePerFile(); why != "" {
 			return &Choice{Mode: ByFile, Why: why}, nil
 		}
-		if err := t.doubtfulSplits(); err != nil {
+		if err := t.doubtfulSplits(inputs); err != nil {
 			return nil, err
 		}
 		if c, err := t.chooseGroups(false); c != nil || err != nil {
 			return c, err
 		}
-		if err := t.doubtfulItems(); err != nil {
+		if err := t.doubtfulItems(inputs); err != nil {
 			return nil, err
 		}
 	}
@@ -80,12 +86,98 @@ func (t *Tree) Choose(sample string, inputs int) (*Choice, error) {
 		if inputs > 1 {
 			return &Choice{Mode: ByFile, Unsure: true, Why: "all data sets have one row: each file is one sample (--sample axis makes rows)"}, nil
 		}
-		return nil, shardify.Mismatch("all data sets have one row: %s; --sample axis makes it a sample, --sample file makes the whole arrays one", t.shapes())
+		return nil, format.NewDoubt("all data sets have one row: "+t.shapes(), []format.Way{
+			sampleWay(ByAxis, "one sample of the rows"), sampleWay(ByFile, "one sample of the whole arrays")})
 	}
 	if sample != string(ByAxis) && inputs > 1 {
 		return &Choice{Mode: ByFile, Why: "the data sets of a file have no common first dimension: each file is one sample (--sample axis with --columns or --object makes rows)"}, nil
 	}
-	return nil, shardify.Mismatch("the data sets have no common first dimension: %s; --object or --columns selects some that have, --sample file makes each file one sample%s", t.shapes(), t.itemHint())
+	return nil, format.NewDoubt("the data sets have no common first dimension: "+t.shapes(), t.ways())
+}
+
+// sampleWay is the way of --sample.
+func sampleWay(m Mode, makes string) format.Way {
+	return format.Way{Options: format.Options{rows.SampleOption: string(m)}, Makes: makes}
+}
+
+// ways are the ways to take samples where data sets have different lengths: the rows of
+// some of them, the data sets or groups themselves, of the most bytes first, or the file.
+func (t *Tree) ways(more ...format.Way) []format.Way {
+	var parts []rows.Part
+	f := t.folded()
+	for i := range f.objects {
+		o := &f.objects[i]
+		if len(o.dims) > 0 && len(o.wanted) > 0 && !o.scale {
+			parts = append(parts, rows.Part{Path: o.path, Dim: o.first(), Rows: o.dims[0], Bytes: o.bytes, Beside: f.note(o) != ""})
+		}
+	}
+	ways := append(more, rows.Lengths(parts, func(paths []string) format.Way {
+		w := sampleWay(ByAxis, "")
+		w.Options["object"] = strings.Join(paths, ",")
+		return w
+	})...)
+	for _, s := range t.itemSets() {
+		if first := &t.objects[s.list[0]]; len(s.list) >= fewItems && s.kinds() == nil && (len(first.dims) > 0 || first.void) {
+			w := sampleWay(ByItem, "a sample of each of "+s.say(t))
+			for _, i := range s.list {
+				w.Bytes += t.objects[i].bytes
+			}
+			ways = append(ways, w)
+			break
+		}
+	}
+	slices.SortStableFunc(ways, func(a, b format.Way) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return append(ways, sampleWay(ByFile, "each file one sample"))
+}
+
+// settled is the error where the samples have less than half of the bytes, as where a
+// detector's frames are beside its monitors.
+func (t *Tree) settled(c *Choice, err error) (*Choice, error) {
+	if c == nil || err != nil || c.Mode == ByFile || c.told {
+		return c, err
+	}
+	in, total := t.share(c)
+	if 2*in >= total {
+		return c, nil
+	}
+	var ways []format.Way
+	if c.Mode == ByGroup {
+		w := sampleWay(ByGroup, fmt.Sprintf("samples of the groups %s/%s*", c.parent, c.stem))
+		w.Options["object"], w.Bytes = c.parent+"/"+c.stem+"*", in
+		ways = append(ways, w)
+	}
+	return nil, format.NewDoubt(fmt.Sprintf("%s: they have %s of %s", c.Why, shardify.FormatSize(in), shardify.FormatSize(total)), t.ways(ways...))
+}
+
+// share is how many bytes are in the samples of a choice, and in all data sets. Coordinates
+// and what is kept with other data sets do not count.
+func (t *Tree) share(c *Choice) (in, total int64) {
+	f := t
+	if c.Mode == ByAxis {
+		f = t.folded()
+	}
+	for i := range f.objects {
+		o := &f.objects[i]
+		if f.note(o) != "" || o.scale {
+			continue
+		}
+		total += o.bytes
+		switch c.Mode {
+		case ByAxis:
+			if c.left[o.path] == "" {
+				in += o.bytes
+			}
+		case ByGroup:
+			if strings.HasPrefix(o.path, c.parent+"/"+c.stem) {
+				in += o.bytes
+			}
+		default: // and the arrays beside
+			if c.itemTypes[naming.Group(o.path)] != "" || len(o.dims) > 0 {
+				in += o.bytes
+			}
+		}
+	}
+	return in, total
 }
 
 // otherLengths is the error about data sets that are as long as no sample axis: they may be
@@ -95,14 +187,16 @@ func (t *Tree) otherLengths(c *Choice) error {
 		return nil
 	}
 	const most = 6
-	var n int64
-	var rows, others, cure []string
+	var n, bytes int64
+	var in, others, keep, cure []string
 	for i := range t.objects {
 		o := &t.objects[i]
 		switch {
-		case len(o.dims) == 0:
 		case c.left[o.path] == "":
-			n, rows = o.dims[0], append(rows, o.path)
+			if keep = append(keep, o.field()); len(o.dims) > 0 {
+				n, in, bytes = o.dims[0], append(in, o.path), bytes+o.bytes
+			}
+		case len(o.dims) == 0:
 		case t.note(o) == "" && !o.scale: // the values of another axis
 			others, cure = append(others, fmt.Sprintf("%s %d", o.path, o.dims[0])), append(cure, "!"+strings.TrimPrefix(o.path, "/"))
 		}
@@ -110,14 +204,17 @@ func (t *Tree) otherLengths(c *Choice) error {
 	if m := t.largest(); len(others) == 0 || m != nil && m.Rows == n { // tables of its columns, however many
 		return nil
 	}
+	if t.some { // what was asked for is asked for still
+		cure = keep
+	}
 	if more := len(others) - most; more > 0 {
-		others, cure = append(others[:most], fmt.Sprintf("and %d more", more)), append(cure[:most], "...")
+		others = append(others[:most], fmt.Sprintf("and %d more", more))
 	}
-	if more := len(rows) - most; more > 0 {
-		rows = append(rows[:most], fmt.Sprintf("and %d more", more))
+	if more := len(in) - most; more > 0 {
+		in = append(in[:most], fmt.Sprintf("and %d more", more))
 	}
-	return shardify.Mismatch("the data sets have different lengths: %s have %d rows; %s: --columns '%s' leaves these out, --object or --columns selects others, --sample file makes each file one sample",
-		strings.Join(rows, ", "), n, strings.Join(others, ", "), strings.Join(cure, ","))
+	return format.NewDoubt(fmt.Sprintf("the data sets have different lengths: %s have %d rows; %s", strings.Join(in, ", "), n, strings.Join(others, ", ")),
+		t.ways(format.Way{Columns: cure, Makes: fmt.Sprintf("%d samples without those", n), Bytes: bytes}))
 }
 
 // oneRow tells whether the data sets share a first dimension of 1, which says little.
@@ -126,24 +223,29 @@ func (t *Tree) oneRow() bool {
 	return same && n == 1
 }
 
-// shapes lists data sets with their dimensions.
+// shapes lists data sets with their dimensions; of many the largest.
 func (t *Tree) shapes() string {
-	var parts []string
-	more := 0
+	const most = 20
+	var list []*object
 	for i := range t.objects {
-		switch o := &t.objects[i]; {
-		case len(o.dims) == 0: // single values go with any
-		case len(parts) == 20:
-			more++
-		default:
-			parts = append(parts, fmt.Sprintf("%s %v%s", o.path, o.dims, o.named()))
+		if o := &t.objects[i]; len(o.dims) > 0 { // single values go with any
+			list = append(list, o)
 		}
+	}
+	if len(list) == 0 {
+		return "there are single values alone"
+	}
+	more := len(list) - most
+	if more > 0 {
+		slices.SortStableFunc(list, func(a, b *object) int { return cmp.Compare(b.bytes, a.bytes) })
+		list = list[:most]
+	}
+	var parts []string
+	for _, o := range list {
+		parts = append(parts, fmt.Sprintf("%s %v%s", o.path, o.dims, o.named()))
 	}
 	if more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
-	}
-	if len(parts) == 0 {
-		return "there are single values alone"
 	}
 	return strings.Join(parts, ", ")
 }
@@ -174,10 +276,10 @@ func (t *Tree) chooseAxis(firm bool, inputs int) *Choice {
 		return c
 	}
 	if n, ok := t.frame(); ok {
-		return t.axis(n, nil, "axis 0, the rows of pandas' frame")
+		return t.axis(n, nil, "axis 0, the rows of pandas' frame").byConvention()
 	}
 	if n, ok := t.observations(); ok {
-		return t.axis(n, nil, "axis 0, the observations of AnnData")
+		return t.axis(n, nil, "axis 0, the observations of AnnData").byConvention()
 	}
 	if n, ok := t.most(); ok {
 		c := t.axis(n, nil, "axis 0 of the data sets that hold nearly all bytes")
@@ -185,7 +287,7 @@ func (t *Tree) chooseAxis(firm bool, inputs int) *Choice {
 		return c
 	}
 	if m := t.largest(); m != nil && m.Rows > 0 {
-		return t.axis(m.Rows, nil, fmt.Sprintf("axis 0, the %s of the sparse matrix %s", m.What, cmp.Or(m.Group, "/")))
+		return t.axis(m.Rows, nil, fmt.Sprintf("axis 0, the %s of the sparse matrix %s", m.What, cmp.Or(m.Group, "/"))).byConvention()
 	}
 	return nil
 }
@@ -260,6 +362,11 @@ func (t *Tree) most() (int64, bool) {
 		}
 	}
 	return best, best > 1 && count[best] > 1 && bytes[best] >= total-total/10
+}
+
+func (c *Choice) byConvention() *Choice {
+	c.told = true
+	return c
 }
 
 // axis is the choice of n rows, of a dimension with names or without; all data sets of other
@@ -400,8 +507,13 @@ func (t *Tree) chooseGroups(asked bool) (*Choice, error) {
 	slices.SortStableFunc(found, func(a, b *groupSet) int { return depth(a) - depth(b) })
 	g := found[0]
 	if len(found) > 1 && depth(found[1]) == depth(g) {
-		o := found[1]
-		return nil, shardify.Mismatch("groups of two kinds could be the samples, %s/%s* and %s/%s*: --object selects one", g.parent, g.stem, o.parent, o.stem)
+		var ways []format.Way
+		for _, o := range found {
+			if glob := o.parent + "/" + o.stem + "*"; depth(o) == depth(g) && !strings.Contains(glob, ",") {
+				ways = append(ways, format.Way{Options: format.Options{"object": glob}, Makes: fmt.Sprintf("%d samples", len(o.names)+len(o.broken))})
+			}
+		}
+		return nil, format.NewDoubt("groups of several kinds could be the samples", ways)
 	}
 	c := &Choice{Mode: ByGroup, parent: g.parent, stem: g.stem, numbered: g.numbered,
 		Why: fmt.Sprintf("samples are the groups %s/%s*", g.parent, g.stem)}

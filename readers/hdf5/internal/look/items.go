@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
@@ -156,7 +157,7 @@ func (t *Tree) sameNames(a, b *itemSet) bool {
 }
 
 // doubtfulItems is the error about data sets that may be samples rather than columns.
-func (t *Tree) doubtfulItems() error {
+func (t *Tree) doubtfulItems(inputs int) error {
 	if k := t.Kind; k.Pytables || k.netcdf || k.matlab || k.anndata {
 		return nil
 	}
@@ -165,19 +166,13 @@ func (t *Tree) doubtfulItems() error {
 		if why == "" {
 			continue
 		}
-		return shardify.Mismatch("%s may be a sample each (%s): --sample dataset makes them samples whose keys are the names, --sample axis takes axis 0 of each for the samples, --sample file makes the file one", s.say(t), why)
+		ways := []format.Way{sampleWay(ByItem, fmt.Sprintf("%d samples whose keys are the names", len(s.list)))}
+		if _, err := t.Choose(string(ByAxis), inputs); err == nil {
+			ways = append(ways, sampleWay(ByAxis, "samples of the rows of each"))
+		}
+		return format.NewDoubt(fmt.Sprintf("%s may be a sample each (%s)", s.say(t), why), append(ways, sampleWay(ByFile, "each file one sample")))
 	}
 	return nil
-}
-
-// itemHint is the last resort of an error about shapes.
-func (t *Tree) itemHint() string {
-	for _, s := range t.itemSets() {
-		if len(s.list) >= fewItems && s.kinds() == nil {
-			return fmt.Sprintf(", --sample dataset makes each of %s a sample", s.say(t))
-		}
-	}
-	return ""
 }
 
 const (

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
+	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 )
@@ -41,7 +42,11 @@ func (s *scanner) offsets(prefix string, links []h5.Link) {
 	index := path.Base(naming.Rooted(prefix)) == indexGroup
 	for i := range links {
 		l := &links[i]
-		if _, ok := offsetsOf(l.Name); (ok || index) && l.Kind == h5.HardLink && l.Err == nil {
+		_, ok := offsetsOf(l.Name)
+		if of, ends := column.EndsOf(l.Name); ends {
+			ok = hasLink(links, of)
+		}
+		if (ok || index) && l.Kind == h5.HardLink && l.Err == nil {
 			s.tree.offsets = append(s.tree.offsets, prefix+"/"+l.Name)
 		}
 	}
@@ -55,6 +60,8 @@ func (s *scanner) flat() error {
 		var err error
 		if path.Base(naming.Group(p)) == indexGroup {
 			err = s.indexed(p)
+		} else if _, ends := column.EndsOf(path.Base(p)); ends {
+			err = s.ends(p)
 		} else {
 			err = s.offset(p)
 		}
@@ -110,6 +117,46 @@ func (s *scanner) offset(p string) error {
 		return shardify.Mismatch("offsets of %d lists with %d values in all: it is not certain whether %s has a row or a list for each sample; --lists off reads rows", l.Rows, l.Stored, in[0].path)
 	}
 	return t.haveLists(l, in)
+}
+
+// ends finds the lists that end where p says: those of one data set beside it, if the last one
+// ends with its values.
+func (s *scanner) ends(p string) error {
+	t := s.tree
+	of, _ := column.EndsOf(p)
+	k := slices.IndexFunc(t.objects, func(o object) bool { return o.path == of })
+	a, err := t.File.Dataset(p)
+	if k < 0 || err != nil || len(a.Dims) != 1 || a.Rows < 1 || a.Usable() != nil || !a.WholeNumbers() || len(t.objects[k].dims) == 0 || t.objects[k].wide {
+		return nil
+	}
+	said := false // by an attribute
+	if found, err := t.File.H5.Lookup(p); err == nil && !found.External {
+		if o, err := t.File.H5.Object(found.Addr, p); err == nil {
+			said = element.TextOf(t.File.H5, o, "neurodata_type") == "VectorIndex"
+		}
+	}
+	o := &t.objects[k]
+	var last [1]int64
+	if err := a.Integers(s.ctx, &column.Work{}, last[:], a.Rows-1); err != nil {
+		return err
+	}
+	if last[0] != o.dims[0] {
+		if said {
+			return shardify.Corrupt(-1, "ends of %d lists of which the last one is %d, but %s has %d rows; --lists off reads them as they are", a.Rows, last[0], o.path, o.dims[0])
+		}
+		return nil // numbers of another meaning
+	}
+	l := column.NewLists(p, a)
+	l.Counter, l.Stored = strings.TrimPrefix(p, "/"), last[0]
+	if !said {
+		if rising, err := l.Rising(s.ctx); !rising || err != nil {
+			return err
+		}
+		if plain, err := l.OneEach(s.ctx); plain || err != nil {
+			return err
+		}
+	}
+	return t.haveLists(l, []*object{o})
 }
 
 // inScope tells whether a data set may hold the lists of offsets in a group.

@@ -10,7 +10,7 @@ import (
 // Only is the tree of the data sets that the globs want.
 func (t *Tree) Only(globs []string) *Tree {
 	sub := *t
-	sub.objects = nil
+	sub.objects, sub.some = nil, true
 	want, err := rows.NewWanted(globs)
 	if err != nil {
 		return &sub

@@ -63,6 +63,7 @@ type Tree struct {
 	want    *rows.Wanted
 	Kind    convention
 	objects []object // sorted by path
+	some    bool     // they are those that --columns wants
 	left    leftovers
 	refs    []Reference // external links
 

@@ -73,7 +73,7 @@ func (t *Tree) Splits() []SplitTree {
 // doubtfulSplits is the error about splits that nobody asked for: without them lengths
 // contradict each other, or the samples of one are taken for columns of the other. nil if
 // there are none, or they are columns of samples that others are of, too: masks.
-func (t *Tree) doubtfulSplits() error {
+func (t *Tree) doubtfulSplits(inputs int) error {
 	all := t.Splits()
 	if all == nil {
 		return nil
@@ -90,14 +90,20 @@ func (t *Tree) doubtfulSplits() error {
 	if same && slices.ContainsFunc(t.objects, func(o object) bool { return !in[o.path] && len(o.dims) > 0 && o.dims[0] == n }) {
 		return nil
 	}
-	way := func(option, value, makes string) format.Way {
-		return format.Way{Options: format.Options{option: value}, Makes: makes}
+	ways := []format.Way{{Options: format.Options{format.SplitFrom: "objects"}, Makes: "a data set of each"}}
+	for _, s := range all {
+		var paths []string
+		for i := range s.Tree.objects {
+			if o := &s.Tree.objects[i]; o.as != "" {
+				paths = append(paths, o.path)
+			}
+		}
+		ways = append(ways, format.Way{Options: format.Options{"object": strings.Join(paths, ",")}, Makes: "samples of " + s.Name})
 	}
-	ways := []format.Way{way(format.SplitFrom, "objects", "data sets of them")}
-	if same {
-		ways = append(ways, way(rows.SampleOption, rows.SampleAxis, "them columns of one sample"))
+	if _, err := t.Choose(string(ByAxis), inputs); err == nil {
+		ways = append(ways, sampleWay(ByAxis, "them columns of one sample"))
 	}
-	return format.NewDoubt("it holds the splits "+strings.Join(names, ", ")+": "+t.shapes(), append(ways, way(rows.SampleOption, rows.SampleFile, "each file one sample")))
+	return format.NewDoubt("it holds the splits "+strings.Join(names, ", ")+": "+t.shapes(), append(ways, sampleWay(ByFile, "each file one sample")))
 }
 
 // SplitParts are the splits of a file that is read by splits; what is in none is left over.
