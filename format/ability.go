@@ -56,6 +56,14 @@ type Leftover struct {
 	// Unreadable: the field has values, of a type or in a form that is not read. Else it
 	// is no column of the samples.
 	Unreadable bool `json:"unreadable,omitempty"`
+	// Err is the reason as an error, if there is one. What is damaged cannot be left out: whoever
+	// collects Leftovers of a reader returns it.
+	Err error `json:"-"`
+}
+
+// Unread leaves out a field that cannot be read.
+func Unread(name string, err error) Leftover {
+	return Leftover{Name: name, Reason: Reason(err), Unreadable: true, Err: err}
 }
 
 // Reporter is a Source that left something out: fields it cannot read, files

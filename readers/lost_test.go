@@ -1,52 +1,64 @@
 package readers_test
 
 import (
+	"archive/zip"
 	"bytes"
+	"compress/zlib"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/pipeline"
-	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
-// lostSeed is an input of testdata/mutate: a file, or the folder of a set.
+// lostSeed is an input: a file, the folder of a set, or a tree.
 type lostSeed struct {
-	name, format string
+	kind, format string
+	name         string // of the file that is read, "" for the folder
 	options      map[string]string
 	files        map[string][]byte
 	whole        *lostRead
-	// known tells what is lost in a way that nothing in the file contradicts.
-	known func(was, is *lostRead) string
+	// known tells what is lost in a way that nothing in the files contradicts.
+	known func(files map[string][]byte, times int64, was, is *lostRead) bool
 }
 
-// lostRead is what became of an input: its fields and how many samples.
+// lostRead is what a conversion made of an input.
 type lostRead struct {
 	fields  map[string]string // types by name
 	left    map[string]bool   // fields that the plan says are not read
+	damaged []string          // what is left out although it is damaged
+	notes   map[string]bool   // what the plan and the manifest say besides
+	skipped int64             // samples that are listed as left out
+	inputs  int               // inputs that are
 	samples int64
+	shards  string // digests
+	blank   int    // blocks of 16 bytes that have the fill value
 }
 
 // lostTally counts what became of damaged inputs.
 type lostTally struct {
-	count, refused, same, values, named, known int
-	lost                                       []string
+	count, refused, same, values, named, noted, skipped, known int
+	lost                                                       []string
+	note                                                       string // an example
 }
 
-func (s *lostSeed) write(t *testing.T, dir string, files map[string][]byte) string {
+func (s *lostSeed) write(t testing.TB, dir string, files map[string][]byte) string {
 	for name, b := range files {
 		p := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
@@ -56,86 +68,263 @@ func (s *lostSeed) write(t *testing.T, dir string, files map[string][]byte) stri
 			t.Fatal(err)
 		}
 	}
-	if readers.IsSet(s.format) {
-		return dir
-	}
 	return filepath.Join(dir, s.name)
 }
 
-// read opens inputs together and reads all samples.
-func (s *lostSeed) read(inputs ...string) (*lostRead, error) {
-	out := &lostRead{fields: map[string]string{}, left: map[string]bool{}}
-	ctx := context.Background()
-	f, ok := readers.Lookup(s.format)
-	if !ok {
-		return nil, errors.New("no format " + s.format)
+// read converts inputs together.
+func (s *lostSeed) read(out, onError string, inputs ...string) (*lostRead, error) {
+	x := &lostRead{fields: map[string]string{}, left: map[string]bool{}, notes: map[string]bool{}}
+	leave := func(list []format.Leftover) {
+		for _, l := range list {
+			if l.Count > 0 {
+				x.notes[fmt.Sprint(l.Name, l.Count, l.Reason)] = true
+				continue
+			}
+			x.left[l.Name] = l.Unreadable
+			if strings.Contains(l.Reason, shardify.ErrCorrupt.Error()) {
+				x.damaged = append(x.damaged, l.Name+": "+l.Reason)
+			}
+		}
 	}
-	options, err := pipeline.Pick(s.options, f.Options)
+	defer os.RemoveAll(out)
+	r, err := pipeline.Convert(context.Background(), pipeline.Settings{
+		Inputs: inputs, From: s.format, Options: s.options, Output: out, Format: index.FormatMmap, ShardSamples: 500,
+		Jobs: 1, Memory: lostBudget, Sync: "none", OnError: onError,
+		Hooks: pipeline.Hooks{Planned: func(p *pipeline.Prepared) {
+			f := p.Facts()
+			leave(f.LeftOut)
+			for _, n := range f.Notes {
+				x.notes[n] = true
+			}
+			x.inputs += len(f.Skipped)
+		}},
+	})
 	if err != nil {
 		return nil, err
 	}
-	w, err := readertest.Walk(func(context.Context) (shardify.Source, error) {
-		o, err := readers.Open(ctx, f, readers.Request{Inputs: inputs, Options: options, Jobs: 1, Asked: true})
+	m := r.Manifest
+	leave(m.LeftOut)
+	x.samples, x.skipped = m.Samples, r.Skipped()
+	for _, f := range m.Schema {
+		x.fields[f.Name] = fmt.Sprint(f.DType, f.Shape, f.Levels, f.Media, f.Ragged)
+	}
+	if m.Static != nil {
+		for _, f := range m.Static.Schema {
+			x.fields[f.Name] = fmt.Sprint(f.DType, f.Shape, f.Levels, f.Media, f.Ragged)
+		}
+	}
+	for _, sh := range m.Shards {
+		x.shards += sh.Digest
+		b, err := os.ReadFile(filepath.Join(out, sh.Name))
 		if err != nil {
 			return nil, err
 		}
-		for _, f := range o.Source.Schema() {
-			out.fields[f.Name] = fmt.Sprint(f.DType, f.Shape, f.Levels, f.Media, f.Ragged)
-		}
-		if r, ok := o.Source.(format.Reporter); ok {
-			for _, l := range r.Leftovers() {
-				out.left[l.Name] = l.Unreadable
+		for block := range slices.Chunk(b, 16) {
+			if bytes.Equal(block, blankZero) || bytes.Equal(block, blankNaN) {
+				x.blank++
 			}
 		}
-		return o.Source, nil
-	}, 32<<10, func(b *shardify.Batch) { out.samples += int64(b.Samples) })
-	if err == nil && !w.Whole {
-		return nil, errors.New("more spans than a small file has")
 	}
-	return out, err
+	return x, nil
 }
 
-// What a damaged input may take of time and of memory.
-const (
-	lostTime   = 30 * time.Second
-	lostMemory = 1 << 30
+// What stands where a chunk is not there.
+var (
+	blankZero = make([]byte, 16)
+	blankNaN  = bytes.Repeat([]byte{0, 0, 0xc0, 0x7f}, 4)
 )
 
-// lostSeeds are the inputs by format.
-func lostSeeds(t *testing.T) (all []*lostSeed) {
+// lostBlocks are those of a chunk of the seeds; a mutation clears fewer.
+const lostBlocks = 4
+
+// What a damaged input may take of processor time and of memory.
+const (
+	lostTime   = 10 * time.Second
+	lostBudget = 64 << 20
+	lostMemory = 2 * lostBudget
+)
+
+// lostSeeds are the inputs.
+func lostSeeds(t testing.TB) (all []*lostSeed) {
 	object := map[string]string{"object": "Events"}
-	for _, s := range []*lostSeed{
-		{name: "tree.root", format: "root"}, {name: "tree.root", format: "root", options: object},
-		{name: "ntuple.root", format: "root"}, {name: "ntuple.root", format: "root", options: object},
-		{name: "rows_earliest.h5", format: "hdf5"}, {name: "rows_latest.h5", format: "hdf5"},
-		{name: "groups_earliest.h5", format: "hdf5"}, {name: "groups_latest.h5", format: "hdf5"},
-		{name: "stored.npz", format: "npz"}, {name: "deflated.npz", format: "npz"}, {name: "rows.npy", format: "npz"},
-		{name: "plain.parquet", format: "parquet"}, {name: "snappy.parquet", format: "parquet"},
-		{name: "samples.tar", format: "tar"}, {name: "mmap", format: "mmap"}, {name: "wds", format: "wds"},
+	mutate := func(kind, name, format string, options map[string]string) {
+		all = append(all, &lostSeed{kind: kind, format: format, name: filepath.Base(name), options: options, files: lostFiles(t, filepath.Join("testdata", "mutate", name))})
+	}
+	mutate("root", "tree.root", "root", nil)
+	mutate("root", "tree.root", "root", object)
+	mutate("root ntuple", "ntuple.root", "root", nil)
+	mutate("root ntuple", "ntuple.root", "root", object)
+	mutate("hdf5", "rows_earliest.h5", "hdf5", nil)
+	mutate("hdf5", "rows_latest.h5", "hdf5", nil)
+	mutate("hdf5 groups", "groups_earliest.h5", "hdf5", nil)
+	mutate("hdf5 groups", "groups_latest.h5", "hdf5", nil)
+	mutate("netcdf", "../../hdf5/testdata/dims_nine.nc", "hdf5", nil)
+	mutate("npz", "stored.npz", "npz", nil)
+	mutate("npz", "deflated.npz", "npz", nil)
+	mutate("npy", "rows.npy", "npz", nil)
+	mutate("parquet", "plain.parquet", "parquet", nil)
+	mutate("parquet", "snappy.parquet", "parquet", nil)
+	mutate("arrow", "../../arrow/testdata/polars.arrow", "arrow", nil)
+	mutate("arrow", "../../arrow/testdata/lists_in_structs.feather", "arrow", nil)
+	mutate("arrow stream", "../../arrow/testdata/deltas.arrows", "arrow", nil)
+	mutate("sqlite", "rows.db", "sqlite", nil)
+	mutate("tar", "samples.tar", "tar", nil)
+	text := func(kind, name, format string, data []byte, head int) {
+		all = append(all, &lostSeed{kind: kind, format: format, name: name, files: map[string][]byte{name: data}, known: lostLines(name, head)})
+	}
+	var csv, jsonl, lines []byte
+	csv = append(csv, "id,x,name,ok\n"...)
+	for i := range 40 {
+		csv = fmt.Appendf(csv, "%d,%v,\"name, %d\",%v\n", i, float64(i)/4, i, i%2 == 0)
+		jsonl = fmt.Appendf(jsonl, "{\"id\": %d, \"x\": %v, \"name\": \"name %d\", \"list\": [%d, 2]}\n", i, float64(i)+.25, i, i)
+		lines = fmt.Appendf(lines, "line %d of a text\n", i)
+	}
+	text("csv", "rows.csv", "csv", csv, 1)
+	text("csv gzip", "rows.csv.gz", "csv", readertest.Gzip(csv), 1)
+	text("jsonl", "rows.jsonl", "jsonl", jsonl, 0)
+	text("text", "lines.txt", "text", lines, 0)
+	all[len(all)-1].options = map[string]string{"text-docs": "line"}
+	tree := func(kind, dir, format string, options map[string]string) {
+		all = append(all, &lostSeed{kind: kind, format: format, options: options, files: lostFiles(t, dir)})
+	}
+	tree("zarr 2", "zarr/testdata/v2_consolidated.zarr/train", "zarr", nil)
+	tree("zarr 3", "zarr/testdata/era5_shards_v3.zarr", "zarr", nil)
+	plain := lostZarr()
+	all = append(all, &lostSeed{kind: "zarr zip", format: "zarr", name: "a.zarr.zip", files: map[string][]byte{"a.zarr.zip": lostZip(t, plain)}})
+	all = append(all, &lostSeed{kind: "zarr 2", format: "zarr", name: "a.zarr", files: inFolder("a.zarr", plain)})
+	pictures := map[string][]byte{}
+	for i := range 6 {
+		pictures[fmt.Sprintf("c%d/%03d.bin", i%2, i)] = bytes.Repeat([]byte{byte(i)}, 100+i*37)
+		pictures[fmt.Sprintf("c%d/%03d.txt", i%2, i)] = fmt.Appendf(nil, "text %d", i)
+	}
+	all = append(all, &lostSeed{kind: "files", format: "files", files: pictures})
+	tree("mds of others", "mds/testdata/plain", "mds", nil)
+	tree("mds of others", "mds/testdata/packed", "mds", nil)
+	dir := t.TempDir()
+	for i, c := range []struct{ kind, format, schema, split, zip string }{
+		{"mmap set", "mmap", "x:f32[3],y:i64,t:txt*12", "", ""},
+		{"wds set", "wds", "x:f32[3],y:i64,t:txt*12", "", ""},
+		{"mds set", "mds", "x:f32[3],y:i64,t:txt*12", "", ""},
+		{"mds set", "mds", "x:f32[3],y:i64,t:txt*12", "", "zstd"},
+		{"megatron set", "megatron", "tokens:u16*9", "", ""},
+		{"split set", "mmap", "x:f32[3],y:i64", "a=20,b=rest", ""},
 	} {
-		s.files = map[string][]byte{}
-		root := filepath.Join("testdata", "mutate")
-		err := filepath.WalkDir(filepath.Join(root, s.name), func(p string, d os.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			b, err := os.ReadFile(p)
-			rel := strings.TrimPrefix(p, filepath.Join(root, s.name)+"/")
-			if p == filepath.Join(root, s.name) {
-				rel = s.name
-			}
-			s.files[rel] = b
-			return err
-		})
-		if err == nil {
-			s.whole, err = s.read(s.write(t, t.TempDir(), s.files))
+		out := filepath.Join(dir, strconv.Itoa(i))
+		options := map[string]string{"samples": "40", "schema": c.schema}
+		if c.zip != "" {
+			options["mds-compression"] = c.zip
 		}
-		if err != nil {
-			t.Fatalf("%s: %v", s.name, err)
+		if _, err := pipeline.Convert(context.Background(), pipeline.Settings{From: "synth", Options: options, Output: out, Format: c.format, ShardSamples: 15, Split: c.split, Sync: "none", Memory: lostBudget}); err != nil {
+			t.Fatal(err)
 		}
-		all = append(all, s)
+		if c.split != "" {
+			out = filepath.Join(out, "b")
+		}
+		files := lostFiles(t, out)
+		for f := range files {
+			if strings.HasPrefix(f, ".shardify") || c.format == index.FormatWDS && (strings.HasSuffix(f, ".yaml") || strings.HasSuffix(f, ".json") && f != index.ManifestName) {
+				delete(files, f) // not read
+			}
+		}
+		all = append(all, &lostSeed{kind: c.kind, format: c.format, files: files})
+		if c.format == index.FormatMegatron {
+			others := maps.Clone(files)
+			delete(others, index.ManifestName)
+			all = append(all, &lostSeed{kind: "megatron of others", format: c.format, files: others})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *lostSeed) int { return strings.Compare(a.kind, b.kind) })
+	for _, s := range all {
+		var err error
+		if s.whole, err = s.read(filepath.Join(dir, "whole"), "", s.write(t, t.TempDir(), s.files)); err != nil {
+			t.Fatalf("%s: %v", s.kind, err)
+		}
 	}
 	return all
+}
+
+// lostFiles are the files of a folder, or one file.
+func lostFiles(t testing.TB, root string) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	err := filepath.WalkDir(root, func(p string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, _ := filepath.Rel(root, p)
+		if p == root {
+			rel = filepath.Base(p)
+		}
+		files[rel], err = os.ReadFile(p)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func inFolder(dir string, files map[string][]byte) map[string][]byte {
+	out := map[string][]byte{}
+	for name, b := range files {
+		out[dir+"/"+name] = b
+	}
+	return out
+}
+
+// lostZarr is a store of format 2 with three arrays, without compression and with zlib.
+func lostZarr() map[string][]byte {
+	files := map[string][]byte{".zgroup": []byte(`{"zarr_format": 2}`)}
+	for name, codec := range map[string]string{"x": "null", "y": `{"id": "zlib", "level": 1}`} {
+		files[name+"/.zarray"] = fmt.Appendf(nil, `{"chunks": [8, 2], "compressor": %s, "dtype": "<f4", "fill_value": 0.0, "filters": null, "order": "C", "shape": [24, 2], "zarr_format": 2}`, codec)
+		for k := range 3 {
+			var b []byte
+			for i := range 16 {
+				b = binary.LittleEndian.AppendUint32(b, uint32(0x3f800000+k*1000+i))
+			}
+			if name == "y" {
+				var z bytes.Buffer
+				w := zlib.NewWriter(&z)
+				w.Write(b)
+				w.Close()
+				b = z.Bytes()
+			}
+			files[fmt.Sprintf("%s/%d.0", name, k)] = b
+		}
+	}
+	return files
+}
+
+func lostZip(t testing.TB, files map[string][]byte) []byte {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		f, err := w.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
+		if err == nil {
+			_, err = f.Write(files[name])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// lostLines knows files of lines, where a line that is cut off or joined with another one is
+// another file without a fault: there are as many samples as lines.
+func lostLines(name string, head int) func(map[string][]byte, int64, *lostRead, *lostRead) bool {
+	return func(files map[string][]byte, times int64, was, is *lostRead) bool {
+		lines := 0
+		for l := range bytes.SplitSeq(files[name], []byte("\n")) {
+			if len(bytes.TrimSpace(l)) > 0 {
+				lines++
+			}
+		}
+		return is.samples == (times-1)*was.samples+int64(lines-head) && len(is.fields) >= len(was.fields)
+	}
 }
 
 // damage changes one of the files in one to three places.
@@ -176,8 +365,9 @@ func (s *lostSeed) damage(rng *rand.Rand) map[string][]byte {
 	return out
 }
 
-// judge compares what was read of a damaged input with what is there.
-func (x *lostTally) judge(s *lostSeed, is *lostRead, samples int64, where string) {
+// judge compares what was made of a damaged input, alone or beside a good one, with what is there.
+func (x *lostTally) judge(s *lostSeed, files map[string][]byte, is *lostRead, times int64, where string) {
+	samples := times * s.whole.samples
 	var missing []string
 	for name := range s.whole.fields {
 		if _, ok := is.fields[name]; !ok {
@@ -191,81 +381,141 @@ func (x *lostTally) judge(s *lostSeed, is *lostRead, samples int64, where string
 			unread++
 		}
 	}
-	why := ""
-	if s.known != nil {
-		why = s.known(s.whole, is)
+	note := ""
+	for n := range is.notes {
+		if !s.whole.notes[n] {
+			note = n
+		}
 	}
+	enough := is.samples >= samples
 	switch {
-	case len(missing) == 0 && is.samples == samples && maps.Equal(is.fields, s.whole.fields):
+	case len(is.damaged) > 0:
+		x.lost = append(x.lost, fmt.Sprintf("%s: damaged, and left out: %v", where, is.damaged))
+	case is.skipped > 0 && is.samples+is.skipped >= samples, is.inputs > 0:
+		x.skipped++
+	case strings.HasSuffix(s.kind, " set") && times == 1 && enough && is.shards != s.whole.shards:
+		x.lost = append(x.lost, where+": other bytes than the set has")
+	case note == "" && is.blank >= int(times)*s.whole.blank+lostBlocks:
+		x.lost = append(x.lost, fmt.Sprintf("%s: %d blocks are blank, %d were", where, is.blank, int(times)*s.whole.blank))
+	case enough && len(missing) == 0 && maps.Equal(is.fields, s.whole.fields):
 		x.same++
-	case len(missing) == 0 && is.samples == samples:
+	case enough && len(missing) == 0:
 		x.values++ // of another type
-	case len(is.fields) >= len(s.whole.fields) && is.samples == samples:
+	case enough && len(is.fields) >= len(s.whole.fields):
 		x.values++ // with another name
-	case is.samples == samples && len(is.fields)+unread >= len(s.whole.fields):
+	case enough && len(is.fields)+unread >= len(s.whole.fields):
 		x.named++ // the plan says so, whatever is asked for
-	case why != "":
+	case s.known != nil && s.known(files, times, s.whole, is):
 		x.known++
+	case note != "":
+		x.noted, x.note = x.noted+1, note
 	default:
 		x.lost = append(x.lost, fmt.Sprintf("%s: %d samples of %d; without %v; has %v, left out %v", where, is.samples, samples, missing, slices.Sorted(maps.Keys(is.fields)), is.left))
 	}
 }
 
 // TestMutatedInputsLoseNothingSilently: of inputs that are damaged anywhere, alone or beside
-// a good one, either the conversion ends with an error, or all columns and samples are there.
-// SHARDIFY_MUTATIONS is the number of inputs.
+// a good one, either the conversion ends with an error, or all columns and samples are there, or a
+// line of the plan or the manifest names what is not. Of sets of ours, whose shards have digests,
+// nothing is converted that is not what was published. No conversion panics, takes more than ten
+// seconds of the processor, or more than twice its memory. SHARDIFY_MUTATIONS is the number of
+// inputs.
 func TestMutatedInputsLoseNothingSilently(t *testing.T) {
 	count := readertest.Mutations(t, 480)
-	w := readertest.Watch{Limit: lostTime, Memory: lostMemory}
+	runtime.GC()
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(lostBudget))
+	w := readertest.Watch{Limit: 12 * lostTime, Memory: lostMemory}
 	defer w.Start()()
 	tally := map[string]*lostTally{}
 	seeds := lostSeeds(t)
-	dir := t.TempDir()
+	dir := lostFolder(t)
+	began := time.Now()
+	slowest := time.Duration(0)
 	for i := range count {
 		s := seeds[i%len(seeds)]
-		x := tally[s.format]
+		x := tally[s.kind]
 		if x == nil {
 			x = &lostTally{}
-			tally[s.format] = x
+			tally[s.kind] = x
 		}
+		before := processorTime()
 		s.one(t, &w, x, dir, uint64(i))
+		took := processorTime() - before
+		if slowest = max(slowest, took); took > lostTime {
+			x.lost = append(x.lost, fmt.Sprintf("mutation %d of %s: %v of the processor", i, s.kind, took))
+		}
 		if t.Failed() {
 			break
 		}
 	}
-	for _, format := range slices.Sorted(maps.Keys(tally)) {
-		x := tally[format]
-		t.Logf("%s: %d damaged inputs: %d refused, %d as before, %d with other types or names, %d with fields that the plan says are not read, %d that nothing contradicts, %d lost something",
-			format, x.count, x.refused, x.same, x.values, x.named, x.known, len(x.lost))
+	total := lostTally{}
+	for _, kind := range slices.Sorted(maps.Keys(tally)) {
+		x := tally[kind]
+		t.Logf("%-18s %6d damaged: %6d refused, %6d whole, %5d with other types or names, %4d with fields that the plan says are not read, %4d skipped by name, %4d with a note, %4d that nothing contradicts, %d lost something",
+			kind, x.count, x.refused, x.same, x.values, x.named, x.skipped, x.noted, x.known, len(x.lost))
+		if x.note != "" {
+			t.Logf("    a note: %s", x.note)
+		}
+		total.count, total.refused, total.lost = total.count+x.count, total.refused+x.refused, append(total.lost, x.lost...)
 		for _, l := range x.lost[:min(len(x.lost), 40)] {
 			t.Errorf("    %s", l)
 		}
 	}
+	t.Logf("%d kinds, %d damaged inputs: %d refused, %d lost something; 0 panics, heap at most %s, %v of the processor at most; %v", len(tally), total.count, total.refused, len(total.lost), shardify.FormatSize(w.Heap()), slowest, time.Since(began).Round(time.Second))
+}
+
+// lostFolder is a folder in memory, if there is one.
+func lostFolder(t *testing.T) string {
+	if dir, err := os.MkdirTemp("/dev/shm", "shardify-mutants"); err == nil {
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		return dir
+	}
+	return t.TempDir()
+}
+
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// mutant is damaged files of a seed, and how they are read.
+func (s *lostSeed) mutant(i uint64) (files map[string][]byte, beside bool, onError string) {
+	rng := rand.New(rand.NewPCG(41, i))
+	files = s.damage(rng)
+	if beside = rng.IntN(2) == 0; rng.IntN(4) == 0 {
+		onError = "skip"
+	}
+	return files, beside, onError
 }
 
 func (s *lostSeed) one(t *testing.T, w *readertest.Watch, x *lostTally, dir string, i uint64) {
 	w.Begin(i)
 	x.count++
-	rng := rand.New(rand.NewPCG(41, i))
-	files := s.damage(rng)
+	files, beside, onError := s.mutant(i)
 	var data []byte
 	for name := range files {
 		if !bytes.Equal(files[name], s.files[name]) {
 			data = files[name]
 		}
 	}
-	defer w.Judge(t, i, s.name, data, fmt.Sprintf("lost-%d-%s", i, filepath.Base(s.name)))
+	defer w.Judge(t, i, s.kind, data, fmt.Sprintf("lost-%d-%s", i, filepath.Base(s.name)))
 	bad := s.write(t, filepath.Join(dir, "bad"), files)
-	inputs, samples := []string{bad}, s.whole.samples
-	if beside := rng.IntN(2) == 0; beside {
-		inputs, samples = []string{s.write(t, filepath.Join(dir, "good"), s.files), bad}, 2*samples
+	inputs, times := []string{bad}, int64(1)
+	if beside {
+		inputs, times = []string{s.write(t, filepath.Join(dir, "good"), s.files), bad}, 2
 	}
-	is, err := s.read(inputs...)
+	is, err := s.read(filepath.Join(dir, "out"), onError, inputs...)
+	for _, d := range []string{"bad", "good"} {
+		if err := os.RemoveAll(filepath.Join(dir, d)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err != nil {
 		x.refused++
 		return
 	}
-	x.judge(s, is, samples, fmt.Sprintf("mutation %d of %s, %d inputs", i, s.name, len(inputs)))
+	x.judge(s, files, is, times, fmt.Sprintf("mutation %d of %s (%s), %d inputs%s", i, s.kind, s.name, len(inputs), onError))
 }
 
 // TestOneMutation shows one mutation, SHARDIFY_MUTATION, for who mends a reader.
@@ -276,14 +526,23 @@ func TestOneMutation(t *testing.T) {
 	}
 	seeds := lostSeeds(t)
 	s := seeds[n%uint64(len(seeds))]
-	files := s.damage(rand.New(rand.NewPCG(41, n)))
+	files, _, onError := s.mutant(n)
 	for name, b := range files {
+		if len(b) != len(s.files[name]) {
+			t.Logf("%s: %d bytes of %d", name, len(b), len(s.files[name]))
+		}
 		for i := range b {
 			if b[i] != s.files[name][i] {
-				t.Logf("%s, byte %d: %#x, was %#x", name, i, b[i], s.files[name][i])
+				t.Logf("%s, byte %d: %#x, was %#x, in %q", name, i, b[i], s.files[name][i], s.files[name][max(i-20, 0):min(i+20, len(s.files[name]))])
 			}
 		}
 	}
-	is, err := s.read(s.write(t, t.TempDir(), files))
-	t.Logf("%+v: %v", is, err)
+	if keep := os.Getenv("SHARDIFY_KEEP"); keep != "" {
+		s.write(t, keep, files)
+	}
+	if os.Getenv("SHARDIFY_FAIL") != "" {
+		onError = ""
+	}
+	is, err := s.read(filepath.Join(t.TempDir(), "out"), onError, s.write(t, t.TempDir(), files))
+	t.Logf("%+v: %v; whole: %+v", is, err, s.whole)
 }

@@ -85,10 +85,27 @@ func openTable(ctx context.Context, f format.Input, r Request, table *format.Tab
 	if err != nil {
 		return nil, table.Locate(err)
 	}
+	if err := damage(src); err != nil {
+		return nil, errors.Join(table.Locate(err), src.Close())
+	}
 	if remember {
 		table.RememberOpened(storages.Of(table))
 	}
 	return &Opened{Source: src, Args: a, LeftOut: left}, nil
+}
+
+// damage is the error about what a source was to leave out and that is damaged.
+func damage(src shardify.Source) error {
+	r, ok := src.(format.Reporter)
+	if !ok {
+		return nil
+	}
+	for _, l := range r.Leftovers() {
+		if errors.Is(l.Err, shardify.ErrCorrupt) {
+			return shardify.Annotate(l.Err, "open", "", l.Name)
+		}
+	}
+	return nil
 }
 
 // IsSet tells the formats whose inputs are data sets, one manifest each.

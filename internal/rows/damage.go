@@ -32,12 +32,17 @@ func (c *collector) examine(facts *Facts) ([]*surveyed, error) {
 	return c.digestAll(facts)
 }
 
-// damage is the error about all that is damaged. What costs samples alone is none where
+// damage is the error about all that is damaged, what was to be left out for it included. What costs samples alone is none where
 // damage is skipped: it comes up when they are read.
 func (f *Facts) damage(skip bool) error {
-	list := f.Damaged
+	list := slices.Clone(f.Damaged)
+	for _, l := range f.Left {
+		if errors.Is(l.Err, shardify.ErrCorrupt) {
+			list = append(list, Damage{Object: l.Name, Err: l.Err})
+		}
+	}
 	if skip {
-		list = slices.DeleteFunc(slices.Clone(list), func(d Damage) bool { return d.Hi > d.Lo })
+		list = slices.DeleteFunc(list, func(d Damage) bool { return d.Hi > d.Lo })
 	}
 	if len(list) == 0 {
 		return nil

@@ -39,7 +39,7 @@ func (c *collector) digest(facts *Facts) (*surveyed, error) {
 	for i := range facts.Fields {
 		f := facts.Fields[i].Field
 		if err := f.Validate(); err != nil {
-			s.left = append(s.left, format.Leftover{Name: f.Name, Reason: format.Reason(err), Unreadable: true})
+			s.left = append(s.left, format.Unread(f.Name, err))
 			continue
 		}
 		if seen[f.Name] {

@@ -260,8 +260,6 @@ type fields struct {
 	leaves []leaf
 	left   []format.Leftover
 	void   []string
-
-	damaged []rows.Damage
 }
 
 // walk goes down to the leaves.
@@ -344,13 +342,9 @@ func (x *fields) value(f *field, name string, at leaf, shaped bool) {
 	x.leaves = append(x.leaves, at)
 }
 
-// leave is for what is not read: a type that cannot be is damage, one that can be is left out.
+// leave is for what is not read: rows takes a type that cannot be for damage.
 func (x *fields) leave(name string, err error) {
-	if errors.Is(err, shardify.ErrCorrupt) {
-		x.damaged = append(x.damaged, rows.Damage{Object: format.PlainName(name), Err: err})
-		return
-	}
-	x.left = append(x.left, format.Leftover{Name: format.PlainName(name), Reason: format.Reason(err), Unreadable: true})
+	x.left = append(x.left, format.Unread(format.PlainName(name), err))
 }
 
 // labels takes over the names of classes of Hugging Face's data sets.
@@ -385,11 +379,6 @@ func (f *file) choose(want func(name string) bool) (x fields) {
 	for _, l := range all.left {
 		if want(l.Name) {
 			x.left = append(x.left, l)
-		}
-	}
-	for _, d := range all.damaged {
-		if want(d.Object) {
-			x.damaged = append(x.damaged, d)
 		}
 	}
 	for _, n := range all.void {

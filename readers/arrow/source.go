@@ -98,7 +98,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 		return nil, err
 	}
 	found := s.choose(x, want)
-	facts := &rows.Facts{Samples: x.rows, Size: f.Size(), Left: found.left, Damaged: found.damaged, Void: found.void, Lines: x.describe()}
+	facts := &rows.Facts{Samples: x.rows, Size: f.Size(), Left: found.left, Void: found.void, Lines: x.describe()}
 	if x.unended && s.ended {
 		return nil, shardify.Corrupt(f.Size(), "the stream has no end mark behind its %d rows (--end-mark required)", x.rows)
 	}

@@ -35,7 +35,7 @@ type column struct {
 	shaped bool  // of kindArray: the shape is in front
 	spare  int   // of kindList: bytes in front of the number of items
 	rank   int   // of kindArray and kindImage, of a ragged field
-	why    string
+	err    error // of kindLeft: why
 }
 
 const (
@@ -78,7 +78,7 @@ func columnsOf(c *config) ([]column, error) {
 			return nil, shardify.Corrupt(-1, "column %s of encoding %s: values of %d bytes", name, c.Encodings[i], x.fixed)
 		}
 		if err := shardify.ValidName(x.field.Name); err != nil {
-			x.kind, x.why = kindLeft, err.Error()
+			x.kind, x.err = kindLeft, err
 		}
 		if seen[x.field.Name] {
 			return nil, shardify.Unsupported("two columns that become the field %s", x.field.Name)
@@ -116,9 +116,11 @@ func (c *column) understand(encoding string) (size int64) {
 	case name == "ndarray":
 		return c.array(rest)
 	case encoding == "pkl":
-		c.why = "pickles are programs, which nobody should run to read data"
+		c.err = shardify.Unsupported("a pickle is a program, and reading it would run it")
+	case encoding == "list[pil]":
+		c.err = shardify.Unsupported("the encoding %q is not read", encoding)
 	default:
-		c.why = "the encoding " + strconv.Quote(encoding) + " is not read"
+		c.err = shardify.Corrupt(-1, "the encoding %.60q, which the format does not have", encoding)
 	}
 	return -1
 }
@@ -129,7 +131,7 @@ func (c *column) array(text string) (size int64) {
 	dtype, shape, shaped := strings.Cut(text, ":")
 	d, ok := numbers[dtype]
 	if c.typed = dtype == ""; !c.typed && (!ok || dtype == "int") {
-		c.kind, c.why = kindLeft, "arrays of type "+strconv.Quote(dtype)
+		c.kind, c.err = kindLeft, shardify.Corrupt(-1, "arrays of type %.60q, which the format does not have", dtype)
 		return -1
 	}
 	c.field.DType = d
@@ -140,7 +142,7 @@ func (c *column) array(text string) (size int64) {
 	for _, s := range strings.Split(shape, ",") {
 		n, err := strconv.ParseInt(s, 10, 64)
 		if err != nil || n < 1 || size > math.MaxUint32/n {
-			c.kind, c.why = kindLeft, "arrays of shape "+strconv.Quote(shape)
+			c.kind, c.err = kindLeft, shardify.Corrupt(-1, "arrays of shape %.60q", shape)
 			return -1
 		}
 		size *= n

@@ -157,7 +157,7 @@ func (s *source) settle(ctx context.Context, x *set, dir string) error {
 	}
 	for k := range x.columns { // no samples: any type will do
 		if c := &x.columns[k]; c.kind == kindArray {
-			c.kind, c.why = kindLeft, "there is no array that would tell its type"
+			c.kind, c.err = kindLeft, shardify.Unsupported("no sample has an array, which would have the type")
 		}
 	}
 	return nil
@@ -209,7 +209,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 			continue
 		}
 		if c.kind == kindLeft {
-			facts.Left = append(facts.Left, format.Leftover{Name: c.field.Name, Reason: c.why, Unreadable: true})
+			facts.Left = append(facts.Left, format.Unread(c.field.Name, c.err))
 			continue
 		}
 		facts.Fields = append(facts.Fields, rows.Field{Field: c.field, Bytes: max(total, 0) / max(variable, 1)})
@@ -249,7 +249,7 @@ type reader struct {
 	in      uint32
 	shard   *openShard
 	sums    dataset.Prover // of the shard
-	buf     []byte // of the samples at hand
+	buf     []byte         // of the samples at hand
 	ends    []uint32
 	vals    [][]value // by column
 	scratch shardify.Scratch

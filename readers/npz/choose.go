@@ -114,7 +114,7 @@ func (c *chooser) candidates(l *npy.Listing, left *[]format.Leftover) ([]candida
 				return nil, a.Err
 			}
 			if hit {
-				*left = append(*left, format.Leftover{Name: a.Key, Reason: format.Reason(a.Err), Unreadable: !errors.Is(a.Err, npy.ErrNoArray)})
+				*left = append(*left, format.Leftover{Name: a.Key, Reason: format.Reason(a.Err), Unreadable: !errors.Is(a.Err, npy.ErrNoArray), Err: a.Err})
 			}
 			continue
 		}
@@ -129,7 +129,7 @@ func (c *chooser) candidates(l *npy.Listing, left *[]format.Leftover) ([]candida
 				if exact {
 					return nil, err
 				}
-				*left = append(*left, format.Leftover{Name: name, Reason: format.Reason(err), Unreadable: true})
+				*left = append(*left, format.Unread(name, err))
 				continue
 			}
 			cand.exact = cand.exact || exact

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	meta "github.com/parquet-go/parquet-go/format"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/rows"
@@ -155,6 +157,9 @@ func (w *walk) readable(leaf int) error {
 	}
 	for g := range len(w.f.Groups) - 1 {
 		if x := w.f.Chunk(leaf, g); x.Values > 0 && !page.Known(x.Codec) {
+			if x.Codec < meta.Uncompressed || x.Codec > meta.Lz4Raw {
+				return shardify.Corrupt(-1, "compression %d, which the format does not have", x.Codec)
+			}
 			return shardify.Unsupported("compression %v", x.Codec)
 		}
 	}

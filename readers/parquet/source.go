@@ -117,7 +117,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 	if err != nil {
 		return nil, err
 	}
-	x.cols, facts.Left, facts.Damaged, facts.Void = out.cols, out.left, out.damaged, out.void
+	x.cols, facts.Left, facts.Void = out.cols, out.left, out.void
 	x.announce()
 	var state blob
 	for i := range x.cols {
@@ -148,10 +148,9 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 
 // chosen is the wanted columns of a file, and those that are none.
 type chosen struct {
-	cols    []column
-	left    []format.Leftover
-	damaged []rows.Damage
-	void    []string
+	cols []column
+	left []format.Leftover
+	void []string
 }
 
 // choose makes the wanted columns of a file.
@@ -171,10 +170,8 @@ func (s *source) choose(p *pq.File, want *rows.Wanted) (x chosen, err error) {
 		case !hit:
 		case l.void:
 			x.void = append(x.void, plainName(l.name))
-		case errors.Is(l.reason, shardify.ErrCorrupt):
-			x.damaged = append(x.damaged, rows.Damage{Object: plainName(l.name), Err: l.reason})
 		default:
-			x.left = append(x.left, format.Leftover{Name: plainName(l.name), Reason: format.Reason(l.reason), Unreadable: true})
+			x.left = append(x.left, format.Unread(plainName(l.name), l.reason))
 		}
 	}
 	return x, nil

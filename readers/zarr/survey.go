@@ -110,7 +110,7 @@ func (s *survey) scan(ctx context.Context, name string) (*tree, error) {
 func (t *tree) leave(p string, err error) error {
 	switch {
 	case errors.Is(err, shardify.ErrUnsupported):
-		t.left = append(t.left, format.Leftover{Name: p, Reason: format.Reason(err), Unreadable: true})
+		t.left = append(t.left, format.Unread(p, err))
 	case errors.Is(err, shardify.ErrCorrupt):
 		t.broken = append(t.broken, rows.Damage{Object: cmp.Or(p, "/"), Err: err})
 	default:
@@ -620,7 +620,7 @@ func leftOrErr(err error, exact bool, name string, f *rows.Facts) error {
 	if exact || !errors.Is(err, errNoChunks) {
 		return shardify.Annotate(err, "", "", name)
 	}
-	f.Left = append(f.Left, format.Leftover{Name: name, Reason: format.Reason(err), Unreadable: true})
+	f.Left = append(f.Left, format.Unread(name, err))
 	return nil
 }
 
@@ -647,7 +647,7 @@ func (t *tree) field(o *object, k int, c *choice, opts *settings, want *rows.Wan
 		if exact {
 			return shardify.Annotate(err, "", "", o.Path)
 		}
-		f.Left = append(f.Left, format.Leftover{Name: name, Reason: format.Reason(err), Unreadable: true})
+		f.Left = append(f.Left, format.Unread(name, err))
 		return nil
 	}
 	l.attributes(o.Array, &field)

@@ -4,6 +4,8 @@ data sets beside them are made of set.npz: see the end.
     python make.py && shardify convert set.npz -o mmap -q && shardify convert set.npz -o wds --format wds -q && rm -r */.shardify
 """
 import io
+import os
+import sqlite3
 import tarfile
 
 import awkward as ak
@@ -57,3 +59,12 @@ with tarfile.open("samples.tar", "w", format=tarfile.USTAR_FORMAT) as t:
             info = tarfile.TarInfo(f"{i:04d}.{ext}")
             info.size = len(data)
             t.addfile(info, io.BytesIO(data))
+
+if os.path.exists("rows.db"):
+    os.remove("rows.db")
+db = sqlite3.connect("rows.db")
+db.execute("pragma page_size=512")
+db.execute("create table rows(id integer primary key, x real, n integer, t text, b blob)")
+db.executemany("insert into rows values(?,?,?,?,?)", [(i + 1, i * 0.5, i * i, f"text {i}", bytes([i] * (i % 5 + 1))) for i in range(24)])
+db.commit()
+db.close()

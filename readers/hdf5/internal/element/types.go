@@ -200,7 +200,7 @@ func (m *mapper) value(t *h5.Type, l *Leaf) (err error) {
 	case h5.Reference:
 		return shardify.Unsupported("%s", []string{"object references", "region references", "references", "references", "references"}[min(t.RefKind, 4)])
 	default:
-		return shardify.Unsupported("type class %d", t.Class)
+		return shardify.Corrupt(-1, "type class %d, which the format does not have", t.Class)
 	}
 	if err == nil {
 		l.Convert = l.Num.Converter()

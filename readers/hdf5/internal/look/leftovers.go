@@ -14,7 +14,7 @@ type leftovers struct{ list []format.Leftover }
 
 // add notes what has values in a form that is not read.
 func (l *leftovers) add(name string, err error) {
-	l.list = append(l.list, format.Leftover{Name: strings.TrimPrefix(name, "/"), Reason: Reason(err), Unreadable: true})
+	l.list = append(l.list, format.Leftover{Name: strings.TrimPrefix(name, "/"), Reason: Reason(err), Unreadable: true, Err: err})
 }
 
 // note notes what is no column.

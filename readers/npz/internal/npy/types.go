@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/numeric"
 )
 
 // scalar is the type of one stored value.
@@ -135,6 +136,9 @@ func (t *scalar) check(s string) error {
 }
 
 func unsupportedType(s string) error {
+	if !numeric.NumpyType(s) {
+		return shardify.Corrupt(-1, "type %q, which NumPy does not have", clip(s, 40))
+	}
 	return shardify.Unsupported("unsupported type %q", clip(s, 40))
 }
 

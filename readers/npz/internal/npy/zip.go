@@ -285,7 +285,7 @@ func (e *entry) readable() error {
 		if name := methodNames[e.method]; name != "" {
 			return shardify.Unsupported("compression method %d (%s): save it with np.savez_compressed", e.method, name)
 		}
-		return shardify.Unsupported("compression method %d", e.method)
+		return shardify.Corrupt(-1, "compression method %d, which the format does not have", e.method)
 	case e.method == Stored && e.Packed != e.decoded:
 		return shardify.Corrupt(-1, "stored member of %d bytes takes %d", e.decoded, e.Packed)
 	case e.method == Deflated && e.decoded/MaxRatio > e.Packed:

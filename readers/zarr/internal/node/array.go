@@ -111,7 +111,10 @@ func version(o object, want string) error {
 		if x.String() == want {
 			return nil
 		}
-		return shardify.Unsupported("zarr_format %v", v)
+		if n, err := strconv.Atoi(x.String()); want == "3" && err == nil && n > 3 {
+			return shardify.Unsupported("zarr_format %v", v)
+		}
+		return shardify.Corrupt(-1, "zarr_format %v, where it is %s", v, want)
 	}
 	return shardify.Corrupt(-1, "no zarr_format")
 }

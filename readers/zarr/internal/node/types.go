@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/numeric"
 )
 
 // Kind is what an element is.
@@ -67,7 +68,12 @@ var names = map[string]string{
 // numpyType reads a type as NumPy writes it: "<f4", "|S6", "<M8[10ms]".
 func numpyType(s string) (Type, error) {
 	t := Type{Name: s}
-	bad := func() (Type, error) { return t, shardify.Unsupported("elements of type %q", s) }
+	bad := func() (Type, error) {
+		if !numeric.NumpyType(s) {
+			return t, shardify.Corrupt(-1, "elements of type %q, which NumPy does not have", s)
+		}
+		return t, shardify.Unsupported("elements of type %q", s)
+	}
 	rest := s
 	if rest != "" && strings.ContainsRune("<>|=", rune(rest[0])) {
 		t.big = rest[0] == '>'
@@ -125,6 +131,9 @@ func timeType(t Type, date bool, text string) (Type, error) {
 	unit, ok := strings.CutPrefix(text, "8[")
 	unit, end := strings.CutSuffix(unit, "]")
 	if !ok || !end {
+		if !numeric.NumpyType(t.Name) {
+			return t, shardify.Corrupt(-1, "elements of type %q, which NumPy does not have", t.Name)
+		}
 		return t, shardify.Unsupported("elements of type %q", t.Name)
 	}
 	i := 0
