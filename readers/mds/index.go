@@ -38,7 +38,8 @@ type blobRecord struct {
 // shard is the record of one.
 type shard struct {
 	config
-	Samples int64       `json:"samples"`
+	Samples int64       `json:"-"`
+	Count   *int64      `json:"samples"` // as it stands there
 	Raw     blobRecord  `json:"raw_data"`
 	Zip     *blobRecord `json:"zip_data"`
 	lo      int64       // its first sample
@@ -112,7 +113,10 @@ func (sh *shard) check(first *config) error {
 	if err := index.SafeName(sh.Raw.Name); err != nil {
 		return err
 	}
-	if sh.Samples < 0 || sh.Raw.Bytes < 0 || sh.Raw.Bytes > math.MaxUint32 || sh.Samples > (sh.Raw.Bytes-8)/4 {
+	if sh.Count == nil {
+		return shardify.Corrupt(-1, "it says no number of samples")
+	}
+	if sh.Samples = *sh.Count; sh.Samples < 0 || sh.Raw.Bytes < 0 || sh.Raw.Bytes > math.MaxUint32 || sh.Samples > (sh.Raw.Bytes-8)/4 {
 		return shardify.Corrupt(-1, "%d samples in %d bytes", sh.Samples, sh.Raw.Bytes)
 	}
 	if sh.Zip == nil {
@@ -220,15 +224,23 @@ func (m memory) ReadAt(p []byte, at int64) (int, error) {
 	return n, nil
 }
 
+// count holds the number of samples that a shard begins with against the one of the index.
+func (o *openShard) count() error {
+	head := make([]byte, 4)
+	if err := index.ReadFull(o, head, 0); err != nil {
+		return err
+	}
+	if n := int64(binary.LittleEndian.Uint32(head)); n != o.n {
+		return shardify.Corrupt(0, "%d samples, %s says %d", n, indexName, o.n)
+	}
+	return nil
+}
+
 // places are where samples [lo, hi) of the shard begin, and where the last one ends. They are
 // checked against the file.
 func (o *openShard) places(dst []uint32, lo, hi int64) ([]uint32, error) {
-	head := make([]byte, 4)
-	if err := index.ReadFull(o, head, 0); err != nil {
+	if err := o.count(); err != nil {
 		return nil, err
-	}
-	if n := int64(binary.LittleEndian.Uint32(head)); n != o.n {
-		return nil, shardify.Corrupt(0, "%d samples, %s says %d", n, indexName, o.n)
 	}
 	b := make([]byte, 4*(hi-lo+1))
 	if err := index.ReadFull(o, b, 4+4*lo); err != nil {

@@ -147,6 +147,10 @@ func TestDamageIsNamed(t *testing.T) {
 		{"compression", "compressed by br", "packed", func(d string) { replace(d, indexName, `"compression": "zstd:3"`, `"compression": "br"`) }},
 		{"version", "version 3", "plain", func(d string) { replace(d, indexName, `"version": 2}`, `"version": 3}`) }},
 		{"samples", "samples", "plain", func(d string) { replace(d, indexName, `"samples": `, `"samples": 99`) }},
+		{"no samples", "3 samples, index.json says 0", "plain", func(d string) { replace(d, indexName, `"samples": 3`, `"samples": 0`) }},
+		{"no samples in a packed shard", "3 samples, index.json says 0", "packed", func(d string) { replace(d, indexName, `"samples": 3`, `"samples": 0`) }},
+		{"samples null", "it says no number of samples", "plain", func(d string) { replace(d, indexName, `"samples": 3`, `"samples": null`) }},
+		{"samples under another name", "it says no number of samples", "plain", func(d string) { replace(d, indexName, `"samples": 3`, `"sample_": 3`) }},
 		{"outside", "../", "plain", func(d string) { replace(d, indexName, `"basename": "shard`, `"basename": "../shard`) }},
 		{"other columns", "in the first shard", "plain", func(d string) {
 			b, _ := os.ReadFile(filepath.Join(d, indexName))

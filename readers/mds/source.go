@@ -181,6 +181,9 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 		total += sh.Raw.Bytes
 		facts.Borders.At = append(facts.Borders.At, sh.lo+sh.Samples)
 		p, err := s.packed(ctx, storage.Dir(path), sh)
+		if err == nil && sh.Samples == 0 {
+			err = s.empty(ctx, storage.Dir(path), sh)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -226,6 +229,16 @@ func (s *source) ObjectName(input, object uint32) (file, name string) {
 		return "", ""
 	}
 	return s.sets.ObjectName(s.fs, s.table.Path(int(input)), object)
+}
+
+// empty refuses a shard that has samples and is said to have none: nobody would read it.
+func (s *source) empty(ctx context.Context, dir string, sh *shard) error {
+	o, err := s.openShard(ctx, dir, sh, func(int64) error { return nil })
+	if err != nil {
+		return err
+	}
+	defer o.close()
+	return shardify.Annotate(o.count(), "", "", "shard "+sh.Raw.Name)
 }
 
 // Close implements shardify.Source.
