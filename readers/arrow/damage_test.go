@@ -42,8 +42,10 @@ func surveyed(b []byte) (fields int, rows int64, unended bool, err error) {
 		return 0, 0, false, err
 	}
 	found := f.choose(func(string) bool { return true })
-	if len(found.damaged) > 0 {
-		return 0, 0, false, found.damaged[0].Err
+	for _, l := range found.left {
+		if errors.Is(l.Err, shardify.ErrCorrupt) {
+			return 0, 0, false, l.Err
+		}
 	}
 	if _, _, _, err = f.sizes(context.Background(), found.leaves); err != nil {
 		return 0, 0, false, err

@@ -1,7 +1,6 @@
 package arrow
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
