@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/internal/device"
@@ -87,6 +88,13 @@ func (l *Loader) note(format string, args ...any) {
 
 // order makes the order that a configuration describes.
 func (d *Dataset) order(c *Config, w *window, s *stream) (*order.Order, error) {
+	if d.samples == 0 {
+		var empty []string
+		for _, in := range d.inputs {
+			empty = append(empty, in.Path)
+		}
+		return nil, shardify.Mismatch("%s has no samples: there is nothing to draw from", strings.Join(empty, ", "))
+	}
 	o := order.Config{
 		Shuffle: c.Shuffle, Seed: c.Seed, Parts: d.Inputs(),
 		Indices: c.Indices, Mix: c.Mix, Weights: c.Weights, Samples: c.Samples,

@@ -13,11 +13,11 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterator, List, Mapping, NoReturn, Optional, Sequence, Tuple, Union
 
-from . import amounts, callbacks, clib, loaderconfig, near, options, outputs, ranks, sequences, skipping
+from . import amounts, callbacks, clib, loaderconfig, near, opening, options, outputs, ranks, sequences, skipping
 from .columns import Plan
 from .delivery import Delivery
 from .epochs import Epoch
-from .errors import ClosedError, UnsupportedError
+from .errors import ClosedError, NotADatasetError, UnsupportedError
 from .frameworks import choose, device_name
 from .groups import GROUPED, Made
 from .loaderbatch import LoaderBatch
@@ -136,6 +136,7 @@ class Loader(Generic[B]):
     # Small batches come several at a time, up to so many bytes: what a call of the library
     # costs is shared.
     _GROUP = 256 << 10
+    _NAME = "Loader"
 
     @near.keywords("Loader", loaderconfig.FOREIGN)
     def __init__(
@@ -217,7 +218,8 @@ class Loader(Generic[B]):
         if ids == "device" and fixed:
             raise UnsupportedError('ids="device" does not go with out= and ring=, which have tensors of the fields alone')
         self._last = given or ("short" if loaderconfig.in_order(order, weights, balance) else "drop")
-        folders, mix = loaderconfig.paths(data, split, self.batch_size)
+        given_paths, mix = loaderconfig.paths(data, self.batch_size)
+        folders = [os.path.join(p, split) if split else p for p in given_paths]
         loaderconfig.choice("on_error", on_error, OnError)
         deep: int = _DEPTH if depth is None else loaderconfig.whole("depth", depth)
         seed = loaderconfig.whole("seed", seed, bits=64)
@@ -261,7 +263,12 @@ class Loader(Generic[B]):
             "group": self._GROUP if name == "host" and kind.name in GROUPED and not fixed and not more.any else 0,
             "cast": loaderconfig.casts(cast),
         }
-        self._delivery = made = Delivery(config, loaderconfig.indices(indices), loaderconfig.weights(weights))
+        chosen, weighed = loaderconfig.indices(indices), loaderconfig.weights(weights)
+        try:
+            self._delivery = made = Delivery(config, chosen, weighed)
+        except (NotADatasetError, UnsupportedError) as e:
+            call = "shardify.%s(%%r, %d, split=%%r)" % (self._NAME, self.batch_size)
+            raise opening.explain(given_paths, split, call) or e from None
         self._info = info = made.info
         _open.add(self)
         try:

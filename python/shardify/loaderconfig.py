@@ -24,7 +24,7 @@ FOREIGN = {**{f.name: "give decode=shardify.Decode(%s=%%s)" % f.name for f in fi
 _LONG = {"half": "f16", "float": "f32", "double": "f64"}
 
 
-def paths(data: Any, split: Optional[str], batch: int) -> Tuple[List[str], Optional[List[float]]]:
+def paths(data: Any, batch: int) -> Tuple[List[str], Optional[List[float]]]:
     """Folders, and their shares of a mixture."""
     mix = None
     made = getattr(data, "folders", None)  # of shardify.open
@@ -42,7 +42,7 @@ def paths(data: Any, split: Optional[str], batch: int) -> Tuple[List[str], Optio
         raise ValueError("Loader of no data set")
     if any(not isinstance(p, str) for p in folders):
         raise TypeError("Loader: paths are text, not bytes")
-    return [os.path.join(p, split) if split else p for p in folders], mix
+    return folders, mix
 
 
 def last_policy(last: Optional[str], drop_last: Optional[bool]) -> Optional[Last]:

@@ -6,10 +6,10 @@ import os
 from typing import Any, Callable, Optional, Sequence, Union, overload
 
 from . import manifest as mf
-from . import megatron, near, remote
+from . import amounts, megatron, near, remote
 from .batch import Sample
 from .dataset import Dataset, T
-from .errors import NotADatasetError, SchemaError, UnsupportedError, corrupt
+from .errors import NotADatasetError, SchemaError, ShardifyError, UnsupportedError, corrupt
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -62,7 +62,7 @@ def open(
     return Dataset([load(p, split, check) for p in paths], columns, transform)
 
 
-def load(path: Path, split: Optional[str], check: bool) -> mf.Manifest:
+def load(path: Path, split: Optional[str], check: bool, call: str = "shardify.open(%r, split=%r)") -> mf.Manifest:
     """The manifest of one folder, or of one split of it."""
     folder = os.fspath(path)
     if remote.is_remote(folder):
@@ -79,7 +79,7 @@ def load(path: Path, split: Optional[str], check: bool) -> mf.Manifest:
             raise
         return pairs
     if m.splits or split is not None:
-        m = _split(m, folder, split)
+        m = _split(m, folder, split, call)
     if m.format not in ("mmap", "wds", "megatron"):
         raise UnsupportedError(
             "%s: a data set of %s shards; this package reads mmap, wds and megatron: `shardify convert %s -o DIR` makes others of it"
@@ -90,20 +90,35 @@ def load(path: Path, split: Optional[str], check: bool) -> mf.Manifest:
     return m
 
 
-def _split(m: mf.Manifest, folder: str, split: Optional[str]) -> mf.Manifest:
+def _split(m: mf.Manifest, folder: str, split: Optional[str], call: str) -> mf.Manifest:
+    """One split of a set. call is what names one."""
     if not m.splits:
-        raise SchemaError("%s has no splits; open it without split=%r" % (folder, split))
-    names = ", ".join(sorted(m.splits))
-    if split is None:
-        some = "val" if "train" not in m.splits else "train"
-        raise SchemaError(
-            "%s has the splits %s: name one, as in shardify.open(%r, split=%r)" % (folder, names, folder, some)
-        )
+        raise SchemaError("%s has no splits: leave out split=%r" % (folder, split))
     if split not in m.splits:
-        raise SchemaError("%s has no split %r; it has %s" % (folder, split, names))
+        full = [n for n in sorted(m.splits) if m.splits[n].get("samples") != 0]
+        some = "train" if "train" in full else (full or sorted(m.splits))[0]
+        names = ", ".join("%s (%s)" % (n, _samples(m.splits[n].get("samples"))) for n in sorted(m.splits))
+        wrong = "" if split is None else " and no split %r" % split
+        raise SchemaError("%s has the splits %s%s: name one, as in %s" % (folder, names, wrong, call % (folder, some)))
     sub = mf.load(os.path.join(folder, split))
     want = m.splits[split].get("xxh3")
     if sub.digest != want:
         root = os.path.join(folder, mf.NAME)
         raise corrupt(os.path.join(sub.folder, mf.NAME), "xxh3 is %s, %s says %s" % (sub.digest, root, want))
     return sub
+
+
+def _samples(n: Any) -> str:
+    return "empty" if n == 0 else "%s samples" % amounts.count(n) if isinstance(n, int) else "?"
+
+
+def explain(data: Sequence[Path], split: Optional[str], call: str) -> Optional[SchemaError]:
+    """What is wrong with the splits of data sets, if that is why they cannot be opened."""
+    for path in data:
+        try:
+            load(path, split, False, call)
+        except SchemaError as e:
+            return e
+        except ShardifyError:
+            pass
+    return None

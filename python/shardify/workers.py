@@ -20,6 +20,7 @@ class Share(Loader[Any]):
 
     # Batches go from process to process with all the memory that they keep.
     _GROUP = 0
+    _NAME = "LoaderDataset"
 
     def __init__(
         self,

@@ -96,7 +96,7 @@ def test_words_of_numpy_are_whole_numbers(tmp_path):
 
 def test_a_split_that_the_set_does_not_have(tmp_path):
     path = fixture.write(tmp_path / "s", [{"name": "x", "dtype": "i64"}], [{"x": i} for i in range(8)])
-    with pytest.raises(shardify.NotADatasetError, match="has no splits, so it has no train"):
+    with pytest.raises(shardify.SchemaError, match="has no splits: leave out split='train'"):
         shardify.Loader(path, 4, split="train", framework="numpy")
 
 
