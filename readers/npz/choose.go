@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
+	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
@@ -169,6 +170,7 @@ func sampleAxis(cands []candidate) (n int64, ok bool) {
 func lengths(all []candidate) error {
 	var order []int64
 	keys := map[int64][]string{}
+	var parts []rows.Part
 	for _, a := range all {
 		if len(a.Shape) == 0 {
 			continue
@@ -178,18 +180,17 @@ func lengths(all []candidate) error {
 			order = append(order, n)
 		}
 		keys[n] = append(keys[n], a.Key)
+		parts = append(parts, rows.Part{Path: a.Key, Rows: n, Bytes: a.Data})
 	}
 	const most = 8
-	var sides, cures []string
+	var sides []string
 	for _, n := range order[:min(len(order), most)] {
 		names := keys[n]
 		sides = append(sides, fmt.Sprintf("%s %d", strings.Join(names[:min(len(names), most)], ", "), n))
-		if len(names) <= 2*most {
-			cures = append(cures, "--columns '"+strings.Join(names, ",")+"'")
-		}
 	}
-	return shardify.Mismatch("the arrays have different lengths: %s; %s takes those of one length, --sample file makes each file one sample",
-		strings.Join(sides, "; "), strings.Join(cures[:min(len(cures), 3)], " or "))
+	ways := rows.Lengths(parts, func(paths []string) format.Way { return format.Way{Columns: paths} })
+	return format.NewDoubt("the arrays have different lengths: "+strings.Join(sides, "; "),
+		append(ways, format.Way{Options: format.Options{rows.SampleOption: rows.SampleFile}, Makes: "each file one sample"}))
 }
 
 // damaged tells whether a wanted array is.

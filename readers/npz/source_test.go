@@ -96,11 +96,11 @@ func TestWhatIsASample(t *testing.T) {
 		want    string
 	}{
 		{"the largest array decides", mixed, nil, nil,
-			"error: open m.npz: the arrays have different lengths: x, y 50; classes 3; --columns 'x,y' or --columns 'classes' takes those of one length"},
+			"error: open m.npz: the arrays have different lengths: x, y 50; classes 3: --columns x,y makes 50 samples of x, y; --columns classes makes 3 samples of classes"},
 		{"what is excluded has no say", mixed, []string{"!classes"}, nil,
 			"x f32[7]; y i64[]; mean f64[]; 50 samples; left o: object array (a pickle): save it as a numeric array; left README: no NPY array"},
 		{"two lengths", folder(t, npz("m.npz", member{"x.npy", 0, zeros("<f4", 20)}, member{"y.npy", 0, zeros("<f4", 30)})), nil, nil,
-			"error: open m.npz: the arrays have different lengths: x 20; y 30; --columns 'x' or --columns 'y' takes those of one length, --sample file makes each file one sample: schema mismatch"},
+			"error: open m.npz: the arrays have different lengths: x 20; y 30: --columns y makes 30 samples of y; --columns x makes 20 samples of x; --sample file makes each file one sample"},
 		{"no form in one of two", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 2)}, member{"y.npy", 0, zeros("<f4", 2)}),
 			npz("1.npz", member{"x.npy", 0, zeros("<f4", 2)}, member{"y.npy", 0, npyBytes("|O", false, []int{2}, nil)})), nil, nil,
 			"error: open 1.npz y.npy: object array (a pickle): save it as a numeric array: not supported; it is read in 0.npz; --columns '!y' leaves it out"},
@@ -407,4 +407,11 @@ func TestBigSampleInOneSpanTakesNoSecondBuffer(t *testing.T) {
 		mem.Release()
 		r.Close()
 	}
+}
+
+func TestEachLengthIsAWay(t *testing.T) {
+	table := folder(t, npz("m.npz", member{"x.npy", 0, zeros("<f4", 20, 3)}, member{"y.npy", 0, zeros("<f4", 30)}, member{"z.npy", 0, zeros("<f4", 30)}))
+	readertest.Ways(t, func(columns []string, o format.Options) (shardify.Source, error) {
+		return Format.Open(context.Background(), format.OpenArgs{Table: table, Columns: columns, Options: o, Jobs: 2})
+	}, "20 samples of x", "30 samples of y, z")
 }

@@ -1,10 +1,10 @@
 package root
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"io"
-	"strings"
+	"slices"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -113,29 +113,26 @@ func find(f *rfile.File, r io.ReaderAt, path string) (rfile.Object, error) {
 	case 0:
 		return rfile.Object{}, shardify.Annotate(shardify.Mismatch("no tree in it"), "open", f.Name(), "")
 	}
-	return rfile.Object{}, shardify.Annotate(shardify.Mismatch("several trees: %s; choose one with --object", listing(f, r, all)), "open", f.Name(), "")
+	return rfile.Object{}, shardify.Annotate(format.NewDoubt("several trees", waysOf(f, r, all)), "open", f.Name(), "")
 }
 
-// listed is how many trees an error names.
-const listed = 12
-
-// listing names trees with their entries.
-func listing(f *rfile.File, r io.ReaderAt, all []rfile.Object) string {
-	var names []string
-	for i, o := range all {
-		if i == listed {
-			names = append(names, fmt.Sprintf("and %d more", len(all)-i))
-			break
+// waysOf are the trees to choose from, the one with the most bytes first.
+func waysOf(f *rfile.File, r io.ReaderAt, all []rfile.Object) []format.Way {
+	var ways []format.Way
+	for _, o := range all {
+		w := format.Way{Options: format.Options{"object": o.Path}, Makes: o.Path}
+		if t, err := readTable(f, r, o); err != nil {
+			w.Makes += " (" + format.Reason(err) + ")"
+		} else {
+			w.Makes = many(t.entries(), "sample", "samples") + " of " + o.Path
+			for _, field := range t.fields() {
+				if w.Bytes += field.bytes; field.Levels == 0 {
+					w.Bytes += int64(field.ElemBytes()) * t.entries()
+				}
+			}
 		}
-		names = append(names, o.Path+entriesOf(f, r, o))
+		ways = append(ways, w)
 	}
-	return strings.Join(names, ", ")
-}
-
-func entriesOf(f *rfile.File, r io.ReaderAt, o rfile.Object) string {
-	t, err := readTable(f, r, o)
-	if err != nil {
-		return " (" + format.Reason(err) + ")"
-	}
-	return " (" + many(t.entries(), "entry", "entries") + ")"
+	slices.SortStableFunc(ways, func(a, b format.Way) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return ways
 }

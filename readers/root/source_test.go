@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/storage/local"
 )
 
@@ -24,7 +25,7 @@ func TestTreeIsChosenOrAllAreNamed(t *testing.T) {
 		says               string // of the error
 	}{
 		{"the only one", testdata("order.root"), "", 768, ""},
-		{"several", testdata("events-0.root"), "", 0, "several trees: Events (300 entries), Runs (1 entry); choose one with --object"},
+		{"several", testdata("events-0.root"), "", 0, "several trees: --object Events makes 300 samples of Events; --object Runs makes 1 sample of Runs"},
 		{"by name", testdata("events-0.root"), "Runs", 1, ""},
 		{"by path with a slash before it", testdata("events-0.root"), "/Events", 300, ""},
 		{"not there", testdata("events-0.root"), "Evts", 0, "no object of this name; there are Events, Runs"},
@@ -45,6 +46,12 @@ func TestTreeIsChosenOrAllAreNamed(t *testing.T) {
 			t.Errorf("%s: %d samples, want %d", c.name, got.samples, c.samples)
 		}
 	}
+}
+
+func TestEachTreeIsAWay(t *testing.T) {
+	readertest.Ways(t, func(columns []string, o format.Options) (shardify.Source, error) {
+		return openFiles(o, columns, testdata("events-0.root"))
+	}, "300 samples of Events", "1 sample of Runs")
 }
 
 func TestFriendsAreJoinedByEntry(t *testing.T) {

@@ -171,7 +171,8 @@ func (s *source) choose(d *database) (name string, line string, err error) {
 	if len(names) == 0 {
 		return "", "", shardify.Unsupported("no tables")
 	}
-	most := int64(-1)
+	var ways []format.Way
+	var total int64
 	for _, n := range names {
 		t, err := d.table(n)
 		if err != nil {
@@ -180,19 +181,35 @@ func (s *source) choose(d *database) (name string, line string, err error) {
 		if t.view && len(names) > 1 {
 			continue
 		}
-		err = d.each("SELECT count(*) FROM "+quote(n), func(r *sqlite.Stmt) error {
-			if c := r.ColumnInt64(0); c > most {
-				most, name = c, n
-			}
+		w := format.Way{Options: format.Options{optObject: n}, Makes: "samples of " + n}
+		var columns []string
+		for _, c := range t.columns {
+			columns = append(columns, c.name)
+		}
+		w.Kind = strings.Join(columns, "\x00")
+		ways = append(ways, w)
+	}
+	for i := 0; len(ways) > 1 && i < len(ways); i++ {
+		w := &ways[i]
+		err := d.each("SELECT sum(pgsize) FROM dbstat WHERE aggregate = TRUE AND name = "+literal(w.Options[optObject]), func(r *sqlite.Stmt) error {
+			w.Bytes = r.ColumnInt64(0)
 			return nil
 		})
 		if err != nil {
 			return "", "", err
 		}
+		total += w.Bytes
 	}
-	if name == "" {
-		name = names[0]
+	if len(ways) == 0 { // views alone
+		for _, n := range names {
+			ways = append(ways, format.Way{Options: format.Options{optObject: n}, Makes: "samples of " + n, Kind: "view"})
+		}
 	}
+	w, err := format.Decide("tables", ways, total)
+	if err != nil {
+		return "", "", err
+	}
+	name = w.Options[optObject]
 	if len(names) > 1 {
 		line = fmt.Sprintf("table %s, the largest of %s; FILE:TABLE reads another", name, strings.Join(names[:min(len(names), 20)], ", "))
 	}

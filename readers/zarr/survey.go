@@ -201,6 +201,14 @@ func (o *object) time() bool {
 // choose decides what the samples are, by these arrays. before is the choice for the inputs
 // before, nil for the first.
 func choose(objects []object, opts *settings, inputs int, before *choice) (*choice, error) {
+	c, err := chooseAny(objects, opts, inputs, before)
+	if err != nil || before != nil {
+		return c, err
+	}
+	return settled(objects, c)
+}
+
+func chooseAny(objects []object, opts *settings, inputs int, before *choice) (*choice, error) {
 	if opts.sample == byFile || before != nil && before.mode == byFile {
 		return &choice{mode: byFile, why: "each store is one sample, as asked for"}, nil
 	}
@@ -248,9 +256,42 @@ func choose(objects []object, opts *settings, inputs int, before *choice) (*choi
 		return c, nil
 	}
 	if several == 0 {
-		return nil, shardify.Mismatch("there are single values alone: %s; --sample file makes each store one sample", shapes(objects))
+		return nil, format.NewDoubt("there are single values alone: "+shapes(objects), ways(objects))
 	}
-	return nil, shardify.Mismatch("the arrays have no common first dimension: %s; --object or --columns selects some that have, --sample file makes each store one sample", shapes(objects))
+	return nil, format.NewDoubt("the arrays have no common first dimension: "+shapes(objects), ways(objects))
+}
+
+// settled is the error where the samples have less than half of the bytes.
+func settled(objects []object, c *choice) (*choice, error) {
+	var in, total int64
+	for i := range objects {
+		o := &objects[i]
+		if o.coord {
+			continue
+		}
+		total += o.bytes
+		if o.single() || o.dim(0) == c.dimension && c.dimension != "" || (c.dimension == "" || o.dim(0) == "") && o.rows == c.rows {
+			in += o.bytes
+		}
+	}
+	if c.mode == byFile || 2*in >= total {
+		return c, nil
+	}
+	return nil, format.NewDoubt(fmt.Sprintf("%s: they have %s of %s", c.why, shardify.FormatSize(in), shardify.FormatSize(total)), ways(objects))
+}
+
+// ways are the ways to take samples where arrays have different lengths, the one with the
+// most bytes first.
+func ways(objects []object) []format.Way {
+	var parts []rows.Part
+	for i := range objects {
+		if o := &objects[i]; !o.single() && !o.coord {
+			parts = append(parts, rows.Part{Path: o.Path, Dim: o.dim(0), Rows: o.rows, Bytes: o.bytes})
+		}
+	}
+	return append(rows.Lengths(parts, func(paths []string) format.Way {
+		return format.Way{Options: format.Options{"object": strings.Join(paths, ","), rows.SampleOption: byAxis}}
+	}), format.Way{Options: format.Options{rows.SampleOption: byFile}, Makes: "each store one sample"})
 }
 
 const sharedAxis = "axis 0, which all arrays share"
