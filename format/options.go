@@ -33,6 +33,8 @@ type Option struct {
 	// Quiet: plans and manifests name the option only where it is not its default, so that
 	// those made before there was the option stay as they are. Options.Value reads it.
 	Quiet bool
+	// Settings are the keys of a value that is written KEY=VALUE,...
+	Settings []string
 }
 
 // Check tells whether s is a value of the option.

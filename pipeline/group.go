@@ -72,25 +72,27 @@ func (s *Settings) parseGrouping() (*plan.Grouping, error) {
 	return g, nil
 }
 
-// parseSamples parses TABLE[ on=COLUMN,...][ take=COLUMN,...].
+// parseSamples parses TABLE[ on=COLUMN,...][ take=COLUMN,...]. Other words KEY=VALUE are options of
+// the table, and stay with its name.
 func (s *Settings) parseSamples(f *plan.From) error {
-	words := strings.Fields(s.SamplesFrom)
+	words, own := strings.Fields(s.SamplesFrom), []string(nil)
 	for len(words) > 1 {
-		kind, list, _ := strings.Cut(words[len(words)-1], "=")
+		last := words[len(words)-1]
+		kind, list, ok := strings.Cut(last, "=")
+		if !ok {
+			break
+		}
 		switch kind {
 		case "on":
 			f.Columns = value.Trimmed(strings.Split(list, ","))
 		case "take":
 			f.Take = value.Trimmed(strings.Split(list, ","))
 		default:
-			kind = ""
-		}
-		if kind == "" {
-			break
+			own = append([]string{last}, own...)
 		}
 		words = words[:len(words)-1]
 	}
-	s.samples = strings.Join(words, " ")
+	s.samples = strings.Join(append(words, own...), " ")
 	if s.samples == "" {
 		return shardify.Usage("--samples-from %q: want TABLE[ on=COLUMN,...][ take=COLUMN,...]", s.SamplesFrom)
 	}

@@ -35,29 +35,43 @@ func (t *sideTable) most() int64 { return poolLimit(t.memory) / tableShare }
 
 // open opens the table with its keys, and the columns to take; nil is all.
 func (t *sideTable) open(ctx context.Context, keys, take []string) (*readers.Opened, format.Input, error) {
-	in, _, err := ChooseInput(ctx, nil, "", []string{t.path})
+	all := make([]*format.Input, len(readers.Formats))
+	for i := range all {
+		all[i] = &readers.Formats[i]
+	}
+	name, own := format.CutTable(t.path, all)
+	in, _, err := ChooseInput(ctx, nil, "", []string{name})
 	if err != nil {
 		return nil, in, err
 	}
-	options, err := Pick(nil, in.Options)
+	given, err := in.TableOptions(own)
 	if err != nil {
 		return nil, in, err
 	}
-	r := readers.Request{Inputs: []string{t.path}, Options: options, Jobs: t.jobs, Asked: true}
+	o, err := t.openAs(ctx, in, name, given, keys, take)
+	return o, in, in.TableError(err, t.op, t.path)
+}
+
+func (t *sideTable) openAs(ctx context.Context, in format.Input, name string, given format.Options, keys, take []string) (*readers.Opened, error) {
+	options, err := Pick(given, in.Options)
+	if err != nil {
+		return nil, err
+	}
+	r := readers.Request{Inputs: []string{name}, Options: options, Jobs: t.jobs, Asked: true}
 	if take != nil {
 		r.Columns = append(slices.Clone(take), keys...)
 	}
 	o, err := readers.Open(ctx, in, r)
 	if err != nil {
-		return nil, in, err
+		return nil, err
 	}
-	for _, name := range keys {
-		if shardify.FieldIndex(o.Source.Schema(), name) < 0 {
+	for _, key := range keys {
+		if shardify.FieldIndex(o.Source.Schema(), key) < 0 {
 			o.Source.Close()
-			return nil, in, shardify.Misuse("--%s: there is no field %s in %s", t.op, name, t.path)
+			return nil, shardify.Misuse("--%s: there is no field %s in %s", t.op, key, t.path)
 		}
 	}
-	return o, in, nil
+	return o, nil
 }
 
 // others are the fields of a table that are no keys.

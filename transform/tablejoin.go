@@ -35,17 +35,18 @@ const (
 // plan was made.
 const tableLine = "\ntable: "
 
-// ParseJoin parses [NAME=]TABLE[ on=FIELD[=KEY],...][ take=COLUMN,...][ missing=fail|drop|fill].
+// ParseJoin parses [NAME=]TABLE[ on=FIELD[=KEY],...][ take=COLUMN,...][ missing=fail|drop|fill]. Other
+// words KEY=VALUE are options of the table, and stay with its name.
 func ParseJoin(text string) (j JoinSpec, err error) {
 	text, _, _ = strings.Cut(text, tableLine)
 	bad := func() error {
 		return said("join", text, fmt.Errorf("want [NAME=]TABLE on=KEY,...[ take=COLUMN,...][ missing=fail|drop|fill], as in --join 'truth=truth.parquet on=event_id'"))
 	}
-	words, on := strings.Fields(text), ""
+	words, on, own := strings.Fields(text), "", []string(nil)
 	j.Missing = JoinFail
 	for len(words) > 0 {
 		key, value, ok := strings.Cut(words[len(words)-1], "=")
-		if !ok || !slices.Contains([]string{"on", "take", "missing"}, key) || len(words) == 1 {
+		if !ok || len(words) == 1 {
 			break
 		}
 		switch key {
@@ -55,10 +56,12 @@ func ParseJoin(text string) (j JoinSpec, err error) {
 			j.Take = strings.Split(value, ",")
 		case "missing":
 			j.Missing = value
+		default:
+			own = append([]string{words[len(words)-1]}, own...)
 		}
 		words = words[:len(words)-1]
 	}
-	rest := strings.Join(words, " ")
+	rest := strings.Join(append(words, own...), " ")
 	j.Name, j.Table = cutName(rest)
 	for _, pair := range strings.Split(on, ",") {
 		field, key, _ := strings.Cut(pair, "=")

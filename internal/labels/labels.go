@@ -46,6 +46,7 @@ type Table struct {
 	// Left names columns that cannot be labels, and why.
 	Left  []format.Leftover
 	sort  bool       // columns by name
+	text  bool       // CSV whose first line has the names of its columns
 	names key.Column // of the rows, as in the file
 	rows  *key.Table // by their names, without what says nothing about samples
 }
@@ -66,19 +67,28 @@ func formatOf(name string) *format.Input {
 	return nil
 }
 
-// IsTable tells whether a name is that of a table.
-func IsTable(name string) bool { return formatOf(name) != nil }
+// IsTable reports whether a text names a table, FILE[ KEY=VALUE]...
+func IsTable(text string) bool {
+	name, _ := format.CutTable(text, formats)
+	return formatOf(name) != nil
+}
 
-// Read reads a table. key is the column with the names of samples.
-func Read(ctx context.Context, fs storage.FS, name, key string, jobs int) (*Table, error) {
+// Read reads a table, FILE[ KEY=VALUE]... with options of its format. key is the column with the
+// names of samples.
+func Read(ctx context.Context, fs storage.FS, text, key string, jobs int) (*Table, error) {
+	name, own := format.CutTable(text, formats)
 	t := &Table{File: name, Key: key}
-	if err := t.read(ctx, fs, jobs); err != nil {
+	err := t.read(ctx, fs, own, jobs)
+	if in := formatOf(name); in != nil {
+		err = in.TableError(err, "labels", text)
+	}
+	if err != nil {
 		return nil, shardify.Annotate(err, "read", name, "")
 	}
 	return t, nil
 }
 
-func (t *Table) read(ctx context.Context, fs storage.FS, jobs int) error {
+func (t *Table) read(ctx context.Context, fs storage.FS, own []string, jobs int) error {
 	f, err := fs.Open(ctx, t.File)
 	if errors.Is(err, storage.ErrNotFile) {
 		return shardify.Unsupported("%v", storage.ErrNotFile)
@@ -98,14 +108,29 @@ func (t *Table) read(ctx context.Context, fs storage.FS, jobs int) error {
 	table := &format.Table{Roots: []string{t.File}, FS: fs}
 	table.Append(0, "", at.Size, at.ModTime)
 	t.sort = in == &jsonl.Format
-	a := format.OpenArgs{Table: table, Jobs: jobs, Options: format.Options{}}
+	a := format.OpenArgs{Table: table, Jobs: jobs}
 	switch {
-	case in == &csv.Format && t.Key != "" && !strings.ContainsAny(t.Key, `,*?[\`):
-		a.Options["csv"] = "types=" + t.Key + ":text" // names are what they look like
-	case in != &csv.Format:
-		a.Options["null-items"] = "fill" // lists are no labels
+	case in == &csv.Format:
+		t.text = !slices.Contains(own, "header=none")
+		if t.Key != "" && !strings.ContainsAny(t.Key, `,*?[\`) {
+			own = append(own, "types="+t.Key+":text") // names are what they look like
+		}
+	case !slices.ContainsFunc(own, func(w string) bool { return strings.HasPrefix(w, "null-items=") }):
+		own = append(own, "null-items=fill") // lists are no labels
+	}
+	if a.Options, err = in.TableOptions(own); err != nil {
+		return err
 	}
 	src, err := in.Open(ctx, a)
+	if errors.Is(err, shardify.ErrUsage) && in == &csv.Format { // there may be no such column
+		a.Options[in.Name] = strings.TrimSuffix(strings.TrimSuffix(a.Options[in.Name], "types="+t.Key+":text"), ",")
+		if s, e := in.Open(ctx, a); e == nil {
+			defer s.Close()
+			if shardify.FieldIndex(s.Schema(), t.Key) < 0 {
+				return t.noKey(s.Schema())
+			}
+		}
+	}
 	if err != nil {
 		return table.Locate(err)
 	}
@@ -248,5 +273,9 @@ func (t *Table) noKey(schema []shardify.Field) error {
 	if t.Key == "" {
 		return shardify.Mismatch("--key COLUMN must say which column has the names of the samples: %s", names)
 	}
-	return shardify.Mismatch("no column %q; there is %s", t.Key, names)
+	cure := ""
+	if t.text {
+		cure = "; where the first line is a row: --csv header=none names the columns c0, c1, ..."
+	}
+	return shardify.Mismatch("no column %q; there is %s%s", t.Key, names, cure)
 }

@@ -24,7 +24,7 @@ var (
 )
 
 // Help is that of the option labels, for formats that read tables of labels, too.
-const Help = "make the field cls from the name of the first folder: auto (if the folders look like classes), none, or folder (always); or FILE.csv, .tsv, .jsonl, .parquet: a field for each column, joined by --key"
+const Help = "make the field cls from the name of the first folder: auto (if the folders look like classes), none, or folder (always); or FILE.csv, .tsv, .jsonl, .parquet: a field for each column, joined by --key; options of the table follow its name, as in 'FILE.csv sep=| header=none'"
 
 const (
 	keysPath    = "path"

@@ -36,7 +36,7 @@ const (
 var options = []format.Option{
 	{Name: optItems, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "fill"},
 		Help: "missing items inside of lists: refuse, or write NaN, 0 or an empty value"},
-	{Name: optTypes, Kind: format.KindString, Quiet: true, Help: "types=COLUMN:text|f64,...: the type of numbers; patterns match, the first one counts. text: as they are written, among strings, too; f64: rounded"},
+	{Name: optTypes, Kind: format.KindString, Quiet: true, Settings: []string{"types"}, Help: "types=COLUMN:text|f64,...: the type of numbers; patterns match, the first one counts. text: as they are written, among strings, too; f64: rounded"},
 	lines.BadUTF8,
 	rows.Option,
 }
