@@ -35,11 +35,7 @@ func (t *sideTable) most() int64 { return poolLimit(t.memory) / tableShare }
 
 // open opens the table with its keys, and the columns to take; nil is all.
 func (t *sideTable) open(ctx context.Context, keys, take []string) (*readers.Opened, format.Input, error) {
-	all := make([]*format.Input, len(readers.Formats))
-	for i := range all {
-		all[i] = &readers.Formats[i]
-	}
-	name, own := format.CutTable(t.path, all)
+	name, own := readers.CutTable(t.path)
 	in, _, err := ChooseInput(ctx, nil, "", []string{name})
 	if err != nil {
 		return nil, in, err

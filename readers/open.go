@@ -139,7 +139,8 @@ func List(ctx context.Context, f format.Input, r Request) (*format.Table, []form
 		left = slices.DeleteFunc(left, func(l format.Leftover) bool { return l.Count == int64(t.Len()) && f.StandIn(l.Name) != "" })
 	}
 	if err == nil && f.Name == "files" {
-		return withoutLabels(ctx, t, left, r.Options["labels"])
+		table, _ := CutTable(r.Options["labels"])
+		return withoutLabels(ctx, t, left, table)
 	}
 	return t, left, err
 }

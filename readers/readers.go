@@ -32,6 +32,15 @@ import (
 // what takes most comes last.
 var Formats = []format.Input{npz.Format, hdf5.Format, root.Format, parquet.Format, arrow.Format, sqlite.Format, zarr.Format, mmap.Format, wds.Format, mds.Format, megatron.Format, tar.Format, csv.Format, jsonl.Format, files.Format, text.Format, synth.Format}
 
+// CutTable separates the name of a table beside the inputs from its own options, FILE[ KEY=VALUE]...
+func CutTable(text string) (name string, own []string) {
+	all := make([]*format.Input, len(Formats))
+	for i := range all {
+		all[i] = &Formats[i]
+	}
+	return format.CutTable(text, all)
+}
+
 // Lookup finds a format by name.
 func Lookup(name string) (format.Input, bool) {
 	i := slices.IndexFunc(Formats, func(f format.Input) bool { return f.Name == name })
