@@ -384,6 +384,7 @@ func (x *lostTally) judge(s *lostSeed, files map[string][]byte, is *lostRead, ti
 			unread++
 		}
 	}
+	named := !slices.ContainsFunc(missing, func(name string) bool { _, ok := is.left[name]; return !ok })
 	note := ""
 	for n := range is.notes {
 		if !s.whole.notes[n] {
@@ -406,7 +407,7 @@ func (x *lostTally) judge(s *lostSeed, files map[string][]byte, is *lostRead, ti
 		x.values++ // of another type
 	case enough && len(is.fields) >= len(s.whole.fields):
 		x.values++ // with another name
-	case enough && len(is.fields)+unread >= len(s.whole.fields):
+	case enough && (named || len(is.fields)+unread >= len(s.whole.fields)):
 		x.named++ // the plan says so, whatever is asked for
 	case s.known != nil && s.known(files, times, s.whole, is):
 		x.known++
@@ -441,11 +442,14 @@ func TestMutatedInputsLoseNothingSilently(t *testing.T) {
 			x = &lostTally{}
 			tally[s.kind] = x
 		}
-		before := processorTime()
+		before, lost := processorTime(), len(x.lost)
 		s.one(t, &w, x, dir, uint64(i))
 		took := processorTime() - before
 		if slowest = max(slowest, took); took > lostTime {
 			x.lost = append(x.lost, fmt.Sprintf("mutation %d of %s: %v of the processor", i, s.kind, took))
+		}
+		for _, l := range x.lost[lost:] {
+			t.Log(l)
 		}
 		if t.Failed() {
 			break

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 import numpy.typing as npt
 
-from . import remote, xxh3
+from . import checks, remote, xxh3
 from .errors import CorruptError, NotADatasetError, SchemaError, UnsupportedError, corrupt
 from .schema import Field, parse_schema
 
@@ -193,12 +193,6 @@ def _absent(folder: str) -> NotADatasetError:
     )
 
 
-def _int(value: Any, what: str) -> int:
-    if type(value) is not int or not 0 <= value < 1 << 63:
-        raise ValueError("%s is %r" % (what, value))
-    return value
-
-
 def _str(value: Any, what: str) -> str:
     if not isinstance(value, str):
         raise ValueError("%s is %r" % (what, value))
@@ -207,43 +201,35 @@ def _str(value: Any, what: str) -> str:
 
 def _inside(folder: str, name: Any) -> str:
     """The path of a published file. Names that leave the folder are refused."""
-    name = _str(name, "a file name")
-    parts = name.split("/")
-    if "\\" in name or "\0" in name or any(p in ("", ".", "..") for p in parts):
-        raise ValueError("file name %r leaves the folder" % name)
-    return os.path.join(folder, *parts)
+    return os.path.join(folder, *checks.safe(name).split("/"))
 
 
 def parse_shard(folder: str, entry: Dict[str, Any]) -> Shard:
     name = entry["name"]
     files = tuple(
-        (_inside(folder, f["name"]), _int(f["bytes"], "bytes of %s" % f["name"]), str(f.get("digest", "")))
+        (_inside(folder, f["name"]), checks.whole(f["bytes"], "bytes of %s" % f["name"]), str(f.get("digest", "")))
         for f in entry.get("files") or ()
     )
     return Shard(
         _inside(folder, name),
-        _int(entry["samples"], "samples of %s" % name),
-        _int(entry["bytes"], "bytes of %s" % name),
+        checks.whole(entry["samples"], "samples of %s" % name),
+        checks.whole(entry["bytes"], "bytes of %s" % name),
         _str(entry["digest"], "digest of %s" % name),
         files,
     )
 
 
 def _parse(folder: str, raw: Dict[str, Any], digest: str) -> Manifest:
-    shards = tuple(parse_shard(folder, s) for s in raw["shards"])
+    checks.check(raw)
+    shards = tuple(parse_shard(folder, s) for s in raw.get("shards") or ())
     splits = raw.get("splits") or {}
     members = raw.get("members") or {}
     if not isinstance(splits, dict) or not isinstance(members, dict):
         raise ValueError("splits or members are no objects")
-    samples = _int(raw["samples"], "samples")
-    if not splits and samples != sum(s.samples for s in shards):
-        raise ValueError("samples is %d, the shards have %d" % (samples, sum(s.samples for s in shards)))
-    if raw.get("keyed", False) not in (True, False):
-        raise ValueError("keyed is %r" % (raw["keyed"],))
     return Manifest(
         folder=folder,
         format=_str(raw["format"], "format"),
-        samples=samples,
+        samples=raw["samples"],
         keyed=bool(raw.get("keyed", False)),
         fields=parse_schema(raw["schema"]),
         members={k: _str(v, "member of %s" % k) for k, v in members.items()},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -154,10 +155,18 @@ def _parse_field(entry: Any) -> Field:
         nullable=_typed(entry, "nullable", bool, False),
         attrs=dict(attrs),
     )
-    if not f.name or "#" in f.name or f.name.startswith("__"):
-        raise SchemaError("field name %r" % f.name)
+    for name in (f.name, f.counter or f.name):
+        if not 0 < len(name.encode("utf-8", "surrogatepass")) <= 255 or name.startswith("__") or re.search(r"[#\x00-\x1f\x7f\ud800-\udfff]", name):
+            raise SchemaError("field name %r" % name)
+    if f.counter and not f.levels:
+        raise SchemaError("field %s: counter %s on a fixed field" % (f.name, f.counter))
     if f.dtype not in DTYPES:
         raise SchemaError("field %s: unknown dtype %r" % (f.name, f.dtype))
+    size = f.numpy.itemsize
+    for d in f.shape:
+        size *= max(d, 1)
+    if size > 1 << 62:
+        raise SchemaError("field %s: shape %r overflows" % (f.name, f.shape))
     if not 0 <= f.levels <= 2:
         raise SchemaError("field %s: %d levels" % (f.name, f.levels))
     if f.media and (f.dtype != "u8" or f.levels < 1 or f.shape):

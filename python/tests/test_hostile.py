@@ -14,7 +14,7 @@ import pytest
 from conftest import SCHEMAS, same, samples
 
 import shardify
-from shardify import xxh3
+from shardify import manifest, xxh3
 
 LONG = bool(os.environ.get("SHARDIFY_LONG"))
 
@@ -299,6 +299,30 @@ def test_manifests_that_break_a_rule(make, name):
     reseal(folder, MANIFESTS[name])
     with pytest.raises(shardify.CorruptError, match="shardify.json"):
         shardify.open(folder)
+
+
+REFUSED = os.path.join(os.path.dirname(__file__), "..", "..", "index", "testdata", "refused.json")
+
+
+def signed(manifest):
+    """The text of a manifest, with the digest of what it says."""
+    text = json.dumps({**manifest, "xxh3": "0" * 32}, indent=2, sort_keys=True).encode() + b"\n"
+    return text.replace(b"0" * 32 + b'"\n}', xxh3.hexdigest(text).encode() + b'"\n}')
+
+
+def test_what_verify_refuses_is_refused():
+    """Manifests with a right digest that break a rule: index.DecodeManifest is tested with the same file."""
+    with open(REFUSED) as f:
+        table = json.load(f)
+    manifest.parse("there", "there/shardify.json", signed(table["base"]))
+    for case in table["cases"]:
+        edited = json.loads(json.dumps(table["base"]))
+        at = edited
+        for key in case["at"][:-1]:
+            at = at[key]
+        at[case["at"][-1]] = case["value"]
+        with pytest.raises((shardify.CorruptError, shardify.SchemaError, shardify.UnsupportedError)):
+            pytest.fail("accepted: %r, %r" % (case, manifest.parse("there", "there/shardify.json", signed(edited))))
 
 
 def test_another_version_is_refused_by_its_number(make):
