@@ -191,9 +191,10 @@ def _typed(f: Any, args: Any, result: Any) -> Any:
 
 def forked() -> ForkedError:
     return ForkedError(
-        "this process was forked from one that had used shardify.Loader, and has none of its threads: "
-        'start workers with "spawn" or "forkserver", make the first Loader in the worker, '
-        "or read with shardify.open, which may be forked"
+        "this process was forked from one that had used shardify.Loader, and a fork copies no threads. Start the workers anew:\n"
+        '    if __name__ == "__main__":\n'
+        '        loader = DataLoader(dataset, batch_size=None, num_workers=2, multiprocessing_context="forkserver")\n'
+        "What shardify.open gives may be forked."
     )
 
 
@@ -215,6 +216,11 @@ _loaded: Optional[Library] = None
 
 def path() -> str:
     return os.environ.get(VARIABLE) or os.path.join(os.path.dirname(os.path.abspath(__file__)), "_shardify.so")
+
+
+def loaded() -> bool:
+    """Whether this process has the library; one that was forked from such a process has not."""
+    return _loaded is not None and not _loaded.forked()
 
 
 def load() -> Library:

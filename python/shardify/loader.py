@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterator, List, 
 
 from . import amounts, callbacks, clib, loaderconfig, near, opening, options, outputs, ranks, sequences, skipping
 from .columns import Plan
+from .dataset import Dataset
 from .delivery import Delivery
 from .epochs import Epoch
 from .errors import ClosedError, NotADatasetError, UnsupportedError
@@ -194,6 +195,7 @@ class Loader(Generic[B]):
         trace: Any = None,
     ) -> None:
         self._delivery: Optional[Delivery] = None
+        self._dataset: Optional[Dataset[Any]] = None
         self._pool: Optional[ThreadPoolExecutor] = None
         loaderconfig.choice("jagged", jagged, Jagged)
         at = options.placed(device, tier=tier, memory=memory, device_memory=device_memory, stage=stage, keep_stage=keep_stage)
@@ -219,7 +221,7 @@ class Loader(Generic[B]):
             raise UnsupportedError('ids="device" does not go with out= and ring=, which have tensors of the fields alone')
         self._last = given or ("short" if loaderconfig.in_order(order, weights, balance) else "drop")
         given_paths, mix = loaderconfig.paths(data, self.batch_size)
-        folders = [os.path.join(p, split) if split else p for p in given_paths]
+        self._folders = folders = [os.path.join(p, split) if split else p for p in given_paths]
         loaderconfig.choice("on_error", on_error, OnError)
         deep: int = _DEPTH if depth is None else loaderconfig.whole("depth", depth)
         seed = loaderconfig.whole("seed", seed, bits=64)
@@ -369,6 +371,13 @@ class Loader(Generic[B]):
     @property
     def fields(self) -> List[str]:
         return [f.name for f in self.schema]
+
+    @property
+    def dataset(self) -> Dataset[Any]:
+        """The data set as `shardify.open` gives it: len(loader.dataset) is its samples, len(loader) the batches."""
+        if self._dataset is None:
+            self._dataset = opening.open(self._folders, check=False)
+        return self._dataset
 
     def labels(self, name: str) -> List[str]:
         """Names of the codes 0, 1, ... of a field: class names."""

@@ -94,7 +94,7 @@ def _split(m: mf.Manifest, folder: str, split: Optional[str], call: str) -> mf.M
     """One split of a set. call is what names one."""
     if not m.splits:
         raise SchemaError("%s has no splits: leave out split=%r" % (folder, split))
-    if split not in m.splits:
+    if split is None or split not in m.splits:
         full = [n for n in sorted(m.splits) if m.splits[n].get("samples") != 0]
         some = "train" if "train" in full else (full or sorted(m.splits))[0]
         names = ", ".join("%s (%s)" % (n, _samples(m.splits[n].get("samples"))) for n in sorted(m.splits))

@@ -10,7 +10,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from . import loaderconfig, near, ranks
 from .loader import Loader
-from .workers import Share
+from .workers import Share, batches
 
 _MAX_WORKERS = 1024
 
@@ -30,8 +30,9 @@ class LoaderDataset(IterableDataset):  # type: ignore[misc,type-arg,unused-ignor
     their epoch, index, rows and ids.
 
     Each pass is the next epoch; set_epoch(e) chooses it, also for workers that persist.
-    The library's threads do not survive a fork, so workers are forked before the parent uses
-    a `Loader`, or spawned; a worker that cannot work says so.
+    `len()` counts batches. The library's threads do not survive a fork, so
+    workers are forked before the parent uses a `Loader`, or started with
+    DataLoader(..., multiprocessing_context="forkserver"); a worker that cannot work says so.
     """
 
     def __init__(self, data: Any, batch_size: int, **options: Any) -> None:
@@ -50,6 +51,7 @@ class LoaderDataset(IterableDataset):  # type: ignore[misc,type-arg,unused-ignor
         self.rank, self.world_size = rank, world
         # The next epoch of each worker, in memory that all of them see.
         self._epochs = torch.full((_MAX_WORKERS,), int(options.pop("epoch", 0)), dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call, unused-ignore]
+        self._length: Optional[int] = None
         self._loader: Optional[Loader[Any]] = None
         self._key: Any = None
         self._state: Optional[Dict[str, Any]] = None
@@ -63,6 +65,13 @@ class LoaderDataset(IterableDataset):  # type: ignore[misc,type-arg,unused-ignor
 
     def set_epoch(self, epoch: int) -> None:
         self._epochs.fill_(int(epoch))
+
+    def __len__(self) -> int:
+        """Batches of an epoch on this rank, as `len()` of the DataLoader is then. With shuffle="block" each worker
+        may have one more, which is shorter."""
+        if self._length is None:
+            self._length = batches(self.data, self.batch_size, self.rank, self.world_size, self.options)
+        return self._length
 
     def __iter__(self) -> Iterator[Any]:
         info = get_worker_info()

@@ -2,12 +2,50 @@
 
 from __future__ import annotations
 
+import pickle
+import subprocess
+import sys
+import warnings
 from typing import Any, Dict, Iterator, Optional
 
-from . import loaderconfig
+from . import clib, loaderconfig
 from .groups import Made
 from .loader import Loader
 from .options import Last
+
+
+# The arguments that the number of batches depends on.
+COUNTED = ("split", "window", "tokens", "labels", "shuffle", "last", "drop_last", "indices", "weights", "balance", "samples", "seed")
+
+_CHILD = "import pickle, sys; sys.path[:0] = {0!r}; from shardify import workers; sys.stdout.buffer.write(pickle.dumps(workers.answer(sys.stdin.buffer.read())))"
+
+
+def batches(data: Any, batch_size: int, rank: int, world_size: int, options: Dict[str, Any]) -> int:
+    """Batches of an epoch on one rank. A process that has not loaded the library asks another one: workers
+    can then still be forked from it."""
+    asked = {k: v for k, v in options.items() if k in COUNTED}
+    asked.update(data=data, batch_size=batch_size, rank=rank, world_size=world_size)
+    text = pickle.dumps(asked)
+    if clib.loaded():
+        got = answer(text)
+    else:
+        p = subprocess.run([sys.executable, "-c", _CHILD.format(sys.path)], input=text, stdout=subprocess.PIPE, check=True)
+        got = pickle.loads(p.stdout)
+    if isinstance(got, Exception):
+        raise got
+    return int(got)
+
+
+def answer(text: bytes) -> Any:
+    """The number of batches, or the error."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            share = Share(**pickle.loads(text), worker=0, workers=1, framework="numpy", device="cpu", verify="none")
+            with share:
+                return share.batches()
+    except Exception as e:
+        return e
 
 
 class Share(Loader[Any]):
@@ -50,6 +88,12 @@ class Share(Loader[Any]):
             want = self._whole if self._info["strided"] else self.batch_size * world_size
             if self._info["length"] < want:
                 self._warn_of_none(want, world_size, 3)
+
+    def batches(self) -> int:
+        """Batches of an epoch, of all workers of the rank."""
+        each: int = self.batch_size * self._ranks
+        length: int = self._info["length"]
+        return length // each if self._drops else -(-length // each)
 
     def __iter__(self) -> Iterator[Any]:
         out = super().__iter__()

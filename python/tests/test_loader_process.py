@@ -53,7 +53,7 @@ def test_a_forked_child_is_told_and_ends(path, copy):
                     what()
                     wrong += 1
                 except shardify.ForkedError as e:
-                    wrong += "spawn" not in str(e)
+                    wrong += "forkserver" not in str(e)
             loader.close()
             ds = shardify.open(%r)
             wrong += int(ds[7]["x"]) != 7 or b["x"].tolist() != list(range(10))

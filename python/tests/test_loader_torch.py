@@ -130,7 +130,7 @@ def test_forked_after_a_loader_it_says_so(tmp_path):
         try:
             next(iter(loader))
         except shardify.ForkedError as e:
-            print("spawn" in str(e))
+            print("forkserver" in str(e))
         # The parent's loader, and DataLoaders over shardify.open, go on.
         print(len(list(shardify.Loader(%r, 4))))
         more = dict(num_workers=1, multiprocessing_context="fork", timeout=30)
