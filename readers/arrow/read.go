@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/numeric"
 	"github.com/shardify/shardify/internal/rows"
 )
 
@@ -59,7 +60,9 @@ var errItems = shardify.Unsupported("an item of a list is missing, which no fiel
 
 // read appends rows [lo, hi) of a leaf.
 func (b *batch) read(l *leaf, lo, hi int64, fill bool, s *sink) error {
-	var mask, items []byte // of rows, and of what is inside of lists
+	// Which rows are there, which values inside of lists are, and which of these are of rows that
+	// are; nil is all.
+	var mask, items, whole []byte
 	level, inner := 0, false
 	a, z := lo, hi
 	for k, f := range l.chain {
@@ -77,10 +80,10 @@ func (b *batch) read(l *leaf, lo, hi int64, fill bool, s *sink) error {
 			case !inner:
 				mask = and(mask, bits)
 			case hasZero(bits):
-				if !fill {
+				if !fill && lacks(bits, whole) {
 					return errItems
 				}
-				items = and(items, bits)
+				items = and(slices.Clone(items), bits)
 			}
 		}
 		if k == len(l.chain)-1 {
@@ -88,25 +91,16 @@ func (b *batch) read(l *leaf, lo, hi int64, fill bool, s *sink) error {
 			if inner {
 				mask = items
 			}
-			return b.values(l, f, p, a, z, mask, s, int64(l.elem))
+			return b.values(l, f, p, a, z, mask, whole, s)
 		}
 		switch f.kind {
 		case tFixedList:
-			if items != nil { // a missing list in a list
-				return errItems
-			}
 			n := int64(f.size)
 			a, z = a*n, z*n
-			if mask != nil && !inner { // what a missing one holds counts for nothing
-				wide := make([]byte, 0, z-a)
-				for _, m := range mask {
-					for range n {
-						wide = append(wide, m)
-					}
-				}
-				items = wide
+			if !inner { // what a missing one holds counts for nothing
+				items, whole = mask, mask
 			}
-			inner = true
+			items, whole, inner = spread(items, n), spread(whole, n), true
 		case tList, tLargeList, tMap:
 			o, err := b.offsets(p.buf+1, a, z-a, f.kind == tLargeList)
 			if err != nil {
@@ -120,7 +114,7 @@ func (b *batch) read(l *leaf, lo, hi int64, fill bool, s *sink) error {
 			s.close(level, o)
 			level++
 			a, z = o[0], o[len(o)-1]
-			inner, items = true, nil
+			inner, items, whole = true, nil, nil
 		}
 	}
 	return nil
@@ -141,6 +135,30 @@ func and(a, b []byte) []byte {
 		a[i] &= b[i]
 	}
 	return a
+}
+
+// lacks tells whether a value is missing where the row is there.
+func lacks(bits, whole []byte) bool {
+	for i, x := range bits {
+		if x == 0 && (whole == nil || whole[i] != 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// spread repeats each of a mask n times.
+func spread(mask []byte, n int64) []byte {
+	if mask == nil {
+		return nil
+	}
+	wide := make([]byte, 0, int64(len(mask))*n)
+	for _, m := range mask {
+		for range n {
+			wide = append(wide, m)
+		}
+	}
+	return wide
 }
 
 func hasZero(b []byte) bool {
@@ -164,14 +182,14 @@ func (s *sink) room(n int64) []byte {
 }
 
 // values appends values [a, z) of a field. Those that mask says are missing become 0 or empty;
-// in lists NaN.
-func (b *batch) values(l *leaf, f *field, p place, a, z int64, mask []byte, s *sink, elem int64) error {
+// in lists NaN, where whole says that the row is there.
+func (b *batch) values(l *leaf, f *field, p place, a, z int64, mask, whole []byte, s *sink) error {
 	n := z - a
 	if f.dict != nil {
 		return b.gather(l, f, p, a, z, mask, s)
 	}
 	width := int64(l.width)
-	if l.form < textForm && l.form != boolForm { // before memory is taken
+	if l.width > 0 && l.form != boolForm { // before memory is taken
 		if size, err := b.size(p.buf + 1); err != nil || size/width < z {
 			if err == nil {
 				err = shardify.Corrupt(b.bufs[p.buf+1].off, "a buffer of %d bytes for %d values of %d", size, z, width)
@@ -189,13 +207,13 @@ func (b *batch) values(l *leaf, f *field, p place, a, z int64, mask []byte, s *s
 		if n > 0 && &v[0] != &to[0] {
 			copy(to, v)
 		}
-		blank(to, mask, int(width), l, elem > 1 || l.lists > 0)
+		blank(to, mask, whole, int(width), l, l.elem > 1 || l.lists > 0)
 	case boolForm:
 		v, err := b.bits(p.buf+1, a, n)
 		if err != nil {
 			return err
 		}
-		blank(v, mask, 1, l, false)
+		blank(v, mask, whole, 1, l, false)
 		copy(s.room(n), v)
 	case dateForm:
 		v, err := b.part(p.buf+1, a*width, n*width, nil)
@@ -206,7 +224,7 @@ func (b *batch) values(l *leaf, f *field, p place, a, z int64, mask []byte, s *s
 		for i := range int(n) {
 			binary.LittleEndian.PutUint64(to[8*i:], uint64(int64(int32(binary.LittleEndian.Uint32(v[4*i:])))))
 		}
-		blank(to, mask, 8, l, false)
+		blank(to, mask, whole, 8, l, false)
 	case decimalForm:
 		v, err := b.part(p.buf+1, a*width, n*width, nil)
 		if err != nil {
@@ -220,7 +238,19 @@ func (b *batch) values(l *leaf, f *field, p place, a, z int64, mask []byte, s *s
 			}
 			binary.LittleEndian.PutUint64(to[8*i:], uint64(x))
 		}
-		blank(to, mask, 8, l, false)
+		blank(to, mask, whole, 8, l, false)
+	case decimalTextForm:
+		v, err := b.part(p.buf+1, a*width, n*width, nil)
+		if err != nil {
+			return err
+		}
+		var x numeric.DecimalText
+		for i := range int(n) {
+			if mask == nil || mask[i] != 0 {
+				s.data = x.AppendLittle(s.data, v[i*l.width:(i+1)*l.width], f.scale)
+			}
+			s.ends[l.lists] = append(s.ends[l.lists], int64(len(s.data)))
+		}
 	case viewForm:
 		return b.views(l, p, a, n, mask, s)
 	default:
@@ -230,13 +260,13 @@ func (b *batch) values(l *leaf, f *field, p place, a, z int64, mask []byte, s *s
 }
 
 // blank puts 0, or NaN, where values are missing.
-func blank(v, mask []byte, width int, l *leaf, items bool) {
+func blank(v, mask, whole []byte, width int, l *leaf, items bool) {
 	for i, m := range mask {
 		if m != 0 {
 			continue
 		}
 		x := v[i*width : (i+1)*width]
-		if clear(x); items && l.form == fixedForm {
+		if clear(x); items && l.form == fixedForm && (whole == nil || whole[i] != 0) {
 			rows.PutNaN(x, l.field.DType)
 		}
 	}

@@ -3,7 +3,6 @@ package arrow
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -141,6 +140,7 @@ const (
 	textForm    // offsets of 4 bytes
 	largeForm   // of 8
 	viewForm
+	decimalTextForm // 4 to 32 bytes to text
 )
 
 // leaf is a field of ours.
@@ -236,13 +236,11 @@ func (f *field) value(l *leaf) error {
 		if f.digits < 1 || f.digits > 76 || !slices.Contains([]int{32, 64, 128, 256}, f.bits) {
 			return shardify.Corrupt(-1, "a decimal of %d digits in %d bits", f.digits, f.bits)
 		}
-		if f.digits > 18 || f.scale < 0 {
-			return shardify.Unsupported("a decimal of %d digits, %d of them behind the point", f.digits, f.scale)
+		if err := rows.Decimal(x, f.digits, f.scale); err != nil {
+			return err
 		}
-		x.DType, l.form, l.width = shardify.I64, decimalForm, f.bits/8
-		if f.scale > 0 {
-			attr("scale", strconv.Itoa(f.scale))
-			attr("scale_factor", "1e-"+strconv.Itoa(f.scale))
+		if l.form, l.width = decimalForm, f.bits/8; x.Media != "" {
+			l.form = decimalTextForm
 		}
 	default:
 		name, ok := map[byte]string{tInterval: "interval", tUnion: "union", tRunEnd: "run-end encoded", tListView: "list view", tLargeListView: "large list view"}[f.kind]

@@ -127,8 +127,8 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 func (s *source) choose(f *file, want *rows.Wanted) fields {
 	x := f.choose(func(name string) bool { hit, _ := want.Match(name); return hit })
 	for i := range x.leaves {
-		if l := &x.leaves[i].field; s.bytes && l.Media == "txt" {
-			l.Media = "bin"
+		if l := &x.leaves[i]; s.bytes && l.field.Media == "txt" && l.form != decimalTextForm {
+			l.field.Media = "bin"
 		}
 	}
 	return x
@@ -152,7 +152,7 @@ func (f *file) sizes(ctx context.Context, leaves []leaf) (nullable []bool, bytes
 			inner := false
 			for _, c := range l.chain {
 				p := b.places[c]
-				if l.lists == 0 || !inner || c.kind == tStruct {
+				if !inner {
 					nullable[k] = nullable[k] || b.nodes[p.node].nulls > 0
 				}
 				last := p.buf + 2

@@ -1,12 +1,11 @@
 package parquet
 
 import (
-	"strconv"
-
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/parquet/internal/page"
 	"github.com/shardify/shardify/readers/parquet/internal/pq"
 )
@@ -246,35 +245,28 @@ func (t *leafType) fixed(l format.LogicalTypeValue) bool {
 	return false
 }
 
-// digits64 is how many decimal digits fit into 64 bits.
-const digits64 = 18
-
-// decimal is the type of decimals: the number without its point as i64, with the scale
-// beside it, since that is exact; as text where 64 bits are not enough.
+// decimal is the type of decimals, by the rule for all tables.
 func (t *leafType) decimal(l *format.DecimalType) (leafType, error) {
-	if l.Precision <= 0 || l.Scale < 0 || l.Scale > l.Precision || l.Precision > 1000 {
+	if l.Scale > l.Precision || l.Precision > 1000 {
 		return *t, shardify.Unsupported("a decimal of %d digits, %d of them behind the point", l.Precision, l.Scale)
 	}
-	if l.Precision > digits64 {
-		if t.page.Type != format.ByteArray && t.page.Type != format.FixedLenByteArray {
-			return *t, shardify.Unsupported("a decimal of %d digits in %v", l.Precision, t.page.Type)
-		}
-		t.dtype, t.media, t.attrs = shardify.U8, "txt", map[string]string{"kind": "decimal"}
-		t.page.Form = page.Form{Kind: page.DecimalText, Scale: int(l.Scale)}
-		return *t, nil
+	var f shardify.Field
+	if err := rows.Decimal(&f, int(l.Precision), int(l.Scale)); err != nil {
+		return *t, err
 	}
-	switch t.page.Type {
-	case format.Int32:
+	switch {
+	case f.Media != "" && t.page.Type != format.ByteArray && t.page.Type != format.FixedLenByteArray:
+		return *t, shardify.Unsupported("a decimal of %d digits in %v", l.Precision, t.page.Type)
+	case f.Media != "":
+		t.page.Form = page.Form{Kind: page.DecimalText, Scale: int(l.Scale)}
+	case t.page.Type == format.Int32:
 		t.page.Form = page.Form{Kind: page.WidenI64, Width: 8}
-	case format.Int64:
-	case format.ByteArray, format.FixedLenByteArray:
+	case t.page.Type == format.Int64:
+	case t.page.Type == format.ByteArray, t.page.Type == format.FixedLenByteArray:
 		t.page.Form = page.Form{Kind: page.DecimalI64, Width: 8}
 	default:
 		return *t, shardify.Unsupported("a decimal in %v", t.page.Type)
 	}
-	t.dtype = shardify.I64
-	if l.Scale > 0 {
-		t.attrs = map[string]string{"scale": strconv.Itoa(int(l.Scale)), "scale_factor": "1e-" + strconv.Itoa(int(l.Scale))}
-	}
+	t.dtype, t.media, t.attrs = f.DType, f.Media, f.Attrs
 	return *t, nil
 }

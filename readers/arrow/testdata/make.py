@@ -25,6 +25,8 @@ def bits(v, t):
     if pa.types.is_floating(t):
         kind = {16: ("f2", "u2"), 32: ("f4", "u4"), 64: ("f8", "u8")}[t.bit_width]
         return int(np.array([v], kind[0]).view(kind[1])[0])
+    if pa.types.is_decimal(t) and t.precision > 18:
+        return format(v, "f")
     if pa.types.is_decimal(t):
         return int(v.scaleb(t.scale, decimal.Context(prec=60)))
     if isinstance(v, (bytes, bytearray)):
@@ -33,6 +35,8 @@ def bits(v, t):
 
 
 def column(a, t):
+    if pa.types.is_fixed_size_list(t) and pa.types.is_fixed_size_list(t.value_type):
+        return [None if x is None else [bits(z, t.value_type.value_type) for y in x for z in y] for x in a]
     if pa.types.is_list(t) or pa.types.is_large_list(t) or pa.types.is_fixed_size_list(t):
         return [None if x is None else column(x, t.value_type) for x in a]
     return [bits(x, t) for x in a]
@@ -144,6 +148,21 @@ def main():
     frame = frame.with_columns(pl.col("t").cast(pl.Categorical).alias("c"))
     frame.write_ipc(os.path.join(HERE, "polars.arrow"))
     expect("polars.arrow", pa.ipc.open_file(os.path.join(HERE, "polars.arrow")).read_all())
+    rows = [None if i % 5 == 2 else [i, -i] for i in range(23)]
+    long = [None if i % 7 == 3 else decimal.Decimal((-1) ** i * 7**i * 10**5 + i).scaleb(-5) for i in range(23)]
+    t = pa.table({
+        "x": pa.array(rows, pa.list_(pa.float32(), 2)),
+        "b": pa.array([None if r is None else [True, r[0] > 4] for r in rows], pa.list_(pa.bool_(), 2)),
+        "xx": pa.array([None if r is None else [r, r, r[::-1]] for r in rows], pa.list_(pa.list_(pa.int16(), 2), 3)),
+        "s": pa.array([None if i % 3 == 1 else {"x": r} for i, r in enumerate(rows)], pa.struct([("x", pa.list_(pa.int64(), 2))])),
+        "d": pa.array(long, pa.decimal128(38, 5)),
+        "dd": pa.array(long, pa.decimal256(76, 5)),
+        "cat": pa.array(long, pa.decimal128(38, 5)).dictionary_encode(),
+        "dl": pa.array([None if i % 4 == 0 else [x for x in long[: i % 3] if x is not None] for i in range(23)], pa.list_(pa.decimal128(38, 5))),
+    })
+    for packing in ("uncompressed", "zstd"):
+        feather.write_feather(t, os.path.join(HERE, f"missing_{packing}.feather"), compression=packing, chunksize=9)
+        expect(f"missing_{packing}.feather", t)
     raw = pa.array([b"a", b"\xff\x41", None, b""], pa.binary())
     feather.write_feather(pa.table({"s": pa.Array.from_buffers(pa.string(), 4, raw.buffers(), null_count=1)}), os.path.join(HERE, "not_utf8.feather"), compression="uncompressed")
 

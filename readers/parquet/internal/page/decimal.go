@@ -2,12 +2,11 @@ package page
 
 import (
 	"encoding/binary"
-	"math/big"
-	"strings"
 
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/numeric"
 )
 
 // bytesOf is value i in the file's own bytes.
@@ -53,7 +52,7 @@ const maxText = 1 << 30
 // decimalText prints decimals with all digits behind the point that the scale says.
 func (s *scratch) decimalText(c *Column, raw Values, v *Values) error {
 	s.outCuts, s.out = grow(s.outCuts, raw.N), s.out[:0]
-	var x, shift big.Int
+	var x numeric.DecimalText
 	for i := range raw.N {
 		b := bytesOf(c, &raw, i)
 		if len(b) > maxDecimal {
@@ -62,33 +61,13 @@ func (s *scratch) decimalText(c *Column, raw Values, v *Values) error {
 		if c.Type == format.Int32 || c.Type == format.Int64 {
 			return shardify.Unsupported("a decimal of %v as text", c.Type)
 		}
-		x.SetBytes(b)
-		if len(b) > 0 && b[0]&0x80 != 0 {
-			x.Sub(&x, shift.Lsh(big.NewInt(1), uint(8*len(b))))
-		}
 		from := len(s.out)
 		if from > maxText {
 			return shardify.Unsupported("a page of decimals that take more than %s as text", shardify.FormatSize(maxText))
 		}
-		s.out = appendDecimal(s.out, &x, c.Form.Scale)
+		s.out = x.Append(s.out, b, c.Form.Scale)
 		s.outCuts[i] = uint64(from)<<32 | uint64(len(s.out)-from)
 	}
 	*v = Values{N: raw.N, Data: s.out, Cuts: s.outCuts}
 	return nil
-}
-
-func appendDecimal(dst []byte, x *big.Int, scale int) []byte {
-	text := x.String()
-	if strings.HasPrefix(text, "-") {
-		dst, text = append(dst, '-'), text[1:]
-	}
-	if scale <= 0 {
-		return append(dst, text...)
-	}
-	if len(text) <= scale {
-		text = strings.Repeat("0", scale+1-len(text)) + text
-	}
-	dst = append(dst, text[:len(text)-scale]...)
-	dst = append(dst, '.')
-	return append(dst, text[len(text)-scale:]...)
 }
