@@ -70,6 +70,7 @@ PEERS = {
     "parquet": "parquet",
     "groups": "parquet",
     "tables": "parquet",
+    "formats": "parquet",
     "shape": "shape",
     "zarr": "zarr",
     "grid": "zarr",
