@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/inspect"
 	"github.com/shardify/shardify/internal/printable"
@@ -69,9 +70,10 @@ func (o *IO) Converted(r *pipeline.Result) error {
 		Bytes   int64   `json:"bytes"`
 		Seconds float64 `json:"seconds"`
 		// Samples of the inputs that are in no output, and what else operations did.
-		Dropped int64            `json:"dropped"`
-		Counts  []shardify.Count `json:"counts,omitempty"`
-	}{r.Output, m.Format, r.Already, m.Samples, r.Skipped(), r.Shards(), m.Bytes, r.Took.Seconds(), m.Dropped, m.Counts})
+		Dropped int64             `json:"dropped"`
+		Counts  []shardify.Count  `json:"counts,omitempty"`
+		Absent  []format.Leftover `json:"absent,omitempty"` // files of values that the inputs lack
+	}{r.Output, m.Format, r.Already, m.Samples, r.Skipped(), r.Shards(), m.Bytes, r.Took.Seconds(), m.Dropped, m.Counts, absent(m)})
 	word, rate := "already complete", ""
 	if !r.Already {
 		word, rate = "done", fmt.Sprintf(" (%s, peak memory %s)", printable.Seconds(r.Took.Seconds()), PeakMemory())
@@ -124,9 +126,18 @@ func (o *IO) happened(m *index.Manifest) {
 	for _, c := range m.Counts {
 		o.Result("  %s: %s", c.Name, printable.Count(c.N))
 	}
+	for _, l := range absent(m) {
+		o.Result("  %s", inspect.Leftover(l))
+	}
 	for _, l := range tokenize.RatesOf(m.Counts) {
 		o.Result("  %s", l)
 	}
+}
+
+// absent are the files that the inputs should have had, or that were not read though they hold
+// values: part of the data is not in the set.
+func absent(m *index.Manifest) []format.Leftover {
+	return slices.DeleteFunc(slices.Clone(m.LeftOut), func(l format.Leftover) bool { return l.Count == 0 || !l.Unreadable })
 }
 
 // SetDone is the last thing that merge-sets and extend say.

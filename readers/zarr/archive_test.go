@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
@@ -89,5 +90,69 @@ func TestArchiveThatBeginsBeforeItsFile(t *testing.T) {
 	writeFile(t, name, p)
 	if _, err := walkArchive(name); !errors.Is(err, shardify.ErrCorrupt) {
 		t.Error(err)
+	}
+}
+
+// TestNamesInArchives: a name of the directory that is damaged is found, whatever it is then: that
+// of another chunk, of a chunk that is not there, of a stray, or of nothing in the store.
+func TestNamesInArchives(t *testing.T) {
+	r := rand.New(rand.NewPCG(27, 28))
+	for _, version := range []int{2, 3} {
+		all := filesOf(t, writeStore(t, version, map[string]*madeArray{
+			"g/x": {dtype: "<i4", size: 4, shape: []int{12, 2}, chunk: []int{3, 2}, data: randomBytes(r, 96), skip: map[string]bool{"2.0": true, "c/2/0": true}},
+			"y":   {dtype: "<i4", size: 4, shape: []int{12}, chunk: []int{12}, data: randomBytes(r, 48), attrs: map[string]any{"units": "K"}},
+		}))
+		if version == 2 {
+			all["g/.zgroup"] = []byte(`{"zarr_format":2}`)
+		}
+		p := all.archived()
+		load := func(p []byte, option string) (string, error) {
+			name := filepath.Join(t.TempDir(), "made.zarr.zip")
+			writeFile(t, name, p)
+			src, err := openStores(t, format.Options{"missing-chunks": option}, nil, name)
+			if err != nil {
+				return "", err
+			}
+			defer src.Close()
+			_, err = readertest.Load(src, 1<<40)
+			return said(src), err
+		}
+		if told, err := load(p, "auto"); err != nil || !strings.Contains(told, "1 of 4 chunks") {
+			t.Fatal(told, err)
+		}
+		n := 0
+		for at := int(binary.LittleEndian.Uint32(p[len(p)-6:])); string(p[at:at+4]) == "PK\x01\x02"; {
+			name := int(binary.LittleEndian.Uint16(p[at+28:]))
+			for i := at + 46; i < at+46+name; i++ {
+				for _, bit := range []byte{1, 2, 8, 128} {
+					for _, option := range []string{"auto", "fill"} {
+						p[i] ^= bit
+						if told, err := load(p, option); err == nil {
+							t.Errorf("the name %q passes: %s", p[at+46:at+46+name], told)
+						}
+						p[i] ^= bit
+						n++
+					}
+				}
+			}
+			at += 46 + name + int(binary.LittleEndian.Uint16(p[at+30:])) + int(binary.LittleEndian.Uint16(p[at+32:]))
+		}
+		t.Logf("%d names", n)
+		all["x/c/9"], all["g/x/9.0"] = []byte{1}, []byte{1}
+		if _, err := load(all.archived(), "auto"); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), "--missing-chunks fill") {
+			t.Errorf("files of no array: %v", err)
+		}
+		if told, err := load(all.archived(), "fill"); err != nil || !strings.Contains(told, "x/c/9: belongs to no array") {
+			t.Errorf("files of no array, which are left out: %s, %v", told, err)
+		}
+		delete(all, "x/c/9")
+		delete(all, "g/x/9.0")
+		below := files{"__MACOSX/made.zarr/._zarr.json": {1}, "made.zarr/.DS_Store": {1}, ".DS_Store": {1}, "made.zarr/g/README.md": {1}}
+		for name, p := range all {
+			below["made.zarr/"+name] = p
+		}
+		if told, err := load(below.archived(), "auto"); err != nil || !strings.Contains(told, "*.md: no part of the store") || !strings.Contains(told, "__MACOSX/*") || !strings.Contains(told, ".DS_Store") {
+			t.Errorf("strays: %s, %v", told, err)
+		}
 	}
 }

@@ -232,7 +232,7 @@ func TestStoreOfAnemoi(t *testing.T) {
 	if got := src.Schema()[0]; got.Name != "data" || strings.Count(got.Attrs["channels"], "\n") != got.Shape[0]-1 {
 		t.Errorf("%+v", got)
 	}
-	if notes := strings.Join(src.(format.Noter).Notes(), "\n"); !strings.Contains(notes, "missing_dates") || !strings.Contains(notes, "1 of 12 chunks") {
+	if notes := said(src); !strings.Contains(notes, "missing_dates") || !strings.Contains(notes, "1 of 12 chunks") {
 		t.Error(notes)
 	}
 }

@@ -25,7 +25,16 @@ func readNotes(t *testing.T, o format.Options, stores ...string) (*readertest.Co
 	if err != nil {
 		t.Fatal(err)
 	}
-	return got, strings.Join(src.(format.Noter).Notes(), "\n")
+	return got, said(src)
+}
+
+// said is the notes of a source, and what it leaves out.
+func said(src shardify.Source) string {
+	lines := src.(format.Noter).Notes()
+	for _, l := range src.(format.Reporter).Leftovers() {
+		lines = append(lines, l.Name+": "+l.Reason)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // TestFillValueOfFormat2: zarr-python writes fill_value 0 into every array. It is a missing value

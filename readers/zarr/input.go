@@ -33,16 +33,20 @@ type blob struct {
 
 // blobObject is an array and the leaves that are fields, in the order of Facts.Fields.
 type blobObject struct {
-	Path   string         `json:"path"`
-	Digest uint64         `json:"digest"` // of its metadata
-	Leaves []int          `json:"leaves"`
-	Axis   int            `json:"axis,omitempty"`
-	Front  int            `json:"front,omitempty"` // the dimension behind it, 0: as stored
-	Picks  []sel.Pick     `json:"picks,omitempty"` // what is taken of each, that of the samples first
-	Once   bool           `json:"once,omitempty"`  // one value for all samples
-	Whole  bool           `json:"whole,omitempty"` // all chunks were there
-	Units  map[string]any `json:"units,omitempty"` // attributes of the variable that it has the bounds of
-	Time   cf.Unit        `json:"time,omitempty"`
+	Path   string     `json:"path"`
+	Digest uint64     `json:"digest"` // of its metadata
+	Leaves []int      `json:"leaves"`
+	Axis   int        `json:"axis,omitempty"`
+	Front  int        `json:"front,omitempty"` // the dimension behind it, 0: as stored
+	Picks  []sel.Pick `json:"picks,omitempty"` // what is taken of each, that of the samples first
+	Once   bool       `json:"once,omitempty"`  // one value for all samples
+	Whole  bool       `json:"whole,omitempty"` // all chunks were there
+	// Missing of Chunks were not, and are what Fill says.
+	Missing int64          `json:"missing,omitempty"`
+	Chunks  int64          `json:"chunks,omitempty"`
+	Fill    string         `json:"fill,omitempty"`
+	Units   map[string]any `json:"units,omitempty"` // attributes of the variable that it has the bounds of
+	Time    cf.Unit        `json:"time,omitempty"`
 }
 
 // place is where a field comes from.

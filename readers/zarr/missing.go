@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/zarr/internal/node"
 	"github.com/shardify/shardify/storage"
 )
@@ -23,7 +24,7 @@ const farFolders = 64
 // chunks counts the chunks that an array has, one listing for each folder, and tells whether
 // all are there. What is missing is fill_value, unless it looks as if the store was copied in
 // part.
-func (t *tree) chunks(ctx context.Context, o *object, opts *settings, b *blob) (all bool, err error) {
+func (t *tree) chunks(ctx context.Context, o *object, opts *settings, x *blobObject) (all bool, err error) {
 	c := &counter{tree: t, grid: o.Array.Grid(), prefix: o.Path, axis: 0}
 	total := int64(1)
 	for _, n := range c.grid {
@@ -54,14 +55,16 @@ func (t *tree) chunks(ctx context.Context, o *object, opts *settings, b *blob) (
 		return false, err
 	}
 	missing := total - c.found
-	if missing <= 0 {
+	if x.Chunks = total; missing <= 0 {
 		return true, nil
 	}
 	inner := int64(1) // chunks of one row of them
 	if len(c.grid) > 0 {
 		inner = total / c.grid[c.axis]
 	}
-	text := fmt.Sprintf("%s: %d of %d chunks are missing", cmp.Or(o.Path, "the array"), missing, total)
+	if err := t.Files.CheckNames(); err != nil {
+		return false, err
+	}
 	end := c.found == satMul(c.last, inner)
 	switch fill := opts.chunks == "fill"; {
 	case opts.chunks == "fail":
@@ -71,13 +74,44 @@ func (t *tree) chunks(ctx context.Context, o *object, opts *settings, b *blob) (
 	case end && total > 1 && !fill:
 		return false, shardify.Corrupt(-1, "%d of %d chunks are missing, all at the end: was the store copied in part? --missing-chunks fill takes fill_value", missing, total)
 	}
-	if text += " and are its fill_value"; o.NoFill {
-		if text += ", which is null: 0"; o.Type.Kind == node.Time || o.Type.Kind == node.Duration {
-			text = text[:len(text)-1] + "NaT"
+	x.Missing, x.Fill = missing, "its fill_value"
+	if o.NoFill {
+		if x.Fill += ", which is null: 0"; o.Type.Kind == node.Time || o.Type.Kind == node.Duration {
+			x.Fill = "its fill_value, which is null: NaT"
 		}
 	}
-	b.Notes = append(b.Notes, text)
 	return false, nil
+}
+
+// Leftovers implements format.Reporter: with the chunks that are missing in all stores together.
+func (s *source) Leftovers() []format.Leftover {
+	out := s.Set.Leftovers()
+	at := map[string]int{}
+	var all []blobObject
+	for in := range s.Inputs() {
+		b, err := readBlob(in.Blob)
+		if err != nil {
+			continue
+		}
+		for _, o := range b.Objects {
+			if o.Chunks == 0 {
+				continue
+			}
+			k, ok := at[o.Path]
+			if !ok {
+				at[o.Path], all = len(all), append(all, o)
+				continue
+			}
+			all[k].Missing, all[k].Chunks, all[k].Fill = all[k].Missing+o.Missing, all[k].Chunks+o.Chunks, cmp.Or(all[k].Fill, o.Fill)
+		}
+	}
+	for _, o := range all {
+		if o.Missing > 0 {
+			out = append(out, format.Leftover{Name: "chunks of " + cmp.Or(o.Path, "the array"), Count: o.Missing, Unreadable: true,
+				Reason: fmt.Sprintf("%d of %d chunks are missing and are %s", o.Missing, o.Chunks, o.Fill)})
+		}
+	}
+	return out
 }
 
 // noteUncounted names the arrays of which nobody knows before they are read what is missing.

@@ -392,7 +392,7 @@ func TestMissingChunks(t *testing.T) {
 			if err != nil {
 				t.Fatal(c, err)
 			}
-			told := fmt.Sprint(src.(format.Noter).Notes(), src.(format.Reporter).Leftovers())
+			told := said(src)
 			if !strings.Contains(told, c.note) || c.note == "" && strings.Contains(told, "missing") {
 				t.Errorf("%v: %s", c.skip, told)
 			}

@@ -95,7 +95,14 @@ func (s *survey) scan(ctx context.Context, name string) (*tree, error) {
 		t.close()
 		return nil, err
 	}
+	if n := len(t.Foreign); n > 0 && s.opts.chunks != "fill" {
+		t.close()
+		return nil, shardify.Corrupt(-1, "files of the archive belong to no array and no group of the store, %d in all, the first is %q: its directory may be damaged; --missing-chunks fill leaves them out", n, t.Foreign[0])
+	}
 	t.left = t.Left
+	for _, name := range t.Foreign {
+		t.left = append(t.left, format.Leftover{Name: name, Reason: "belongs to no array and no group of the store"})
+	}
 	for i := range t.Arrays {
 		if err := t.add(&t.Arrays[i], s.opts); err != nil {
 			t.close()
@@ -556,7 +563,7 @@ func (t *tree) facts(ctx context.Context, s *survey, c *choice, want *rows.Wante
 		if len(o.order) > 0 {
 			x.Axis = o.order[0]
 		}
-		there, err := t.chunks(ctx, o, s.opts, &b)
+		there, err := t.chunks(ctx, o, s.opts, &x)
 		if err != nil {
 			if err := leftOrErr(err, exact, o.Path, f); err != nil {
 				return nil, err

@@ -46,6 +46,29 @@ func (a *Array) Key(index []int64) string {
 	return strings.Join(parts, a.separator)
 }
 
+// HasKey tells whether a key is that of one of the array's chunks.
+func (a *Array) HasKey(key string) bool {
+	rest := key
+	if a.prefix != "" && len(a.Shape) > 0 {
+		var ok bool
+		if rest, ok = strings.CutPrefix(key, a.prefix+a.separator); !ok {
+			return false
+		}
+	}
+	var index []int64
+	if len(a.Shape) > 0 {
+		grid := a.Grid()
+		for s := range strings.SplitSeq(rest, a.separator) {
+			n, err := strconv.ParseInt(s, 10, 64)
+			if err != nil || len(index) == len(grid) || n < 0 || n >= grid[len(index)] {
+				return false
+			}
+			index = append(index, n)
+		}
+	}
+	return len(index) == len(a.Shape) && a.Key(index) == key
+}
+
 // Grid is how many chunks there are in each dimension.
 func (a *Array) Grid() []int64 {
 	out := make([]int64, len(a.Shape))

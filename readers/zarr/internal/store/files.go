@@ -35,6 +35,8 @@ type Files interface {
 	Far() bool
 	// Notes are what is odd.
 	Notes() []string
+	// CheckNames finds files that have another name than they were given, as far as that is known.
+	CheckNames() error
 }
 
 // Open opens the store that a file stands for: one of Roots, or an archive. in is the file,
@@ -55,8 +57,9 @@ type folder struct {
 	far  bool
 }
 
-func (d *folder) Far() bool       { return d.far }
-func (d *folder) Notes() []string { return nil }
+func (d *folder) Far() bool         { return d.far }
+func (d *folder) Notes() []string   { return nil }
+func (d *folder) CheckNames() error { return nil }
 
 func (d *folder) Open(ctx context.Context, name string) (storage.Blob, error) {
 	f, err := storage.OpenBelow(ctx, d.fs, d.root, name)

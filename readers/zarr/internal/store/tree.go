@@ -42,6 +42,8 @@ type Tree struct {
 	Notes  []string
 	Left   []format.Leftover // what is no array, and could be
 	Listed bool              // its folders can be listed
+	// Foreign are the files of an archive that belong to no array and no group.
+	Foreign []string
 
 	copies  map[string][]byte // consolidated metadata, by file
 	copied  string            // the file that has them
@@ -85,7 +87,13 @@ func Scan(ctx context.Context, f Files, c *Choice) (*Tree, error) {
 	t.stale()
 	slices.SortFunc(t.Arrays, func(a, b Array) int { return strings.Compare(a.Path, b.Path) })
 	t.Notes = append(t.Notes, f.Notes()...)
-	return t, nil
+	if a, ok := f.(*archive); ok {
+		t.Left = append(t.Left, a.Strays()...)
+		if t.Foreign, err = t.foreign(ctx, a); err == nil && len(t.Foreign) > 0 {
+			err = a.CheckNames()
+		}
+	}
+	return t, err
 }
 
 // Reopen is a tree of the arrays with these paths alone, by the rules of Scan.

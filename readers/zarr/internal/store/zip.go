@@ -24,6 +24,8 @@ type archive struct {
 	folders map[string][]storage.Entry
 	in      storage.File
 	notes   []string
+	all     []*zip.File
+	strays  map[string]int64 // by their kind
 }
 
 // maxRatio is more than deflate can shrink anything.
@@ -40,7 +42,7 @@ func openZip(in storage.File) (Files, error) {
 	if err != nil {
 		return nil, shardify.Corrupt(in.Size(), "no zip archive, or one that is cut short: %v", err)
 	}
-	a := &archive{members: map[string]*zip.File{}, folders: map[string][]storage.Entry{}, in: in}
+	a := &archive{members: map[string]*zip.File{}, folders: map[string][]storage.Entry{}, in: in, all: z.File, strays: map[string]int64{}}
 	var twice []string
 	for _, f := range z.File {
 		name := strings.TrimSuffix(f.Name, "/")
@@ -51,7 +53,17 @@ func openZip(in storage.File) (Files, error) {
 			return nil, shardify.Unsupported("member %.40q: folders more than %d deep", f.Name, 2*maxDepth+2)
 		}
 		if name != f.Name { // a folder
+			if err := sized(f); err != nil {
+				return nil, err
+			}
 			a.folder(name)
+			continue
+		}
+		if kind := stray(name); kind != "" {
+			if _, err := a.place(f); err != nil {
+				return nil, err
+			}
+			a.strays[kind]++
 			continue
 		}
 		if a.members[name] != nil {
@@ -75,6 +87,9 @@ func openZip(in storage.File) (Files, error) {
 		}
 	}
 	if len(twice) > 0 {
+		if err := a.CheckNames(); err != nil {
+			return nil, err
+		}
 		a.notes = append(a.notes, fmt.Sprintf("%d members are in the archive twice, as %s: the last counts", len(twice), twice[0]))
 	}
 	a.below(root)
@@ -147,16 +162,16 @@ func (a *archive) Open(_ context.Context, name string) (storage.Blob, error) {
 		return nil, shardify.Corrupt(-1, "member %s: %d bytes cannot hold %d", f.Name, f.CompressedSize64, f.UncompressedSize64)
 	}
 	m := &member{f: f, size: int64(f.UncompressedSize64)}
+	off, err := a.place(f)
+	if err != nil {
+		return nil, err
+	}
 	switch f.Method {
 	case zip.Store:
 	case zip.Deflate:
 		return m, nil
 	default:
 		return nil, damaged(f, zip.ErrAlgorithm)
-	}
-	off, err := f.DataOffset()
-	if err != nil {
-		return nil, damaged(f, err)
 	}
 	if off < 0 || off > a.in.Size()-m.size {
 		return nil, shardify.Corrupt(off, "member %s: %d bytes, behind the end of the archive", f.Name, m.size)
