@@ -124,7 +124,7 @@ func (l *leaf) filled(a *store.Array, mode string) bool {
 
 // unfilled says whether fill_value counts as a value where others may take it for a missing one.
 func (l *leaf) unfilled(a *store.Array, mode string) bool {
-	if a.Format != 2 || a.NoFill || mode == cfOff || l.typ.Kind != node.Number || l.name != "" || l.typ.DType == shardify.Bool || l.filled(a, mode) {
+	if a.Format != 2 || a.NoFill || mode == cfOff || l.typ.Kind != node.Number || l.name != "" || !l.typ.DType.IsInt() && l.typ.DType != shardify.F32 && l.typ.DType != shardify.F64 || l.filled(a, mode) {
 		return false
 	}
 	fill := valueOf(a.Fill, l.typ.DType).Float

@@ -398,7 +398,7 @@ func type3(v any) (Type, error) {
 	if name == "" {
 		return t, shardify.Corrupt(-1, "no data_type")
 	}
-	return t, shardify.Unsupported("data_type %s", name)
+	return t, shardify.Unsupported("values of type %s are not read", name)
 }
 
 func struct3(o object) (Type, error) {

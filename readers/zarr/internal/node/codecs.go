@@ -426,6 +426,8 @@ func load(p []byte, t *Type) element {
 	switch t.DType {
 	case shardify.F16:
 		return element{f: float64(half.F16(uint16(n))), real: true}
+	case shardify.BF16:
+		return element{f: float64(half.BF16(uint16(n))), real: true}
 	case shardify.F32:
 		return element{f: float64(math.Float32frombits(uint32(n))), real: true}
 	case shardify.F64:
@@ -439,7 +441,7 @@ func load(p []byte, t *Type) element {
 
 func store(p []byte, t *Type, x element) {
 	switch t.DType {
-	case shardify.F16, shardify.F32, shardify.F64:
+	case shardify.F16, shardify.BF16, shardify.F32, shardify.F64:
 		putFloat(p, t.DType, x.float())
 	default:
 		n := x.i

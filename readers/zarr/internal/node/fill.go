@@ -122,7 +122,7 @@ func putNumber(p []byte, d shardify.DType, v any) bool {
 }
 
 func putText(p []byte, d shardify.DType, s string) bool {
-	if d != shardify.F16 && d != shardify.F32 && d != shardify.F64 {
+	if !d.IsFloat() {
 		return false
 	}
 	if hex, ok := strings.CutPrefix(s, "0x"); ok { // the bits, big-endian
@@ -139,6 +139,8 @@ func putText(p []byte, d shardify.DType, s string) bool {
 		switch d {
 		case shardify.F16:
 			putBits(p, 0x7e00)
+		case shardify.BF16:
+			putBits(p, 0x7fc0)
 		case shardify.F32:
 			putBits(p, 0x7fc00000)
 		default:
@@ -190,6 +192,8 @@ func putFloat(p []byte, d shardify.DType, f float64) {
 	switch d {
 	case shardify.F16:
 		putBits(p, uint64(half.ToF16(float32(f))))
+	case shardify.BF16:
+		putBits(p, uint64(half.ToBF16(float32(f))))
 	case shardify.F32:
 		putBits(p, uint64(math.Float32bits(float32(f))))
 	default:

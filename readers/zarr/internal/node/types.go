@@ -62,7 +62,7 @@ var numbers = map[string]shardify.DType{
 
 var names = map[string]string{
 	"bool": "b1", "int8": "i1", "int16": "i2", "int32": "i4", "int64": "i8", "uint8": "u1", "uint16": "u2", "uint32": "u4", "uint64": "u8",
-	"float16": "f2", "float32": "f4", "float64": "f8", "complex64": "c8", "complex128": "c16",
+	"float16": "f2", "bfloat16": "bfloat16", "float32": "f4", "float64": "f8", "complex64": "c8", "complex128": "c16",
 }
 
 // numpyType reads a type as NumPy writes it: "<f4", "|S6", "<M8[10ms]".
@@ -72,7 +72,7 @@ func numpyType(s string) (Type, error) {
 		if !numeric.NumpyType(s) {
 			return t, shardify.Corrupt(-1, "elements of type %q, which NumPy does not have", s)
 		}
-		return t, shardify.Unsupported("elements of type %q", s)
+		return t, shardify.Unsupported("values of type %s are not read", s)
 	}
 	rest := s
 	if rest != "" && strings.ContainsRune("<>|=", rune(rest[0])) {
@@ -81,6 +81,10 @@ func numpyType(s string) (Type, error) {
 	}
 	if rest == "" {
 		return bad()
+	}
+	if rest == "bfloat16" { // as tensorstore writes it
+		t.Kind, t.DType, t.Size = Number, shardify.BF16, 2
+		return t, nil
 	}
 	if d, ok := numbers[rest]; ok {
 		t.Kind, t.DType, t.Size = Number, d, d.Size()
