@@ -70,6 +70,12 @@ func Unread(name string, err error) Leftover {
 // that are no samples.
 type Reporter interface{ Leftovers() []Leftover }
 
+// Strayer is a Source that found inputs which are no samples. They are taken out of the
+// table, and it is opened again: no split and no plan has to know them.
+type Strayer interface {
+	Strays() (inputs []uint32, left []Leftover)
+}
+
 // Stater is a Source whose survey of the inputs is worth keeping in the plan,
 // so that each task need not repeat it. State is handed back in OpenArgs.State.
 type Stater interface{ State() ([]byte, error) }

@@ -15,6 +15,8 @@ import (
 type Doubt struct {
 	Text string `json:"text"`
 	Ways []Way  `json:"ways"` // inspect shows the first that it can
+	// Facts are what else inspect says of the inputs.
+	Facts []string `json:"facts,omitempty"`
 }
 
 func (d *Doubt) Error() string { return d.Text }
@@ -34,8 +36,8 @@ type Way struct {
 	Kind string `json:"-"`
 }
 
-// SplitFrom is the option of a Way with the value "objects": each split that an input holds
-// becomes a data set.
+// SplitFrom is the option of a Way with the value "objects" or "dirs": each split that an
+// input holds, or each first folder, becomes a data set.
 const SplitFrom = "split-from"
 
 // flags are the settings of a way as flags.

@@ -60,6 +60,9 @@ type OpenArgs struct {
 	// Splits asks for the splits that files hold, see Splitter. Formats that know of none
 	// ignore it.
 	Splits bool
+	// Folders: the first folders of an input are splits, whatever their names, and so are
+	// no classes.
+	Folders bool
 	// First is the number of the first sample, where State is that of a PartSurvey and
 	// Table one part of the inputs.
 	First int64

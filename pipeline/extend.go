@@ -181,6 +181,9 @@ func settingsOf(dir string, m *index.Manifest) (Settings, error) {
 		return refuse("its recipe: %v", err)
 	}
 	s.Split, s.SplitFrom, s.Stratify, s.GroupBy, s.Identity = r["split"], r["split-from"], r["stratify"], r["group-by"], words(r["identity"])
+	if s.SplitFrom == "" {
+		s.SplitFrom = plan.NoSplits // what was one set stays one
+	}
 	if _, err := s.parseSplit(); err != nil {
 		return s, err
 	}

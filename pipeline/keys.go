@@ -107,7 +107,7 @@ var Keys = []Key{
 	}},
 	{"seed", "", GroupOrder, "`NUMBER`: seed of everything random", func(s *Settings) Value { return (*value.Seed)(&s.Seed) }},
 	{"split", "", GroupOrder, "`NAME=SHARE,...`: several data sets, as in train=0.8,val=0.2 or train=rest,val=10000", func(s *Settings) Value { return (*value.Text)(&s.Split) }},
-	{"split-from", "", GroupOrder, "`dirs|objects|NAME=GLOB,...`: keep splits that exist: dirs are the INPUT folders if there are several, else the folders in INPUT; objects are /train and /test in one file; globs are of inputs", func(s *Settings) Value { return (*value.Text)(&s.SplitFrom) }},
+	{"split-from", "", GroupOrder, "`dirs|objects|none|NAME=GLOB,...`: keep splits that exist: dirs are the INPUT folders if there are several, else the folders in INPUT; objects are /train and /test in one file; globs are of inputs; none: folders named train, val, test and alike are not taken for splits, as they are without it", func(s *Settings) Value { return (*value.Text)(&s.SplitFrom) }},
 	{"identity", "", GroupOrder, "`FIELD,...`: fields that identify a sample for the split; its file and its place in the file if left out", func(s *Settings) Value { return (*value.List)(&s.Identity) }},
 	{"stratify", "", GroupOrder, "`FIELD`: each split gets the same share of the samples of each of its values", func(s *Settings) Value { return (*value.Text)(&s.Stratify) }},
 	{"group-by", "", GroupOrder, "`FIELD`: samples with the same value (a run, a patient) are in one split", func(s *Settings) Value { return (*value.Text)(&s.GroupBy) }},

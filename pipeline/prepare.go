@@ -19,6 +19,7 @@ import (
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/suggest"
+	"github.com/shardify/shardify/internal/walk"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
@@ -218,7 +219,7 @@ func (s *Settings) open(ctx context.Context, p *Prepared) (src format.Input, o *
 	}
 	o, err = s.openFields(ctx, p, src, readers.Request{
 		FS: in, Inputs: s.Inputs, FilesFrom: list, Options: options, Jobs: p.Jobs, Asked: s.From != "", Parts: s.inParts(), Splits: s.split != nil && s.split.Objects,
-		SkipDamaged: s.OnError == plan.OnErrorSkip, Follow: s.FollowSymlinks,
+		Folders: s.split != nil && s.split.Dirs, SkipDamaged: s.OnError == plan.OnErrorSkip, Follow: s.FollowSymlinks,
 	})
 	return src, o, err
 }
@@ -292,6 +293,9 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src format.Input, o *r
 		}
 	}
 	known, _ := plan.Load(p.Store) // if it is not what this becomes, compare says so
+	if err := s.findSplits(src, o); err != nil {
+		return err
+	}
 	if s.split, err = transform.AssignInputs(s.split, o.Args.Table); err != nil {
 		return err
 	}
@@ -327,6 +331,9 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src format.Input, o *r
 	p.Plan.Tables, p.beside = s.beside.paths, s.beside.notes
 	if static != nil {
 		p.beside = append(p.beside, staticNote(static, p.Plan.Samples))
+	}
+	if note := s.splitNote(ctx, p, src, o.Args.Table); note != "" {
+		p.beside = append(p.beside, note)
 	}
 	if s.samples != "" {
 		p.Plan.Tables = append(p.Plan.Tables, s.samples)
@@ -374,7 +381,7 @@ func misused(compile flow.Compile) flow.Compile {
 // not care.
 func (p *Prepared) leftOut(list []format.Leftover) {
 	for _, l := range list {
-		if strings.HasPrefix(l.Name, ".") || l.Name == "Thumbs.db" {
+		if walk.IsLitter(l.Name) {
 			p.Litter = append(p.Litter, l)
 		} else {
 			p.Plan.Outside = append(p.Plan.Outside, l)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/walk"
 )
 
 // ByObject makes parts of the splits that the inputs hold.
@@ -110,6 +111,36 @@ func (s *Split) assign(i, part int) {
 	s.Inputs = append(s.Inputs, InputPart{End: uint32(i + 1), Part: part})
 }
 
+// FoundSplits names the folders that are splits, as their names say: all that byDir would
+// take, if they are several and all named so. They are in order.
+func FoundSplits(t *format.Table) []string {
+	if t == nil {
+		return nil
+	}
+	names := map[string]bool{}
+	for i := range t.Len() {
+		dir, ok := splitFolder(t, i)
+		if !ok || !walk.IsSplit(dir) {
+			return nil
+		}
+		names[dir] = true
+	}
+	if len(names) < 2 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// splitFolder is the folder that may say which split input i is of: its INPUT if there are
+// several, else the first in it. It need not exist.
+func splitFolder(t *format.Table, i int) (string, bool) {
+	if len(t.Roots) > 1 && len(t.NameBytes(i)) > 0 && t.Roots[t.Root(i)] != "" {
+		return filepath.Base(t.Roots[t.Root(i)]), true
+	}
+	dir, _, ok := strings.Cut(t.Name(i), "/")
+	return dir, ok
+}
+
 // byDir makes a part of each folder: those given as INPUT if they are several, else
 // those in it.
 func (s *Split) byDir(t *format.Table) error {
@@ -117,10 +148,7 @@ func (s *Split) byDir(t *format.Table) error {
 	names := map[string]int{}
 	var none []string
 	for i := range dirs {
-		dir, _, ok := strings.Cut(t.Name(i), "/")
-		if len(t.Roots) > 1 && len(t.NameBytes(i)) > 0 && t.Roots[t.Root(i)] != "" {
-			dir, ok = filepath.Base(t.Roots[t.Root(i)]), true
-		}
+		dir, ok := splitFolder(t, i)
 		if !ok {
 			none = append(none, t.Name(i))
 		}

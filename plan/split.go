@@ -103,6 +103,9 @@ func ParseSplit(text string) (*Split, error) {
 	return s, s.check()
 }
 
+// NoSplits is what ParseSplitFrom is not given: folders named like splits are none.
+const NoSplits = "none"
+
 // ParseSplitFrom reads dirs, objects or train=GLOB,val=GLOB: splits that exist already.
 func ParseSplitFrom(text string) (*Split, error) {
 	switch text {
@@ -115,7 +118,7 @@ func ParseSplitFrom(text string) (*Split, error) {
 	for _, item := range strings.Split(text, ",") {
 		name, glob, ok := strings.Cut(strings.TrimSpace(item), "=")
 		if !ok || glob == "" {
-			return nil, shardify.Mismatch("split %q: want dirs, objects, or NAME=GLOB of input names, as in train=train/*,test=test/*", item)
+			return nil, shardify.Mismatch("split %q: want dirs, objects, none, or NAME=GLOB of input names, as in train=train/*,test=test/*", item)
 		}
 		if _, err := path.Match(glob, ""); err != nil {
 			return nil, shardify.Mismatch("split %s: glob %q: %v", name, glob, err)

@@ -278,6 +278,7 @@ type census struct {
 	stems map[string]int  // 1 container, 2 other, 3 both
 	seen  map[string]bool // files that may stand for others
 	pairs []pair          // files for which another may stand
+	about []string        // files about the folder, as README.md is
 }
 
 // pair is a file and the one that stands for it, if it is there.
@@ -339,8 +340,9 @@ func (at place) count(dir string) (census, error) {
 			}
 			name := e.Name
 			switch {
-			case strings.HasPrefix(name, ".") || strings.EqualFold(name, "thumbs.db"):
-			case name == "dataset_info.json" || name == "state.json" || name == "dataset_dict.json": // Hugging Face's, about the others
+			case strings.HasPrefix(name, ".") || strings.EqualFold(name, "thumbs.db") || strings.EqualFold(name, "desktop.ini"):
+			case e.Type != storage.Folder && walk.About(name):
+				c.about = append(c.about, storage.Join(next, name))
 			case e.Type == storage.Folder && isRoot(name):
 				c.add(storage.Join(next, name), "")
 			case e.Type == storage.Folder || e.Type == storage.Link && at.isDir(storage.Join(next, name)):
@@ -351,7 +353,26 @@ func (at place) count(dir string) (census, error) {
 		}
 	}
 	c.together()
+	if c.files == 0 {
+		for _, name := range c.about { // the folder has nothing else
+			c.add(name, "")
+		}
+	}
 	return c, nil
+}
+
+// SplitFolders are the folders in a folder of this machine that are named like splits.
+func SplitFolders(ctx context.Context, dir string) (names []string) {
+	if _, own := storage.Path(storages.Files, dir); !own {
+		return nil // to ask would take long
+	}
+	for e, err := range storages.Files.List(ctx, dir) {
+		if err == nil && e.Type != storage.Regular && walk.IsSplit(e.Name) {
+			names = append(names, e.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // unfinished is the data set in the making that a folder is, or is a split of; "" if

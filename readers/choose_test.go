@@ -53,7 +53,7 @@ func TestFormatIsFoundByFirstBytesThenNameThenCensus(t *testing.T) {
 		{"image", map[string]string{"a": png}, []string{"a"}, "files", ""},
 		{"mmap set", map[string]string{"s/shardify.json": "{\n  \"shardify\": 1,\n  \"format\": \"mmap\","}, []string{"s"}, "mmap", "data set"},
 		{"wds set by its manifest", map[string]string{"s/shardify.json": "{\n  \"shardify\": 1,\n  \"format\": \"wds\","}, []string{"s/shardify.json"}, "wds", ""},
-		{"folder of arrays", map[string]string{"d/1.npz": zipf, "d/e/2.npy": npy, "d/README.txt": ""}, []string{"d"}, "npz", "2 of 3 files"},
+		{"folder of arrays", map[string]string{"d/1.npz": zipf, "d/e/2.npy": npy, "d/README.txt": ""}, []string{"d"}, "npz", "2 of 2 files"},
 		{"folder of images", map[string]string{"d/a/1.jpg": "", "d/b/2.png": ""}, []string{"d"}, "files", "folder of files"},
 		{"folder of texts", map[string]string{"d/a/1.txt": "x\n", "d/b/2.txt": "y\n"}, []string{"d"}, "files", "folder of files"},
 		{"a text, of which nobody says what a sample is", map[string]string{"x.txt": "x\n"}, []string{"x.txt"}, "", "neither the first bytes nor the name"},

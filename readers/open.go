@@ -31,6 +31,8 @@ type Request struct {
 	Asked bool
 	// Splits: those that the files hold are wanted, see format.Splitter.
 	Splits bool
+	// Folders: the first folders are splits, see format.OpenArgs.
+	Folders bool
 	// SkipDamaged: damaged inputs are left out, see format.OpenArgs.
 	SkipDamaged bool
 	// Follow: links found in folders may lead anywhere, see walk.Request.
@@ -87,6 +89,12 @@ func openTable(ctx context.Context, f format.Input, r Request, table *format.Tab
 	}
 	if err := damage(src); err != nil {
 		return nil, errors.Join(table.Locate(err), src.Close())
+	}
+	if s, ok := src.(format.Strayer); ok {
+		if strays, more := s.Strays(); len(strays) > 0 {
+			src.Close()
+			return openTable(ctx, f, r, without(table, strays), append(left, more...))
+		}
 	}
 	if remember {
 		table.RememberOpened(storages.Of(table))
@@ -191,15 +199,22 @@ func withoutLabels(ctx context.Context, t *format.Table, left []format.Leftover,
 		if other == nil || !st.Same(other.Stamp) {
 			continue
 		}
-		rest := &format.Table{Roots: t.Roots, FS: t.FS}
-		for k := range t.Len() {
-			if k != i {
-				rest.Append(t.Root(k), string(t.NameBytes(k)), t.Size(k), t.ModTime(k))
-			}
-		}
-		return rest, append(left, format.Leftover{Name: t.Name(i), Reason: "the table of --labels", Count: 1}), nil
+		return without(t, []uint32{uint32(i)}), append(left, format.Leftover{Name: t.Name(i), Reason: "the table of --labels", Count: 1}), nil
 	}
 	return t, left, nil
+}
+
+// without is a table without some of its inputs, given in order.
+func without(t *format.Table, inputs []uint32) *format.Table {
+	rest := &format.Table{Roots: t.Roots, FS: t.FS}
+	for k := range t.Len() {
+		if len(inputs) > 0 && int(inputs[0]) == k {
+			inputs = inputs[1:]
+			continue
+		}
+		rest.Append(t.Root(k), string(t.NameBytes(k)), t.Size(k), t.ModTime(k))
+	}
+	return rest
 }
 
 // apart lists every input under a root of its own: what stands side by side.

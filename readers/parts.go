@@ -31,7 +31,7 @@ func (r *Request) inParts(ctx context.Context, f format.Input) (bool, error) {
 		return false, nil
 	}
 	st, err := stat(ctx, r.fs(), r.Inputs[0])
-	return st != nil && st.Type == storage.Folder, err
+	return st != nil && st.Type == storage.Folder && len(SplitFolders(ctx, r.Inputs[0])) < 2, err
 }
 
 // stat is nil for what is not there, be it that the name is a pattern, or a word that
@@ -59,7 +59,7 @@ func filesOr(fs storage.FS) storage.FS {
 }
 
 func (r *Request) args(t *format.Table) format.OpenArgs {
-	return format.OpenArgs{Table: t, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, SkipDamaged: r.SkipDamaged, Splits: r.Splits}
+	return format.OpenArgs{Table: t, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, SkipDamaged: r.SkipDamaged, Splits: r.Splits, Folders: r.Folders}
 }
 
 // More is a list of inputs that goes on.

@@ -68,8 +68,8 @@ func convertLine(r inspect.Request) string {
 	if r.Follow {
 		words = append(words, "--follow-symlinks")
 	}
-	if r.Splits {
-		words = append(words, "--split-from", "objects")
+	if r.SplitFrom != "" {
+		words = append(words, "--split-from", r.SplitFrom)
 	}
 	if r.Skip {
 		words = append(words, "--on-error", "skip")

@@ -37,14 +37,14 @@ type Request struct {
 	Asked bool
 	// Follow: links found in folders may lead anywhere.
 	Follow bool
-	// Splits: those that the inputs hold are wanted, as with --split-from objects.
-	Splits bool
+	// SplitFrom are the splits that are wanted, if any: objects or dirs, see format.Way.
+	SplitFrom string
 	// Skip: damaged inputs are left out, as with --on-error skip.
 	Skip bool
 }
 
 func (r *Request) open() readers.Request {
-	return readers.Request{Inputs: r.Inputs, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, Asked: r.Asked, Follow: r.Follow, Splits: r.Splits, SkipDamaged: r.Skip}
+	return readers.Request{Inputs: r.Inputs, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, Asked: r.Asked, Follow: r.Follow, Splits: r.SplitFrom == "objects", Folders: r.SplitFrom == "dirs", SkipDamaged: r.Skip}
 }
 
 // Report describes inputs.
@@ -110,10 +110,15 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 		return nil, err
 	}
 	if _, ok := o.Source.(format.Describer); !ok && r.Format.Outline == nil {
-		rep.facts(&r.Format, r.Options)
+		var notes []string
 		if n, ok := o.Source.(format.Noter); ok {
-			rep.Facts = append(rep.Facts, n.Notes()...)
+			notes = n.Notes()
 		}
+		rep.facts(&r.Format, r.Options, notes)
+		rep.Facts = append(rep.Facts, notes...)
+	}
+	if found := plan.FoundSplits(o.Args.Table); found != nil && !r.Format.Sets {
+		rep.Facts = append(rep.Facts, "the folders "+strings.Join(found, ", ")+" are splits: convert makes a set of each (--split-from none: one set of all)")
 	}
 	if fact := repeats(ctx, o.Source); fact != "" {
 		rep.Facts = append(rep.Facts, fact)
@@ -155,6 +160,7 @@ func (r Request) doubtful(ctx context.Context, cause error, d *format.Doubt) (*R
 	if ways != nil {
 		rep.Ways, rep.Cause = ways, nil
 	}
+	rep.Facts = append(rep.Facts, d.Facts...)
 	return rep, nil
 }
 
@@ -163,7 +169,7 @@ func (r Request) By(w *format.Way) Request {
 	r.Options, r.Given = maps.Clone(r.Options), maps.Clone(r.Given)
 	for name, v := range w.Options {
 		if name == format.SplitFrom {
-			r.Splits = true
+			r.SplitFrom = v
 			continue
 		}
 		r.Options[name] = v

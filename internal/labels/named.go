@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -76,9 +75,9 @@ func MayClass(t *format.Table, o format.Options) bool {
 	if o.Value(&optLabels) == Never {
 		return false
 	}
-	p := NewPaths(t, false)
+	p := NewPaths(t, First)
 	for i := range t.Len() {
-		if p.Class(i) != nil {
+		if p.folder(i, 0) != nil {
 			return true
 		}
 	}
@@ -86,23 +85,28 @@ func MayClass(t *format.Table, o format.Options) bool {
 }
 
 // Name finds the names and classes of inputs of which each is a sample. own are their
-// fields, patterns the wanted columns.
-func Name(t *format.Table, inputs []uint32, own []shardify.Field, patterns []string, o format.Options) (*Named, error) {
+// fields.
+func Name(a *format.OpenArgs, inputs []uint32, own []shardify.Field) (*Named, error) {
+	t, o := a.Table, a.Options
 	if err := checkLabels(o); err != nil {
 		return nil, err
 	}
-	n := &Named{inputs: inputs, paths: newPaths(t, o.Value(&optStem) == stemLast, func(yield func(int) bool) {
+	by := First
+	if o.Value(&optStem) == stemLast {
+		by = Last
+	}
+	n := &Named{inputs: inputs, paths: newPaths(t, by, func(yield func(int) bool) {
 		for _, i := range inputs {
 			if !yield(int(i)) {
 				return
 			}
 		}
 	})}
-	var c Classes
+	c := Classes{Splits: InFolders(a)}
 	for _, i := range inputs {
 		c.Add(n.paths, int(i))
 	}
-	if err := n.classify(&c, own, patterns, o.Value(&optLabels)); err != nil {
+	if err := n.classify(&c, own, a.Columns, o.Value(&optLabels)); err != nil {
 		return nil, err
 	}
 	if keys := o.Value(&optKeys); keys == keysPath || keys == Auto && c.several() {
@@ -128,26 +132,31 @@ func (n *Named) classify(c *Classes, own []shardify.Field, patterns []string, mo
 	if !hit || mode == Never {
 		return nil
 	}
-	found, reason := c.List()
-	if mode == Auto && reason == "" {
-		reason = Unlikely(found, len(n.inputs))
+	found, reason := c.Find(), ""
+	n.paths.Second = found.Second
+	if mode == Auto && found.Reason == "" {
+		reason = found.Unlikely(len(n.inputs))
 	}
 	taken := shardify.FieldIndex(own, ClassField) >= 0
-	if taken && reason == "" {
+	if taken && reason == "" && found.Reason == "" {
 		return shardify.Mismatch("the files have a field %s, and the folders that they lie in may be classes (%s): --labels none keeps the field, --columns '!%[1]s' leaves out both",
-			ClassField, some(found))
+			ClassField, some(found.Classes))
 	}
-	if n.classes, n.left, err = Settle(mode, found, reason); err != nil {
+	if n.classes, n.left, err = found.Settle(mode, reason); err != nil {
 		return err
 	}
 	if !c.several() { // classes are unlikely
 		n.left = nil
 	}
 	if n.classes == nil && exact && !taken {
-		return shardify.Misuse("no field %q: of the folders that could be classes, %s", ClassField, reason)
+		return shardify.Misuse("no field %q: of the folders that could be classes, %s", ClassField, cmp.Or(found.Reason, reason))
 	}
 	return nil
 }
+
+// InFolders tells whether the first folders are splits because the user says so: of one
+// INPUT, as several are splits themselves.
+func InFolders(a *format.OpenArgs) bool { return a.Folders && len(a.Table.Roots) == 1 }
 
 // some names the first of a list.
 func some(list []string) string {
@@ -166,14 +175,8 @@ func (n *Named) describe() {
 	}
 }
 
-// check refuses names that no output can take, and one name for two samples.
+// check refuses one name for two samples.
 func (n *Named) check() error {
-	var key []byte
-	for _, i := range n.inputs {
-		if key = n.paths.AppendKey(key[:0], int(i)); !utf8.Valid(key) {
-			return shardify.Mismatch("the name of the sample %q is not UTF-8; --keys ordinal numbers samples instead", key)
-		}
-	}
 	// Sorted, as a million names must not cost a string each.
 	order := slices.Clone(n.inputs)
 	slices.SortFunc(order, func(a, b uint32) int { return cmp.Or(n.compare(a, b), cmp.Compare(a, b)) })
@@ -197,8 +200,8 @@ func (n *Named) compare(a, b uint32) int {
 // cure says how two inputs get names of their own.
 func (n *Named) cure(a, b int) string {
 	last := *n.paths
-	last.Last = true
-	if !n.paths.Last && string(last.Stem(a)) != string(last.Stem(b)) {
+	last.By = Last
+	if n.paths.By != Last && string(last.Stem(a)) != string(last.Stem(b)) {
 		return "--stem last ends names at the last dot, --keys ordinal numbers samples"
 	}
 	return "--keys ordinal numbers samples"

@@ -41,7 +41,7 @@ func finished(n *Named, input uint32) (key string, class int64, err error) {
 
 // A plan is read where the inputs lie in other folders.
 func TestNamesAreThoseOfThePlan(t *testing.T) {
-	n, err := Name(pets(), []uint32{0, 1, 2}, nil, nil, nil)
+	n, err := Name(&format.OpenArgs{Table: pets()}, []uint32{0, 1, 2}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestNamesAreThoseOfThePlan(t *testing.T) {
 }
 
 func FuzzReadNamed(f *testing.F) {
-	n, err := Name(pets(), []uint32{0, 1, 2}, nil, nil, nil)
+	n, err := Name(&format.OpenArgs{Table: pets()}, []uint32{0, 1, 2}, nil)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -15,7 +15,8 @@ import (
 //	        the state of the files
 type namedState struct {
 	Prefixes []string          `json:"prefixes,omitempty"` // of keys, by root
-	Last     bool              `json:"last,omitempty"`
+	By       Stem              `json:"stem,omitempty"`
+	Second   bool              `json:"second,omitempty"` // see Paths
 	Keyed    bool              `json:"keyed,omitempty"`
 	Classes  []string          `json:"classes,omitempty"`
 	Left     []format.Leftover `json:"left,omitempty"`
@@ -28,7 +29,7 @@ func (n *Named) State(files []byte) ([]byte, error) {
 	if n == nil {
 		return files, nil
 	}
-	text, err := json.Marshal(namedState{n.paths.Prefixes(), n.paths.Last, n.keyed, n.classes, n.left})
+	text, err := json.Marshal(namedState{n.paths.Prefixes(), n.paths.By, n.paths.Second, n.keyed, n.classes, n.left})
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +52,9 @@ func ReadNamed(b []byte, t *format.Table) (n *Named, files []byte, err error) {
 	if json.Unmarshal(text, &s) != nil || len(s.Prefixes) != len(t.Roots) || len(s.Classes) > maxClasses {
 		return nil, nil, bad
 	}
-	n = &Named{paths: NewPaths(t, s.Last), keyed: s.Keyed, classes: s.Classes, left: s.Left}
+	n = &Named{paths: NewPaths(t, s.By), keyed: s.Keyed, classes: s.Classes, left: s.Left}
 	n.paths.SetPrefixes(s.Prefixes)
+	n.paths.Second = s.Second
 	n.describe()
 	return n, files, nil
 }

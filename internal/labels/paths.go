@@ -11,15 +11,24 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// StemEnd is where the stem of a base name ends: before the first or the last
-// dot, leading dots aside.
-func StemEnd(base []byte, last bool) int {
+// Stem says where the stem of a base name ends and the extension begins.
+type Stem uint8
+
+// The kinds of stems. Leading dots count for none of them.
+const (
+	First  Stem = iota // at the first dot
+	Number             // at the first dot without a digit behind it
+	Last               // at the last dot
+)
+
+// End is where the stem of a base name ends.
+func (s Stem) End(base []byte) int {
 	lead := 0
 	for lead < len(base) && base[lead] == '.' {
 		lead++
 	}
 	var dot int
-	if last {
+	if s == Last {
 		dot = bytes.LastIndexByte(base[lead:], '.')
 	} else {
 		dot = bytes.IndexByte(base[lead:], '.')
@@ -27,13 +36,41 @@ func StemEnd(base []byte, last bool) int {
 	if dot <= 0 {
 		return len(base)
 	}
-	return lead + dot
+	if dot += lead; s == Number {
+		return behindNumbers(base, dot)
+	}
+	return dot
+}
+
+// behindNumbers is the first dot, from one on, that begins an extension: no digit follows
+// it, or it is the last and what follows is not all digits, as in .3gp.
+func behindNumbers(base []byte, dot int) int {
+	for {
+		part, _, more := bytes.Cut(base[dot+1:], []byte("."))
+		switch {
+		case len(part) == 0 || part[0] < '0' || part[0] > '9', !more && !Digits(part):
+			return dot
+		case !more:
+			return len(base)
+		}
+		dot += 1 + len(part)
+	}
+}
+
+// Digits tells whether text is a number: digits alone.
+func Digits[T string | []byte](text T) bool {
+	for i := range len(text) {
+		if text[i] < '0' || text[i] > '9' {
+			return false
+		}
+	}
+	return len(text) > 0
 }
 
 // Root is what a root of the table means for the names of samples.
 type Root struct {
 	Space  int    // roots with one folder share samples
-	Prefix string // of keys, with its slash; "" for a single space
+	Prefix string // of keys, escaped, with its slash; "" for a single space
 	folder string // opened to reach the files: the root, or where the file that is the root lies
 	file   []byte // base name of a root that is a file
 }
@@ -41,15 +78,16 @@ type Root struct {
 // Paths tells apart the parts of the names of input files: folders, the stem, which names
 // a sample, and the extension.
 type Paths struct {
-	Table *format.Table
-	Roots []Root
-	Last  bool     // the stem ends at the last dot
-	Ends  []uint32 // of the stems, in their files' paths, where they are known; nil if they are not
+	Table  *format.Table
+	Roots  []Root
+	By     Stem
+	Second bool     // classes are the second folders: the first are splits
+	Ends   []uint32 // of the stems, in their files' paths, where they are known; nil if they are not
 }
 
 // NewPaths looks at the roots of a table.
-func NewPaths(t *format.Table, last bool) *Paths {
-	return newPaths(t, last, func(yield func(int) bool) {
+func NewPaths(t *format.Table, by Stem) *Paths {
+	return newPaths(t, by, func(yield func(int) bool) {
 		for i := range t.Len() {
 			if !yield(i) {
 				return
@@ -59,8 +97,8 @@ func NewPaths(t *format.Table, last bool) *Paths {
 }
 
 // newPaths looks at the roots of some inputs.
-func newPaths(t *format.Table, last bool, inputs iter.Seq[int]) *Paths {
-	p := &Paths{Table: t, Roots: make([]Root, len(t.Roots)), Last: last}
+func newPaths(t *format.Table, by Stem, inputs iter.Seq[int]) *Paths {
+	p := &Paths{Table: t, Roots: make([]Root, len(t.Roots)), By: by}
 	asFile := make([]bool, len(t.Roots))
 	used := make([]bool, len(t.Roots))
 	for i := range inputs {
@@ -124,7 +162,7 @@ func (p *Paths) prefixes(spaces map[string]int) {
 		}
 	}
 	for i := range p.Roots {
-		p.Roots[i].Prefix = base[p.Roots[i].Space] + "/"
+		p.Roots[i].Prefix = string(appendEscaped(nil, []byte(base[p.Roots[i].Space]+"/"), true))
 	}
 }
 
@@ -157,7 +195,7 @@ func (p *Paths) Rel(i int) []byte {
 // stem, and the extension with its dot.
 func (p *Paths) Split(rel []byte) (dir, stem, ext []byte) {
 	d := bytes.LastIndexByte(rel, '/') + 1
-	e := d + StemEnd(rel[d:], p.Last)
+	e := d + p.By.End(rel[d:])
 	return rel[:d], rel[d:e], rel[e:]
 }
 
@@ -168,7 +206,7 @@ func (p *Paths) Stem(i int) []byte {
 		rel = rel[:p.Ends[i]]
 	} else {
 		d := bytes.LastIndexByte(rel, '/') + 1
-		rel = rel[:d+StemEnd(rel[d:], p.Last)]
+		rel = rel[:d+p.By.End(rel[d:])]
 	}
 	for len(rel) > 0 && rel[0] == '/' { // an absolute name below the root ""
 		rel = rel[1:]
@@ -176,13 +214,27 @@ func (p *Paths) Stem(i int) []byte {
 	return rel
 }
 
-// Class is the first folder of file i, nil if it has none.
+// Class is the folder that says the class of file i, nil if it lies in none.
 func (p *Paths) Class(i int) []byte {
-	stem := p.Stem(i)
-	if s := bytes.IndexByte(stem, '/'); s > 0 {
-		return stem[:s]
+	if p.Second {
+		return p.folder(i, 1)
 	}
-	return nil
+	return p.folder(i, 0)
+}
+
+// folder is the first or the second folder of file i.
+func (p *Paths) folder(i, level int) []byte {
+	rest := p.Stem(i)
+	for {
+		s := bytes.IndexByte(rest, '/')
+		switch {
+		case s <= 0:
+			return nil
+		case level == 0:
+			return rest[:s]
+		}
+		rest, level = rest[s+1:], level-1
+	}
 }
 
 // Folder is the path of the folder that dir, of a file of root r, names.
@@ -197,14 +249,18 @@ func (p *Paths) Folder(r int, dir []byte) string {
 	return storage.Join(f, string(dir))
 }
 
-// AppendKey appends the name of the sample that file i belongs to.
+// AppendKey appends the name of the sample that file i belongs to, escaped where a tar
+// could not hold it.
 func (p *Paths) AppendKey(dst []byte, i int) []byte {
-	dst = append(dst, p.Roots[p.Table.Root(i)].Prefix...)
-	return append(dst, p.Stem(i)...)
+	prefix := p.Roots[p.Table.Root(i)].Prefix
+	return appendEscaped(append(dst, prefix...), p.Stem(i), prefix == "")
 }
 
 // KeyLen is the length of what AppendKey appends.
-func (p *Paths) KeyLen(i int) int { return len(p.Roots[p.Table.Root(i)].Prefix) + len(p.Stem(i)) }
+func (p *Paths) KeyLen(i int) int {
+	prefix := p.Roots[p.Table.Root(i)].Prefix
+	return len(prefix) + escapedLen(p.Stem(i), prefix == "")
+}
 
 // Names gives the names of file i, for a table of labels.
 func (p *Paths) Names(i int, by By, do func(name []byte)) {

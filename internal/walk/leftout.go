@@ -11,17 +11,53 @@ import (
 	"github.com/shardify/shardify/format"
 )
 
-// litter is the names that are never samples; the first match decides.
-var litter = []struct {
+type litterKind struct {
 	name, reason string
 	match        func(base []byte) bool
-}{
+}
+
+// litter is the names that are never samples; the first match decides.
+var litter = []litterKind{
 	{"._*", "AppleDouble files of macOS", func(b []byte) bool { return bytes.HasPrefix(b, []byte("._")) }},
 	{".DS_Store", "folder settings of macOS", func(b []byte) bool { return string(b) == ".DS_Store" }},
 	{".nfs*", "files deleted while open on NFS", func(b []byte) bool { return bytes.HasPrefix(b, []byte(".nfs")) }},
 	{".*", "hidden", func(b []byte) bool { return b[0] == '.' }},
+	{"desktop.ini", "folder settings of Windows", func(b []byte) bool { return len(b) == 11 && strings.EqualFold(string(b), "desktop.ini") }},
 	{"Thumbs.db", "thumbnails of Windows", func(b []byte) bool { return len(b) == 9 && strings.EqualFold(string(b), "Thumbs.db") }},
 }
+
+// IsLitter tells the names of what a listing has left out as no input of any format.
+func IsLitter(name string) bool {
+	return slices.ContainsFunc(litter, func(l litterKind) bool { return l.name == name })
+}
+
+// aboutStems and aboutNames are files about the folder that they lie in, in lower case: the
+// first with an extension of aboutExts, or none.
+var (
+	aboutStems = words("readme license licence copying notice authors citation changelog changes contributing")
+	aboutExts  = words("md txt rst html org adoc cff bib bin")
+	aboutNames = words("dataset_info.json dataset_infos.json dataset_dict.json state.json")
+)
+
+func words(text string) map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(text) {
+		m[w] = true
+	}
+	return m
+}
+
+// About tells whether a file is, by its name, about the folder that it lies in: it is no
+// sample, unless the samples are such files.
+func About(base string) bool {
+	base = strings.ToLower(base)
+	stem, ext, _ := strings.Cut(base, ".")
+	return aboutNames[base] || aboutStems[stem] && (ext == "" || aboutExts[ext])
+}
+
+// AboutKind tells whether some file of an extension, in lower case and "bin" for none, is
+// one that About tells.
+func AboutKind(ext string) bool { return aboutExts[ext] || ext == "json" }
 
 const (
 	reasonLoop  = "lead to a folder that holds them"
@@ -37,7 +73,7 @@ type leftKey struct{ name, reason string }
 
 // litter counts base and reports true if it is never a sample.
 func (l *leftOut) litter(base []byte) bool {
-	if base[0] != '.' && base[0]|0x20 != 't' { // all of them begin so
+	if c := base[0] | 0x20; base[0] != '.' && c != 't' && c != 'd' { // all of them begin so
 		return false
 	}
 	for i := range litter {

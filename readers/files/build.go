@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -14,12 +13,18 @@ import (
 
 // builder makes a source from nothing but the table.
 type builder struct {
-	table   *format.Table
-	options format.Options
-	names   *names
-	g       *groups
-	all     []member // of all files
-	members []member // wanted
+	table      *format.Table
+	options    format.Options
+	names      *names
+	g          *groups
+	all        []member // of all samples
+	stray      []bool   // by g.kinds: these are no samples
+	folders    bool     // the first folders are splits
+	facts      *facts
+	strays     []uint32 // files that are no samples
+	leftStrays []format.Leftover
+	notes      []string
+	members    []member // wanted
 	// labelled: the field cls is wanted if it can be had.
 	labelled bool
 	labels   []string // its classes; nil without it
@@ -64,13 +69,12 @@ func plainNames(t *format.Table) error {
 }
 
 func build(ctx context.Context, a format.OpenArgs, options format.Options) (*content, error) {
-	b := &builder{table: a.Table, options: options}
-	b.names = labels.NewPaths(a.Table, options[optStem] == "last")
-	var err error
-	if b.g, err = group(ctx, b.names); err != nil {
+	b := &builder{table: a.Table, options: options, folders: labels.InFolders(&a)}
+	v, err := b.look(ctx)
+	if err != nil {
 		return nil, err
 	}
-	b.all = b.g.members()
+	b.all = v.facts.members(v.sample)
 	table, err := b.readLabels(ctx, a.Jobs)
 	if err != nil {
 		return nil, err
@@ -86,10 +90,10 @@ func build(ctx context.Context, a format.OpenArgs, options format.Options) (*con
 	}
 	c := &content{
 		names: b.names, m: b.m, joined: b.joined,
-		survey: survey{Members: b.members, Assume: options.Size(optAssume), Last: b.names.Last, Ordinal: options[optKeys] == "ordinal", Bytes: options[optText] == "bytes"},
+		survey: survey{Members: b.members, Assume: options.Size(optAssume), By: b.names.By, Ordinal: options[optKeys] == "ordinal", Bytes: options[optText] == "bytes"},
 	}
 	checked := make(chan error, 1)
-	go func() { checked <- c.check() }()
+	go func() { checked <- c.checkSizes() }()
 	err = b.findLabels() // of the samples that are left
 	if e := <-checked; err == nil {
 		err = e
@@ -97,8 +101,73 @@ func build(ctx context.Context, a format.OpenArgs, options format.Options) (*con
 	if err != nil {
 		return nil, err
 	}
-	c.left, c.Labels = b.left, b.labels
+	c.left, c.Labels, c.Second, c.Notes = b.left, b.labels, b.names.Second, b.notes
+	c.strays, c.leftStrays = b.strays, b.leftStrays
 	return c, nil
+}
+
+// verdict is what the samples of a set are.
+type verdict struct {
+	by     labels.Stem
+	facts  *facts
+	strays map[*kind]bool // no samples
+	note   string
+}
+
+func (v *verdict) sample(k *kind) bool { return !v.strays[k] }
+
+// decide chooses between names that end at the first dot and those that go on behind
+// digits; auto says that there is a choice.
+func decide(auto bool, missing string, first, number *facts) *verdict {
+	v := &verdict{by: labels.First, facts: first, strays: first.strays(missing)}
+	switch {
+	case !auto || first.numbered == "":
+	case first.equal(v.strays):
+		v.note = "a sample's name ends at the first dot, also before a digit, since all samples have the same extensions; --stem number, or last, ends names behind the digits, as in " + first.numbered
+	default:
+		v = &verdict{by: labels.Number, facts: number, strays: number.strays(missing)}
+		v.note = "a dot and a digit are part of a sample's name, as in " + first.numbered + "; --stem first ends names at the first dot"
+	}
+	return v
+}
+
+// look groups the files and finds out what the samples are.
+func (b *builder) look(ctx context.Context) (*verdict, error) {
+	auto, missing := b.options[optStem] == stemAuto, b.options[optMissing]
+	known, err := b.group(ctx, stemOf(b.options))
+	if err != nil {
+		return nil, err
+	}
+	v := &verdict{by: b.names.By, facts: known, strays: known.strays(missing)}
+	if auto && known.numbered != "" {
+		names, g := b.names, b.g
+		number, err := b.group(ctx, labels.Number)
+		if err != nil {
+			return nil, err
+		}
+		if v = decide(auto, missing, known, number); v.by == labels.First {
+			b.names, b.g = names, g
+		}
+	}
+	if v.note != "" {
+		b.notes = append(b.notes, v.note)
+	}
+	b.leftStrays = v.facts.leftStrays(v.strays)
+	for _, k := range v.facts.kinds {
+		b.stray = append(b.stray, v.strays[k])
+	}
+	b.facts = v.facts
+	return v, b.paired(noClasses)
+}
+
+// group groups the files by a rule for stems.
+func (b *builder) group(ctx context.Context, by labels.Stem) (f *facts, err error) {
+	b.names = labels.NewPaths(b.table, by)
+	if b.g, err = group(ctx, b.names); err != nil {
+		return nil, err
+	}
+	f = newFacts(b.folders)
+	return f, f.learn(b.names, b.g)
 }
 
 func (b *builder) path(i int) string { return quote([]byte(b.table.Path(i))) }
@@ -163,14 +232,6 @@ func matching(w *columns.Wanted) func(field string) bool {
 	}
 }
 
-// check refuses what no output can take.
-func (c *content) check() error {
-	if err := c.checkSizes(); err != nil {
-		return err
-	}
-	return c.checkNames()
-}
-
 // checkSizes refuses samples that memory could not hold.
 func (c *content) checkSizes() error {
 	for s := c.m.base; s < c.m.end(); s++ {
@@ -189,24 +250,4 @@ func (c *content) checkSizes() error {
 
 func tooLarge(n int64) error {
 	return shardify.Unsupported("a sample of %s: it is held in memory, at most %s", shardify.FormatSize(n), shardify.FormatSize(maxFile))
-}
-
-// checkNames refuses keys that are no UTF-8: no output can carry them.
-func (c *content) checkNames() error {
-	if c.Ordinal {
-		return nil
-	}
-	var bad places
-	var key []byte
-	for s := c.m.base; s < c.m.end(); s++ {
-		if key = c.names.AppendKey(key[:0], c.m.named(s)); !utf8.Valid(key) {
-			bad.add(func() string { return quote(key) })
-		}
-	}
-	if bad.count > 0 {
-		return &problem{kind: "utf-8", found: []finding{{places: bad}}, text: func(p *problem) error {
-			return shardify.Mismatch("names of %s are not UTF-8; --keys ordinal numbers them instead", p.found[0].list("sample", "samples"))
-		}}
-	}
-	return nil
 }

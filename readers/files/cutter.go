@@ -14,8 +14,11 @@ import (
 // on with a dot behind it. In the order of a walk, as in that of bytes, all names that
 // stand between two of them begin with the stem. So it is enough to remember the stems
 // that the name at hand begins with, and of those no more than their lengths.
+//
+// Stems that go on behind digits begin with those that end at the first dot, so that parts
+// which keep these whole keep the others, too.
 type cutter struct {
-	last   bool // the stem ends at the last dot
+	by     labels.Stem
 	sorted bool // names must be in the order of their bytes
 	name   []byte
 	open   []openStem // by length
@@ -36,7 +39,7 @@ func (c *cutter) Next(name []byte) (begins bool, err error) {
 		n--
 	}
 	dir := bytes.LastIndexByte(name, '/') + 1
-	stem := dir + labels.StemEnd(name[dir:], c.last)
+	stem := dir + c.by.End(name[dir:])
 	k := n
 	for k > 0 && c.open[k-1].len > stem {
 		k--
@@ -57,7 +60,7 @@ func (c *cutter) Next(name []byte) (begins bool, err error) {
 func (c *cutter) Begin() {
 	c.part++
 	dir := bytes.LastIndexByte(c.name, '/') + 1
-	stem := dir + labels.StemEnd(c.name[dir:], c.last)
+	stem := dir + c.by.End(c.name[dir:])
 	for i := range c.open {
 		if c.open[i].len == stem {
 			c.open[i].part = c.part

@@ -27,19 +27,20 @@ func TestNoStemIsInTwoParts(t *testing.T) {
 			}
 			list = append(list, append(name, 'x')) // no file has the name of a folder, nor is hidden by dots alone
 		}
-		last, sorted := r.IntN(2) == 0, r.IntN(2) == 0
+		by, sorted := labels.Stem(r.IntN(3)), r.IntN(2) == 0
 		order := walk.ComparePaths
 		if sorted {
 			order = bytes.Compare
 		}
 		slices.SortFunc(list, order)
 		list = slices.CompactFunc(list, bytes.Equal)
-		c := &cutter{last: last, sorted: sorted}
-		parts := map[string]int{} // of stems
+		c := &cutter{by: by, sorted: sorted}
+		parts := map[string]int{}   // of stems
+		numbers := map[string]int{} // of those that go on behind digits
 		part := 0
 		for i, name := range list {
 			d := bytes.LastIndexByte(name, '/') + 1
-			stem := string(name[:d+labels.StemEnd(name[d:], last)])
+			stem := string(name[:d+by.End(name[d:])])
 			was, seen := parts[stem]
 			begins, err := c.Next(name)
 			if err != nil {
@@ -50,7 +51,7 @@ func TestNoStemIsInTwoParts(t *testing.T) {
 				break
 			}
 			if begins == seen || seen && was != part {
-				t.Fatalf("last %v, sorted %v: %q after %q: begins %v, seen %v in part %d of %d", last, sorted, name, list[:i], begins, seen, was, part)
+				t.Fatalf("stem %v, sorted %v: %q after %q: begins %v, seen %v in part %d of %d", by, sorted, name, list[:i], begins, seen, was, part)
 			}
 			if begins && r.IntN(3) == 0 {
 				c.Begin()
@@ -58,6 +59,11 @@ func TestNoStemIsInTwoParts(t *testing.T) {
 				cuts++
 			}
 			parts[stem] = part
+			longer := string(name[:d+labels.Number.End(name[d:])])
+			if was, seen := numbers[longer]; by == labels.First && seen && was != part {
+				t.Fatalf("sorted %v: the stem %q of %q is in part %d and in part %d", sorted, longer, name, was, part)
+			}
+			numbers[longer] = part
 		}
 	}
 	if cuts < 1000 || apart < 10 {

@@ -2,16 +2,18 @@ package files
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/shardify/shardify/internal/filekind"
 )
 
-// Notes implements format.Noter: which fields have files of 0 bytes.
+// Notes implements format.Noter: by which rule the files were read where there are several,
+// and which fields have files of 0 bytes.
 func (s *source) Notes() []string {
+	out := slices.Clone(s.survey.Notes)
 	if s.Parts { // other parts may have more
-		return nil
+		return out
 	}
-	var out []string
 	for i, f := range s.fields {
 		if f.role != value {
 			continue

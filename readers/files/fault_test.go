@@ -93,7 +93,7 @@ func TestOddNamesAreRead(t *testing.T) {
 	os.Symlink("hard.jpg", filepath.Join(dir, "soft.jpg"))
 	os.Symlink(".", filepath.Join(dir, "up"))
 	src := openTable(t, listing(t, dir), nil)
-	equal(t, dump(t, src), []string{"back\\slash jpg=e", "hard jpg=b", "new\nline jpg=a", long[:251] + " jpg=b", "soft jpg=b", "sp ace jpg=c", "ünï jpg=d"})
+	equal(t, dump(t, src), []string{"back%5Cslash jpg=e", "hard jpg=b", "new%0Aline jpg=a", long[:251] + " jpg=b", "soft jpg=b", "sp%20ace jpg=c", "ünï jpg=d"})
 }
 
 func TestSparseFile(t *testing.T) {

@@ -15,7 +15,7 @@
 // Labels may also come from a table (package labels): a field for each column, joined
 // by names.
 //
-// The rules for names: extensions count in lower case; jpeg and jpe are jpg,
+// docs/inputs.md has all rules in order. Those for names: extensions count in lower case; jpeg and jpe are jpg,
 // tiff is tif. Image types that differ between samples are one field "image",
 // whose companion "image.ext" says which. A file without an extension has the
 // field bin. A cls file stays as it is, opaque bytes.
@@ -45,6 +45,20 @@ const (
 	optAssume  = "assume-size"
 )
 
+// stemAuto is the value of --stem that looks at the names.
+const stemAuto = "auto"
+
+// stemOf is the rule that a value of --stem asks for; auto begins with the first dot.
+func stemOf(o format.Options) labels.Stem {
+	switch o[optStem] {
+	case "number":
+		return labels.Number
+	case "last":
+		return labels.Last
+	}
+	return labels.First
+}
+
 // Format is the line of the readers' table.
 var Format = format.Input{
 	Name:    "files",
@@ -58,7 +72,7 @@ var Format = format.Input{
 
 // options are the settings of the format.
 var options = []format.Option{
-	{Name: optStem, Kind: format.KindEnum, Default: "first", Values: []string{"first", "last"}, Help: "a sample's name ends at the first or the last dot of the file name"},
+	{Name: optStem, Kind: format.KindEnum, Default: stemAuto, Values: []string{stemAuto, "first", "number", "last"}, Help: "a sample's name ends at the first or the last dot of the file name; number: at the first dot without a digit behind it; auto: first, or number where that makes other samples, unless all then have the same extensions and none is a number"},
 	{Name: optLabels, Kind: format.KindString, Default: "auto", Help: labels.Help},
 	{Name: optKey, Kind: format.KindString, Help: "column of --labels FILE with the names of the samples: paths or file names, with or without extension"},
 	{Name: optMissing, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "drop", "fill"}, Help: "samples that lack a file which others have, or their labels: refuse, leave out, or write an empty value"},
@@ -85,7 +99,7 @@ func sniff(head []byte, name string) bool {
 	}
 	var buf [nameMax]byte
 	base := []byte(name)
-	return imageTypes[string(normalise(buf[:0], base[labels.StemEnd(base, true):]))]
+	return imageTypes[string(normalise(buf[:0], base[labels.Last.End(base):]))]
 }
 
 // media is the Media of a field whose extension ends in last.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/labels"
 	"github.com/shardify/shardify/internal/walk"
 )
 
@@ -27,6 +28,10 @@ type groups struct {
 	of    []uint32 // per file: its sample
 	ext   []uint16 // per file: index into exts
 	exts  []string
+	kind  []uint16 // per sample: its place in kinds, or more than there are
+	kinds []kindOf
+	// A file whose name ends elsewhere by another rule, see labels.Number; "" if there is none.
+	numbered string
 }
 
 // group collects the files of each stem, whatever their order; samples stand in
@@ -50,10 +55,16 @@ func group(ctx context.Context, n *names) (*groups, error) {
 			return nil, fileError("open", t, i, err)
 		}
 		g.ext[i] = id
+		if n.By == labels.First && g.numbered == "" && len(ext) > 1 && '0' <= ext[1] && ext[1] <= '9' {
+			if base := n.Rel(i)[len(folder):]; labels.Number.End(base) > len(stem) {
+				g.numbered = quote(base[:labels.Number.End(base)])
+			}
+		}
 		ends[i] = uint32(len(folder) + len(stem))
 		g.of[i] = index.sample(i, folder, stem)
 	}
 	g.exts, n.Ends = exts.list, ends
+	g.findKinds(n)
 	return g, nil
 }
 

@@ -3,6 +3,8 @@ package files
 import (
 	"slices"
 
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/labels"
 )
 
@@ -14,21 +16,13 @@ const classesTaken = "there are files *.cls already"
 
 // findLabels decides about the field cls and lists the classes.
 func (b *builder) findLabels() error {
-	mode := b.options[optLabels]
-	if mode == labels.Never || isTable(mode) || !b.labelled {
-		return nil
-	}
-	if b.hasClasses() {
-		return b.settle(mode, nil, classesTaken, b.m.samples)
-	}
-	var c labels.Classes
+	c := labels.Classes{Splits: b.folders}
 	for s := range int64(b.m.samples) {
 		if !c.Add(b.names, b.m.named(s)) {
 			break
 		}
 	}
-	found, reason := c.List()
-	return b.settle(mode, found, reason, b.m.samples)
+	return b.settle(&c, b.m.samples)
 }
 
 // hasClasses tells whether there are files cls.
@@ -36,21 +30,65 @@ func (b *builder) hasClasses() bool {
 	return slices.ContainsFunc(b.all, func(m member) bool { return m.Field == labelField })
 }
 
-// settle decides whether the classes that were found are labels of so many samples.
-func (b *builder) settle(mode string, found []string, reason string, samples int) error {
-	if mode == labels.Auto && reason == "" {
-		reason = b.unlikely(found, samples)
+// settle decides whether the folders of so many samples are classes.
+func (b *builder) settle(c *labels.Classes, samples int) (err error) {
+	mode := b.options[optLabels]
+	if mode == labels.Never || !b.labelled {
+		return nil
 	}
-	classes, left, err := labels.Settle(mode, found, reason)
-	b.labels, b.left = classes, append(b.left, left...)
-	return err
+	found, reason := c.Find(), ""
+	switch {
+	case b.hasClasses():
+		found.Reason = classesTaken
+	case b.hasColumn():
+		found.Reason = "--labels has a column " + labelField + ", which takes the place of the folders"
+	case mode != labels.Always:
+		mode = labels.Auto // a table says nothing about the folders
+		reason = b.unlikely(&found, samples)
+	}
+	found.Table = isTable(b.options[optLabels])
+	level := 0
+	if found.Second {
+		level = 1
+	}
+	if found.Table && reason == "" && found.Reason == "" && b.facts.sides.find(level) != nil {
+		found.Reason = "folders hold files of the same names"
+	}
+	var left []format.Leftover
+	b.labels, left, err = found.Settle(mode, reason)
+	b.left = append(b.left, left...)
+	if b.labels == nil || err != nil {
+		return err
+	}
+	b.names.Second = found.Second
+	return b.paired(level)
 }
 
-// unlikely says why the first folders are probably no classes.
-func (b *builder) unlikely(found []string, samples int) string {
+// noClasses is the level of classes where there are none.
+const noClasses = -1
+
+// paired is the error about folders with parts of the same samples, unless the user says
+// what they are. Folders at the level of classes are parts if they have the same names.
+func (b *builder) paired(level int) error {
+	if b.options[optLabels] != labels.Auto {
+		return nil
+	}
+	if list := b.facts.sides.find(level); list != nil {
+		return pairedError(list)
+	}
+	return nil
+}
+
+// hasColumn tells whether the table of labels has the field cls.
+func (b *builder) hasColumn() bool {
+	return slices.ContainsFunc(b.joined, func(c shardify.Column) bool { return c.Name == labelField })
+}
+
+// unlikely says why the folders are probably no classes.
+func (b *builder) unlikely(found *labels.Found, samples int) string {
 	image := slices.ContainsFunc(b.all, func(m member) bool { return m.varies() || imageTypes[media(m.Exts[0])] })
-	if len(found) > 1 && !image {
+	if len(found.Classes) > 1 && !image {
 		return "folders without images are not taken for classes"
 	}
-	return labels.Unlikely(found, samples)
+	return found.Unlikely(samples)
 }

@@ -36,8 +36,12 @@ func TestLabelsOfATableGoToTheirSamples(t *testing.T) {
 	if len(got) != len(want) || !strings.Contains(got[0], "score=- caption=one") || !strings.Contains(got[2], "b/3") || !strings.HasSuffix(got[2], "caption=three") {
 		t.Errorf("got %q, want about %q", got, want)
 	}
-	if slices.ContainsFunc(openTable(t, table, o).Schema(), func(f shardify.Field) bool { return f.Name == labelField }) {
-		t.Error("there is a field cls of the folders beside the table")
+	equal(t, describe(openTable(t, table, o)), []string{"cls:i64(a,b)", "jpg:u8:jpg", "json:u8:json", "score:f64?", "caption:u8:txt"}) // the folders stay classes
+	table, name = labelled(t, strings.Replace(labelCSV, "score", "cls", 1))
+	src = openTable(t, table, opts("labels", name, "key", "file"))
+	equal(t, describe(src), []string{"jpg:u8:jpg", "json:u8:json", "cls:f64?", "caption:u8:txt"})
+	if l := src.(format.Reporter).Leftovers(); len(l) != 1 || l[0].Name != labelField || !strings.Contains(l[0].Reason, "takes the place of the folders") {
+		t.Errorf("nothing says that the folders are no classes: %v", l)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/labels"
+	"github.com/shardify/shardify/internal/printable"
 )
 
 // member is a field whose values are files.
@@ -20,9 +22,6 @@ type member struct {
 }
 
 func (m *member) varies() bool { return len(m.Exts) > 1 }
-
-// members makes fields of the extensions, sorted by name.
-func (g *groups) members() []member { return membersOf(g.exts, g.exclude) }
 
 // membersOf makes fields of extensions; exclude reports whether no sample has files of
 // two of some.
@@ -73,26 +72,6 @@ func families(exts []string) map[string][]uint16 {
 	return out
 }
 
-// exclude reports whether no sample has files of two of the extensions.
-func (g *groups) exclude(ids []uint16) bool {
-	of := make([]int, len(g.exts)) // 1 + place among ids
-	for k, id := range ids {
-		of[id] = k + 1
-	}
-	seen := make([]uint8, len(g.first)) // there are fewer image types than 255
-	for i, ext := range g.ext {
-		k := of[ext]
-		if k == 0 {
-			continue
-		}
-		if s := g.of[i]; seen[s] != 0 && int(seen[s]) != k {
-			return false
-		}
-		seen[g.of[i]] = uint8(k)
-	}
-	return true
-}
-
 // matrix is the file of each member of each sample.
 type matrix struct {
 	members int
@@ -135,7 +114,7 @@ func (b *builder) arrange(ctx context.Context) error {
 	// A matrix with mostly holes would take memory without bound; this many
 	// members missing is a misread name anyway.
 	if int64(len(g.first))*int64(k) > 8*int64(len(g.of))+1<<16 {
-		return b.missingError(of, "that is too sparse for a table of fields")
+		return b.missingError("")
 	}
 	m := &matrix{members: k, samples: len(g.first), first: g.first, files: make([]uint32, len(g.first)*k)}
 	for i := range m.files {
@@ -162,13 +141,35 @@ func (b *builder) arrange(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	b.m = m
+	b.dropStrays()
 	if slices.Contains(m.files, none) {
-		if err := b.holes(of); err != nil {
+		if err := b.holes(); err != nil {
 			return err
 		}
 	}
 	m.simplify(len(g.of))
 	return nil
+}
+
+// dropStrays removes what is no sample.
+func (b *builder) dropStrays() {
+	m := b.m
+	if !slices.Contains(b.stray, true) {
+		return
+	}
+	first := make([]uint32, 0, m.samples)
+	files := m.files[:0]
+	for s, f := range m.first {
+		if k := int(b.g.kind[s]); k >= len(b.stray) || !b.stray[k] {
+			files, first = append(files, m.files[s*m.members:(s+1)*m.members]...), append(first, f)
+		}
+	}
+	m.files, m.first, m.samples = files, first, len(first)
+	for i, s := range b.g.of {
+		if k := int(b.g.kind[s]); k < len(b.stray) && b.stray[k] {
+			b.strays = append(b.strays, uint32(i))
+		}
+	}
 }
 
 // memberOf maps an extension to the wanted member that takes it, or -1.
@@ -181,7 +182,7 @@ func (b *builder) memberOf() []int {
 }
 
 // holes applies --missing to samples that lack a file.
-func (b *builder) holes(of []int) error {
+func (b *builder) holes() error {
 	m := b.m
 	switch b.options[optMissing] {
 	case "drop":
@@ -194,7 +195,7 @@ func (b *builder) holes(of []int) error {
 		}
 		return nil
 	}
-	return b.missingError(of, "--missing drop leaves them out, --missing fill writes empty values")
+	return b.missingError("--missing fill writes empty values")
 }
 
 // drop removes samples that lack a file, and counts each under the first field
@@ -233,39 +234,64 @@ func (b *builder) fieldNames() []string {
 	return s
 }
 
-// missingError names the fields that some samples lack, with count and examples.
-func (b *builder) missingError(of []int, cure string) error {
+// missingError names the fields that some samples lack, with count and examples, and what
+// can be done: nothing that ends in the next refusal.
+func (b *builder) missingError(fill string) error {
 	const fields = 6
-	e := &problem{kind: "missing", total: int64(len(b.g.first))}
-	if b.part {
-		e.total = b.total
+	e := &problem{kind: "missing", total: b.total}
+	f := newFacts(false)
+	if err := f.learn(b.names, b.g); err != nil {
+		return err
 	}
-	dots := false
-	for j := range b.members {
-		has := make([]bool, len(b.g.first))
-		for i, ext := range b.g.ext {
-			if of[ext] == j {
-				has[b.g.of[i]] = true
-			}
-		}
-		f := finding{name: b.members[j].Field}
-		for s, ok := range has {
-			if !ok {
-				f.add(func() string { return quote(b.names.Stem(int(b.g.first[s]))) })
-			}
-		}
-		if f.count == 0 {
+	var whole int64 // samples that lack nothing
+	var kinds []*kind
+	for i, k := range f.kinds {
+		if i < len(b.stray) && b.stray[i] {
 			continue
 		}
-		dots = dots || strings.Contains(f.name, ".")
+		kinds = append(kinds, k)
+		if !b.part {
+			e.total += k.count
+		}
+		if !slices.ContainsFunc(b.members, func(m member) bool { return !m.in(k) }) {
+			whole += k.count
+		}
+	}
+	var most member
+	var had int64
+	for j := range b.members {
+		x := finding{name: b.members[j].Field}
+		var has int64
+		for _, k := range kinds {
+			if b.members[j].in(k) {
+				has += k.count
+			} else {
+				x.merge(&k.places)
+			}
+		}
+		if has > had {
+			most, had = b.members[j], has
+		}
+		if x.count == 0 {
+			continue
+		}
 		if len(e.found) == fields {
 			e.more = len(b.members) - j
 			break
 		}
-		e.found = append(e.found, f)
+		e.found = append(e.found, x)
 	}
-	if dots && b.options[optStem] == "first" {
-		cure += "; if names have dots, --stem last"
+	var cures []string
+	if whole > 0 {
+		cures = append(cures, "--missing drop leaves them out")
+	} else {
+		cures = append(cures, fmt.Sprintf("--columns %s --missing drop takes the samples with that file alone", printable.Quote(most.Field)))
+	}
+	if fill != "" {
+		cures = append(cures, fill)
+	}
+	if b.names.By != labels.Last && b.evenByLast() {
+		cures = append(cures, "--stem last ends names at the last dot, and no file is missing")
 	}
 	e.text = func(p *problem) error {
 		var lacks []string
@@ -276,9 +302,38 @@ func (b *builder) missingError(of []int, cure string) error {
 		if p.more > 0 {
 			text += fmt.Sprintf("; and up to %d more", p.more)
 		}
-		return shardify.Mismatch("of %d samples some lack a file: %s; %s", p.total, text, cure)
+		return shardify.Mismatch("of %d samples some lack a file: %s; %s", p.total, text, strings.Join(cures, ", "))
 	}
 	return e
+}
+
+// in tells whether samples of a kind have a file of the member.
+func (m *member) in(k *kind) bool {
+	return slices.ContainsFunc(k.exts, func(ext string) bool { return slices.Contains(m.Exts, ext) })
+}
+
+// evenByLast tells whether all samples have the same fields if their names end at the last
+// dot.
+func (b *builder) evenByLast() bool {
+	n := labels.NewPaths(b.table, labels.Last)
+	g, err := group(context.Background(), n)
+	if err != nil {
+		return false
+	}
+	f := newFacts(false)
+	if f.learn(n, g) != nil {
+		return false
+	}
+	strays := f.strays("fail")
+	sample := func(k *kind) bool { return !strays[k] }
+	for _, m := range f.members(sample) {
+		for _, k := range f.kinds {
+			if sample(k) && !m.in(k) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // simplify drops lists that follow from the order of the files.

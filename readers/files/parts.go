@@ -18,14 +18,18 @@ var parts = &format.Parts{
 	// A table of labels is joined by all names at once.
 	Can: func(a format.OpenArgs) bool { return !isTable(a.Options[optLabels]) && a.Options[optKey] == "" },
 	Cutter: func(a format.OpenArgs, sorted bool) format.Cutter {
-		return &cutter{last: a.Options[optStem] == "last", sorted: sorted}
+		return &cutter{by: stemOf(a.Options), sorted: sorted}
 	},
 	Survey: func(a format.OpenArgs) (format.PartSurvey, error) {
 		set, err := format.CheckOptions(options, a.Options)
 		if err != nil {
 			return nil, err
 		}
-		return &partSurvey{options: set, columns: a.Columns, ids: map[string]uint16{}, together: map[[2]uint16]bool{}}, nil
+		s := &partSurvey{options: set, columns: a.Columns, first: newFacts(a.Folders)}
+		if set[optStem] == stemAuto {
+			s.number = newFacts(a.Folders)
+		}
+		return s, nil
 	},
 }
 
@@ -38,138 +42,119 @@ type partSurvey struct {
 	options  format.Options
 	columns  []string
 	prefixes []string
-	files    int64
-	samples  int64
+	// What the parts show if names end at the first dot, or as the user says; and if they go
+	// on behind digits, nil if that is not to be found out.
+	first, number *facts
+	left          []format.Leftover // of the whole
+}
 
-	exts     []string
-	ids      map[string]uint16  // places in exts
-	have     []int64            // samples with an extension
-	together map[[2]uint16]bool // image types that some sample has both of
-	classes  labels.Classes
-	left     []format.Leftover // of the whole
+// decide is what the samples are as far as it is known.
+func (s *partSurvey) decide() *verdict {
+	v := decide(s.number != nil, s.options[optMissing], s.first, s.number)
+	if s.number == nil {
+		v.by = stemOf(s.options)
+	}
+	return v
 }
 
 func (s *partSurvey) Add(ctx context.Context, t *format.Table) (shardify.Source, string, error) {
 	if err := plainNames(t); err != nil {
 		return nil, "", err
 	}
-	n := labels.NewPaths(t, s.options[optStem] == "last")
-	g, err := group(ctx, n)
+	v, n, g, err := s.learn(ctx, t)
 	if err != nil {
 		return nil, "", err
 	}
-	if err := s.learn(n, g); err != nil {
-		return nil, "", err
-	}
-	v, err := s.survey(false)
+	state, err := s.survey(v, false)
 	if err != nil {
 		return nil, "", err
 	}
-	c, err := v.arrange(ctx, n, g, 0)
+	c, err := state.arrange(ctx, n, g, 0)
 	if err != nil { // as of now; Finish may know better, or who opens the part will tell
 		return nil, "", ctx.Err()
 	}
 	src, err := newSource(c, nil)
-	return src, v.layout(), err
+	return src, state.layout(), err
 }
 
-// learn takes in what a part shows.
-func (s *partSurvey) learn(n *names, g *groups) error {
+// learn takes in what a part shows, and groups its files as it seems right now.
+func (s *partSurvey) learn(ctx context.Context, t *format.Table) (*verdict, *names, *groups, error) {
+	n := labels.NewPaths(t, stemOf(s.options))
+	g, err := group(ctx, n)
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	s.prefixes = n.Prefixes()
-	s.files, s.samples = s.files+int64(len(g.of)), s.samples+int64(len(g.first))
-	ids := make([]uint16, len(g.exts)) // of the part's extensions among all
-	for i, ext := range g.exts {
-		id, ok := s.ids[ext]
-		if !ok {
-			if len(s.exts) == maxExts {
-				return tooManyExts(s.exts)
-			}
-			id = uint16(len(s.exts))
-			s.ids[ext], s.exts, s.have = id, append(s.exts, ext), append(s.have, 0)
-		}
-		ids[i] = id
+	if err := s.first.learn(n, g); err != nil {
+		return nil, nil, nil, err
 	}
-	have := make([]int64, len(g.exts))
-	for _, ext := range g.ext {
-		have[ext]++
+	if s.number == nil {
+		return s.decide(), n, g, nil
 	}
-	for i, k := range have {
-		s.have[ids[i]] += k
-	}
-	for _, family := range families(g.exts) {
-		for i, a := range family {
-			for _, b := range family[:i] {
-				pair := [2]uint16{min(ids[a], ids[b]), max(ids[a], ids[b])}
-				if !s.together[pair] && !g.exclude([]uint16{a, b}) {
-					s.together[pair] = true
-				}
-			}
+	m, h := n, g
+	if g.numbered != "" {
+		m = labels.NewPaths(t, labels.Number)
+		if h, err = group(ctx, m); err != nil {
+			return nil, nil, nil, err
 		}
 	}
-	if s.options[optLabels] != "none" && anyOf(s.columns)(labelField) {
-		for _, f := range g.first {
-			s.classes.Add(n, int(f))
-		}
+	if err := s.number.learn(m, h); err != nil {
+		return nil, nil, nil, err
 	}
-	return nil
-}
-
-// exclude is groups.exclude over all parts.
-func (s *partSurvey) exclude(ids []uint16) bool {
-	for i, a := range ids {
-		for _, b := range ids[:i] {
-			if s.together[[2]uint16{min(a, b), max(a, b)}] {
-				return false
-			}
-		}
+	if v := s.decide(); v.by == labels.Number {
+		m.By = v.by
+		return v, m, h, nil
+	} else {
+		return v, n, g, nil
 	}
-	return true
 }
 
 // survey is the state as far as it is known; last says that this is all.
-func (s *partSurvey) survey(last bool) (*survey, error) {
-	b := &builder{options: s.options, all: membersOf(s.exts, s.exclude)}
+func (s *partSurvey) survey(v *verdict, last bool) (*survey, error) {
+	b := &builder{options: s.options, all: v.facts.members(v.sample), facts: v.facts, names: &names{}}
 	if last {
+		if err := b.paired(noClasses); err != nil {
+			return nil, err
+		}
 		if err := b.choose(s.columns, nil); err != nil {
 			return nil, err
 		}
+		b.left = v.facts.leftStrays(v.strays)
 	} else {
 		b.narrow(anyOf(s.columns))
 	}
-	if err := s.labels(b); err != nil && last {
+	classes := labels.Classes{Splits: v.facts.dirs}
+	samples := v.facts.samples
+	state := &survey{
+		Version: stateVersion, Parts: true, Prefixes: slices.Clone(s.prefixes), Assume: s.options.Size(optAssume),
+		By: v.by, Ordinal: s.options[optKeys] == "ordinal", Bytes: s.options[optText] == "bytes", Missing: s.options[optMissing],
+	}
+	for _, k := range v.facts.kinds {
+		if v.strays[k] {
+			samples -= k.count
+			state.Strays = append(state.Strays, stray{k.exts, k.about})
+		} else {
+			classes.Merge(&k.classes) // also of those that --missing drop leaves out
+		}
+	}
+	if err := b.settle(&classes, int(samples)); err != nil && last {
 		return nil, err
 	}
 	if s.options[optMissing] == "fill" {
 		for i := range b.members {
 			m := &b.members[i]
-			n := s.samples
-			for _, ext := range m.Exts {
-				n -= s.have[s.ids[ext]]
-			}
-			m.Nullable = n > 0
+			m.Nullable = v.facts.have(m.Exts, v.sample) < samples
 		}
 	}
-	return &survey{
-		Version: stateVersion, Parts: true, Samples: int(s.samples), Members: b.members, Labels: b.labels, Prefixes: slices.Clone(s.prefixes), Assume: s.options.Size(optAssume),
-		Last: s.options[optStem] == "last", Ordinal: s.options[optKeys] == "ordinal", Bytes: s.options[optText] == "bytes", Missing: s.options[optMissing], Left: b.left,
-	}, nil
-}
-
-// labels is findLabels over all parts. Samples that --missing drop leaves out count.
-func (s *partSurvey) labels(b *builder) error {
-	mode := s.options[optLabels]
-	if mode == labels.Never || !b.labelled {
-		return nil
+	if v.note != "" {
+		state.Notes = []string{v.note}
 	}
-	if b.hasClasses() {
-		return b.settle(mode, nil, classesTaken, int(s.samples))
-	}
-	found, reason := s.classes.List()
-	return b.settle(mode, found, reason, int(s.samples))
+	state.Samples, state.Members, state.Labels, state.Second, state.Left = int(samples), b.members, b.labels, b.names.Second, b.left
+	return state, nil
 }
 
 func (s *partSurvey) Finish() ([]byte, string, error) {
-	v, err := s.survey(true)
+	v, err := s.survey(s.decide(), true)
 	if err != nil {
 		return nil, "", err
 	}
@@ -187,7 +172,7 @@ func (s *partSurvey) Leftovers() []format.Leftover { return s.left }
 // layout is what the size of samples depends on.
 func (v *survey) layout() string {
 	c := *v
-	c.Labels, c.Left, c.Samples = nil, nil, 0
+	c.Labels, c.Left, c.Notes, c.Samples = nil, nil, nil, 0
 	if v.Labels != nil {
 		c.Labels = []string{"some"}
 	}
@@ -200,7 +185,7 @@ func (v *survey) layout() string {
 
 // openPart groups the files of a part again.
 func (v *survey) openPart(ctx context.Context, t *format.Table, first int64) (*content, error) {
-	n := labels.NewPaths(t, v.Last)
+	n := labels.NewPaths(t, v.By)
 	g, err := group(ctx, n)
 	if err != nil {
 		return nil, err
@@ -211,9 +196,9 @@ func (v *survey) openPart(ctx context.Context, t *format.Table, first int64) (*c
 // arrange makes a part's content of its groups.
 func (v *survey) arrange(ctx context.Context, n *names, g *groups, first int64) (*content, error) {
 	b := &builder{table: n.Table, names: n, g: g, part: true, total: int64(v.Samples), members: slices.Clone(v.Members)}
-	b.options = format.Options{optMissing: v.Missing, optStem: "first"}
-	if v.Last {
-		b.options[optStem] = "last"
+	b.options = format.Options{optMissing: v.Missing}
+	for _, k := range g.kinds {
+		b.stray = append(b.stray, slices.ContainsFunc(v.Strays, func(s stray) bool { return s.About == k.about && slices.Equal(s.Exts, k.exts) }))
 	}
 	if err := b.arrange(ctx); err != nil {
 		return nil, err
@@ -224,7 +209,8 @@ func (v *survey) arrange(ctx context.Context, n *names, g *groups, first int64) 
 		}
 	}
 	n.SetPrefixes(v.Prefixes)
+	n.Second = v.Second
 	b.m.base = first
 	c := &content{survey: *v, names: n, m: b.m, left: b.left}
-	return c, c.check()
+	return c, c.checkSizes()
 }

@@ -20,6 +20,9 @@ type content struct {
 	m      *matrix
 	joined []shardify.Column // of --labels FILE
 	left   []format.Leftover
+	// What is no sample, where that was just found out.
+	strays     []uint32
+	leftStrays []format.Leftover
 }
 
 // source is a content narrowed to the wanted fields.
@@ -130,6 +133,9 @@ func (s *source) Schema() []shardify.Field { return s.schema }
 
 // Leftovers lists what the survey left out.
 func (s *source) Leftovers() []format.Leftover { return s.left }
+
+// Strays implements format.Strayer.
+func (s *source) Strays() ([]uint32, []format.Leftover) { return s.strays, s.leftStrays }
 
 // Keyed reports that batches carry Keys.
 func (s *source) Keyed() bool { return true }

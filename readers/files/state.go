@@ -21,7 +21,9 @@ type survey struct {
 	Labels   []string          `json:"labels,omitempty"`
 	Prefixes []string          `json:"prefixes,omitempty"` // of keys, per root
 	Assume   int64             `json:"assume,omitempty"`
-	Last     bool              `json:"last,omitempty"`    // stems end at the last dot
+	By       labels.Stem       `json:"stem,omitempty"`
+	Second   bool              `json:"second,omitempty"` // classes are the second folders
+	Notes    []string          `json:"notes,omitempty"`
 	Ordinal  bool              `json:"ordinal,omitempty"` // keys are numbers
 	Bytes    bool              `json:"bytes,omitempty"`   // text is any bytes
 	Left     []format.Leftover `json:"left,omitempty"`
@@ -29,11 +31,18 @@ type survey struct {
 	Named    bool              `json:"named,omitempty"`  // and one of files that name samples
 	Joined   []shardify.Field  `json:"joined,omitempty"` // and the values of these
 	// Of inputs in parts nothing is listed: each part is grouped again, by its names.
-	Parts   bool   `json:"parts,omitempty"`
-	Missing string `json:"missing,omitempty"` // the option
+	Parts   bool    `json:"parts,omitempty"`
+	Missing string  `json:"missing,omitempty"` // the option
+	Strays  []stray `json:"strays,omitempty"`
 }
 
-const stateVersion = 1
+// stray is a kind of files that are no samples.
+type stray struct {
+	Exts  []string `json:"exts"`
+	About bool     `json:"about,omitempty"`
+}
+
+const stateVersion = 2
 
 // State writes what Open found: no task needs to group the files again.
 func (s *source) State() ([]byte, error) {
@@ -103,8 +112,9 @@ func decodeState(ctx context.Context, b []byte, t *format.Table, first int64) (*
 	if err := v.check(); err != nil {
 		return nil, err
 	}
-	c.names, c.left = labels.NewPaths(t, v.Last), v.Left
+	c.names, c.left = labels.NewPaths(t, v.By), v.Left
 	c.names.SetPrefixes(v.Prefixes)
+	c.names.Second = v.Second
 	c.m = &matrix{members: len(v.Members), samples: v.Samples}
 	entries := int64(v.Samples) * int64(len(v.Members))
 	if !v.Listed && entries != int64(v.Files) || !v.Named && (len(v.Members) == 0) {
@@ -133,6 +143,9 @@ func decodeState(ctx context.Context, b []byte, t *format.Table, first int64) (*
 
 // check looks at the members: what the schema is made of.
 func (v *survey) check() error {
+	if v.By > labels.Last || len(v.Strays) > maxKinds {
+		return shardify.Corrupt(-1, "state of the files: the rule for names")
+	}
 	for _, m := range v.Members {
 		if len(m.Exts) == 0 || len(m.Exts) > 255 {
 			return shardify.Corrupt(-1, "state of the files: field %q", m.Field)

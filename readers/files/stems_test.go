@@ -44,7 +44,7 @@ func TestStemsWhateverTheOrder(t *testing.T) {
 			}
 			table.Append(root, f, 1, 1)
 		}
-		n := labels.NewPaths(table, seed%2 == 0)
+		n := labels.NewPaths(table, labels.Stem(seed%3))
 		g, err := group(context.Background(), n)
 		if err != nil {
 			t.Fatal(err)

@@ -190,7 +190,7 @@ func (s *source) name(a format.OpenArgs) (err error) {
 	}
 	if a.State != nil {
 		s.named.Inputs(files)
-	} else if s.named, err = labels.Name(a.Table, files, s.Set.Schema(), a.Columns, a.Options); err != nil {
+	} else if s.named, err = labels.Name(&a, files, s.Set.Schema()); err != nil {
 		return err
 	}
 	if len(s.Schema()) == 0 {

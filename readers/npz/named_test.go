@@ -66,7 +66,7 @@ func TestFilesThatAreSamplesKeepTheirNamesAndClasses(t *testing.T) {
 		{"that field", folder(t, classed("cat/a.npz", "dog/a.npz")...), nil, opts("labels", "none"), "cat/a, dog/a of x,cls"},
 		{"neither", folder(t, classed("cat/a.npz", "dog/a.npz")...), []string{"!cls"}, opts(), "cat/a, dog/a of x"},
 		{"one name twice", folder(t, each("cat/a.1.npy", "cat/a.2.npy", "dog/b.npy")...), nil, opts(), bad + "cat/a.1.npy and cat/a.2.npy have one name as samples, cat/a: --stem last"},
-		{"names with dots", folder(t, each("cat/a.1.npy", "cat/a.2.npy", "dog/b.npy")...), nil, opts("stem", "last"), "cat/a.1 cls=0, cat/a.2 cls=0, dog/b cls=1 of data,cls(cat dog)"},
+		{"names with dots", folder(t, each("cat/a.1.npy", "cat/a.2.npy", "dog/b.npy")...), nil, opts("stem", "last"), "cat/a%2E1 cls=0, cat/a%2E2 cls=0, dog/b cls=1 of data,cls(cat dog)"},
 		{"one name, two formats", folder(t, append(each("cat/x.npy", "dog/x.npy"), npz("cat/x.npz", member{"x.npy", npy.Stored, zeros("<f4", 2, 3)}))...), nil, opts(),
 			bad + "cat/x.npy and cat/x.npz have one name as samples, cat/x: --keys ordinal"},
 		{"rows", folder(t, each("cat/a.npy", "dog/a.npy")...), nil, format.Options{"keys": "path"}, bad + "--keys path is for files that are a sample each, as --sample file has them"},

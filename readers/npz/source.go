@@ -115,7 +115,7 @@ func (s *source) survey(ctx context.Context, a format.OpenArgs, zip bool) error 
 		}
 	}
 	if s.byFile {
-		if s.named, err = labels.Name(a.Table, s.files(), s.own(), a.Columns, a.Options); err != nil {
+		if s.named, err = labels.Name(&a, s.files(), s.own()); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,214 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+)
+
+// TestLayouts: what folders of files mean, by the rules of docs/inputs.md.
+func TestLayouts(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		files        []string
+		options      format.Options
+		schema, rows []string
+		note         string
+		left         []string
+	}{
+		{name: "numbers with dots are names", files: []string{"frame_1.0.png=a", "frame_1.5.png=b", "frame_2.0.png=c", "frame_2.5.png=d"},
+			schema: []string{"png:u8:png"}, rows: []string{"frame_1%2E0 png=a", "frame_1%2E5 png=b", "frame_2%2E0 png=c", "frame_2%2E5 png=d"}, note: "frame_1.0"},
+		{name: "unless the user says so", files: []string{"1.0.png=a", "1.5.png=b"}, options: opts("stem", "first"),
+			schema: []string{"0.png:u8:png", "5.png:u8:png"}, rows: []string{"1 0.png=a 5.png=b"}},
+		{name: "equal extensions are extensions", files: []string{"1.2d.npy=a", "1.3d.npy=b", "2.2d.npy=c", "2.3d.npy=d", "README.md"},
+			schema: []string{"2d.npy:u8:npy", "3d.npy:u8:npy"}, rows: []string{"1 2d.npy=a 3d.npy=b", "2 2d.npy=c 3d.npy=d"}, note: "--stem number", left: []string{"README.md 1"}},
+		{name: "of several samples", files: []string{"1.2d.npy=a", "1.3d.npy=b"},
+			schema: []string{"npy:u8:npy"}, rows: []string{"1%2E2d npy=a", "1%2E3d npy=b"}, note: "1.2d"},
+		{name: "numbers are no extensions", files: []string{"a.1.png=a", "b.1.png=b"},
+			schema: []string{"png:u8:png"}, rows: []string{"a%2E1 png=a", "b%2E1 png=b"}, note: "a.1"},
+		{name: "extensions that begin with a digit", files: []string{"a.3gp=a", "b.3gp=b", "c.mp4=c"}, options: opts("missing", "fill"),
+			schema: []string{"3gp:u8:3gp?", "mp4:u8:mp4?"}, rows: []string{"a 3gp=a mp4=-", "b 3gp=b mp4=-", "c 3gp=- mp4=c"}},
+		{name: "without extension", files: []string{"run_1.0=a", "run_1.5=b"},
+			schema: []string{"bin:u8:bin"}, rows: []string{"run_1%2E0 bin=a", "run_1%2E5 bin=b"}, note: "run_1.0"},
+
+		{name: "about the folder", files: []string{"README.md=x", "LICENSE=x", "a/0.jpg=a", "a/dataset_infos.json={}", "b/1.jpg=b", "b/readme.txt=x"},
+			schema: []string{"cls:i64(a,b)", "jpg:u8:jpg"}, rows: []string{"a/0 cls=0 jpg=a", "b/1 cls=1 jpg=b"},
+			left: []string{"LICENSE 1", "README.md 1", "a/dataset_infos.json 1", "b/readme.txt 1"}},
+		{name: "beside captions", files: []string{"README.txt=x", "a.jpg=a", "a.txt=t", "b.jpg=b", "b.txt=u"},
+			schema: []string{"jpg:u8:jpg", "txt:u8:txt"}, rows: []string{"a jpg=a txt=t", "b jpg=b txt=u"}, left: []string{"README.txt 1"}},
+		{name: "texts called so are samples", files: []string{"README.txt=x", "a.txt=t"},
+			schema: []string{"txt:u8:txt"}, rows: []string{"README txt=x", "a txt=t"}},
+		{name: "all of them", files: []string{"a/README.md=x", "b/README.md=y"},
+			schema: []string{"md:u8:md"}, rows: []string{"a/README md=x", "b/README md=y"}, left: []string{"cls 0"}},
+		{name: "a part of a sample", files: []string{"readme.jpg=a", "readme.md=x", "b.jpg=b", "b.md=y"},
+			schema: []string{"jpg:u8:jpg", "md:u8:md"}, rows: []string{"b jpg=b md=y", "readme jpg=a md=x"}},
+		{name: "a few others", files: []string{"a.jpg=a", "b.jpg=b", "metadata.csv=x"},
+			schema: []string{"jpg:u8:jpg"}, rows: []string{"a jpg=a", "b jpg=b"}, left: []string{"metadata.csv 1"}},
+		{name: "a class less for them", files: []string{"a/1.jpg=a", "b/2.jpg=b", "notes.txt=x"},
+			schema: []string{"cls:i64(a,b)", "jpg:u8:jpg"}, rows: []string{"a/1 cls=0 jpg=a", "b/2 cls=1 jpg=b"}, left: []string{"notes.txt 1"}},
+
+		{name: "splits", files: []string{"train/cat/0.jpg=a", "train/dog/1.jpg=b", "val/bird/2.jpg=c", "val/cat/3.jpg=d", "val/dog/4.jpg=e"},
+			schema: []string{"cls:i64(bird,cat,dog)", "jpg:u8:jpg"},
+			rows:   []string{"train/cat/0 cls=1 jpg=a", "train/dog/1 cls=2 jpg=b", "val/bird/2 cls=0 jpg=c", "val/cat/3 cls=1 jpg=d", "val/dog/4 cls=2 jpg=e"}},
+		{name: "splits where classes are asked for", files: []string{"Train/cat/0.jpg=a", "TEST/dog/1.jpg=b"}, options: opts("labels", "folder"),
+			schema: []string{"cls:i64(cat,dog)", "jpg:u8:jpg"}, rows: []string{"TEST/dog/1 cls=1 jpg=b", "Train/cat/0 cls=0 jpg=a"}},
+		{name: "splits without classes", files: []string{"train/0.jpg=a", "val/1.jpg=b"}, schema: []string{"jpg:u8:jpg"}, rows: []string{"train/0 jpg=a", "val/1 jpg=b"}},
+		{name: "that are classes", files: []string{"train/0.jpg=a", "val/1.jpg=b"}, options: opts("labels", "folder"),
+			schema: []string{"cls:i64(train,val)", "jpg:u8:jpg"}, rows: []string{"train/0 cls=0 jpg=a", "val/1 cls=1 jpg=b"}},
+		{name: "a class called train", files: []string{"train/x/0.jpg=a", "bus/x/1.jpg=b", "car/2.jpg=c"},
+			schema: []string{"cls:i64(bus,car,train)", "jpg:u8:jpg"}, rows: []string{"bus/x/1 cls=0 jpg=b", "car/2 cls=1 jpg=c", "train/x/0 cls=2 jpg=a"}},
+		{name: "one split", files: []string{"train/cat/0.jpg=a", "train/dog/1.jpg=b"},
+			schema: []string{"cls:i64(cat,dog)", "jpg:u8:jpg"}, rows: []string{"train/cat/0 cls=0 jpg=a", "train/dog/1 cls=1 jpg=b"}},
+		{name: "samples in no class", files: []string{"a/0.jpg=a", "b/1.jpg=b", "2.jpg=c"},
+			schema: []string{"jpg:u8:jpg"}, rows: []string{"2 jpg=c", "a/0 jpg=a", "b/1 jpg=b"}, left: []string{"cls 0"}},
+		{name: "a folder around all", files: []string{"x/a/0.jpg=a", "x/b/1.jpg=b"},
+			schema: []string{"jpg:u8:jpg"}, rows: []string{"x/a/0 jpg=a", "x/b/1 jpg=b"}, left: []string{"cls 0"}},
+		{name: "a space in a class", files: []string{"golden retriever/0.jpg=a", "pug/1.jpg=b"},
+			schema: []string{"cls:i64(golden retriever,pug)", "jpg:u8:jpg"}, rows: []string{"golden%20retriever/0 cls=0 jpg=a", "pug/1 cls=1 jpg=b"}},
+
+		{name: "the same names in classes", files: []string{"a/1.jpg=a", "a/2.jpg=b", "b/1.jpg=c"},
+			schema: []string{"cls:i64(a,b)", "jpg:u8:jpg"}, rows: []string{"a/1 cls=0 jpg=a", "a/2 cls=0 jpg=b", "b/1 cls=1 jpg=c"}},
+		{name: "classes, says the user", files: []string{"images/1.jpg=a", "masks/1.jpg=b"}, options: opts("labels", "folder"),
+			schema: []string{"cls:i64(images,masks)", "jpg:u8:jpg"}, rows: []string{"images/1 cls=0 jpg=a", "masks/1 cls=1 jpg=b"}},
+		{name: "samples, says the user", files: []string{"images/1.jpg=a", "masks/1.jpg=b"}, options: opts("labels", "none"),
+			schema: []string{"jpg:u8:jpg"}, rows: []string{"images/1 jpg=a", "masks/1 jpg=b"}},
+		{name: "the same names in splits", files: []string{"train/cat/1.jpg=a", "val/cat/1.jpg=b"}, schema: []string{"jpg:u8:jpg"}, rows: []string{"train/cat/1 jpg=a", "val/cat/1 jpg=b"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			table := listing(t, folder(t, c.files...))
+			src := openTable(t, table, c.options)
+			equal(t, describe(src), c.schema)
+			equal(t, dump(t, src), c.rows)
+			if notes := strings.Join(src.(format.Noter).Notes(), "; "); !strings.Contains(notes, c.note) || (c.note == "") != (notes == "") {
+				t.Errorf("notes %q, want %q", notes, c.note)
+			}
+			_, strays := src.(format.Strayer).Strays()
+			var left []string
+			for _, l := range append(strays, src.(format.Reporter).Leftovers()...) {
+				left = append(left, fmt.Sprintf("%s %d", l.Name, l.Count))
+			}
+			equal(t, left, c.left)
+			state, err := src.(format.Stater).State()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strays == nil {
+				again, err := Format.Open(context.Background(), format.OpenArgs{Table: table, Options: c.options, State: state})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer again.Close()
+				equal(t, dump(t, again), c.rows)
+			}
+		})
+	}
+}
+
+// TestFoldersSideBySideAreRefused: folders that hold parts of the same samples are an error
+// with commands, never classes and never samples twice.
+func TestFoldersSideBySideAreRefused(t *testing.T) {
+	for name, files := range map[string][]string{
+		"images and masks":            {"images/0.jpg", "images/1.jpg", "masks/0.png", "masks/1.png"},
+		"of one type":                 {"images/0.png", "images/1.png", "masks/0.png", "masks/1.png"},
+		"of one type, one is missing": {"images/0.png", "images/1.png", "images/2.png", "masks/0.png", "masks/1.png"},
+		"one is missing":              {"x/0.jpg", "x/1.jpg", "x/2.jpg", "y/0.png", "y/1.png"},
+		"names that say nothing":      {"x/0.png", "x/1.png", "y/0.png", "y/1.png"},
+		"texts":                       {"docs/0.md", "docs/1.md", "summaries/0.txt", "summaries/1.txt"},
+		"three of them":               {"a/0.jpg", "b/0.png", "c/0.json", "a/1.jpg", "b/1.png", "c/1.json"},
+		"in splits":                   {"train/images/0.jpg", "train/labels/0.txt", "val/images/1.jpg", "val/labels/1.txt"},
+		"around splits":               {"images/train/0.jpg", "labels/train/0.txt", "images/val/1.jpg", "labels/val/1.txt"},
+		"of each patient":             {"p1/ct/0.png", "p1/seg/0.npy", "p2/ct/0.png", "p2/seg/0.npy", "p3/ct/7.png", "p3/seg/7.npy"},
+		"beside a README":             {"images/0.jpg", "masks/0.png", "README.md"},
+	} {
+		src, err := Format.Open(context.Background(), format.OpenArgs{Table: listing(t, folder(t, files...))})
+		if err == nil {
+			src.Close()
+			t.Errorf("%s: opened with %q", name, describe(src))
+			continue
+		}
+		var doubt *format.Doubt
+		hints := strings.Join(shardify.Hints(err), "\n")
+		if !errors.As(err, &doubt) || !strings.Contains(err.Error(), "hold files of the same names") || doubt.Ways[0].Options["labels"] != "folder" || !strings.Contains(hints, "shardify convert ") {
+			t.Errorf("%s: %v\n%s", name, err, hints)
+		}
+	}
+	a := folder(t, "images/0.jpg", "masks/0.png")
+	if _, err := Format.Open(context.Background(), format.OpenArgs{Table: listing(t, a+"/images", a+"/masks")}); err == nil {
+		t.Error("two INPUT folders were taken for samples twice")
+	}
+	a = folder(t, "run1/0.jpg", "run2/0.jpg")
+	openTable(t, listing(t, a+"/run1", a+"/run2"), nil)
+}
+
+// TestPairsOfTheHint runs the command that pairs folders.
+func TestPairsOfTheHint(t *testing.T) {
+	dir := folder(t, "a b/images/0.jpg=i", "a b/images/1.5.jpg=j", "a b/masks/0.png=m", "a b/masks/1.5.png=n")
+	_, err := Format.Open(context.Background(), format.OpenArgs{Table: listing(t, dir+"/a b")})
+	if err == nil {
+		t.Fatal("opened")
+	}
+	_, command, ok := strings.Cut(shardify.Hints(err)[0], ": ")
+	if !ok {
+		t.Fatal(shardify.Hints(err))
+	}
+	command, _, _ = strings.Cut(command, " && shardify")
+	sh := exec.Command("sh", "-ec", command)
+	sh.Dir = t.TempDir()
+	if out, err := sh.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	src := openTable(t, listing(t, filepath.Join(sh.Dir, "pairs")), nil)
+	equal(t, dump(t, src), []string{"0 images.jpg=i masks.png=m", "1%2E5 images.jpg=j masks.png=n"})
+}
+
+// TestMixedSplitsAreRefused: some folders are splits, others are not.
+func TestMixedSplitsAreRefused(t *testing.T) {
+	_, err := Format.Open(context.Background(), format.OpenArgs{Table: listing(t, folder(t, "train/1.jpg", "val/2.jpg", "extra/3.jpg"))})
+	var doubt *format.Doubt
+	if !errors.As(err, &doubt) || !strings.Contains(err.Error(), "--labels folder") || !strings.Contains(err.Error(), "--split-from dirs") {
+		t.Error(err)
+	}
+}
+
+// TestCuresWork: what an error about missing files offers does work.
+func TestCuresWork(t *testing.T) {
+	for _, c := range []struct {
+		files []string
+		want  []string
+		never string
+	}{
+		{[]string{"1.jpg", "2.jpg", "3.txt", "4.txt"}, []string{"--columns jpg --missing drop", "--missing fill"}, "leaves them out"},
+		{[]string{"1.jpg", "1.txt", "2.jpg"}, []string{"--missing drop leaves them out"}, "--columns"},
+		{[]string{"St. Bernard.jpg", "St. Elmo.jpg", "x.jpg"}, []string{"--stem last"}, "leaves them out"},
+	} {
+		table := listing(t, folder(t, c.files...))
+		_, err := Format.Open(context.Background(), format.OpenArgs{Table: table})
+		if err == nil || strings.Contains(err.Error(), c.never) {
+			t.Errorf("%q: %v", c.files, err)
+			continue
+		}
+		for _, w := range c.want {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%q: no %q in %v", c.files, w, err)
+			}
+			var o format.Options
+			var columns []string
+			words := strings.Fields(w)
+			for i := 0; i+1 < len(words); i += 2 {
+				if words[i] == "--columns" {
+					columns = []string{words[i+1]}
+				} else if strings.HasPrefix(words[i], "--") {
+					o = opts(words[i][2:], words[i+1])
+				}
+			}
+			openTable(t, table, o, columns...)
+		}
+	}
+}
