@@ -276,7 +276,7 @@ class Loader(Generic[B]):
         try:
             fields = parse_schema(info["schema"])
             self.framework = kind.name
-            decoders = loaderconfig.decoders(decode, resize, crop, fields, seed)
+            self._decoders = decoders = loaderconfig.decoders(decode, resize, crop, fields, seed)
             self._skipped = skipping.made(on_error, decoders, kind.name, folders, self._last == "pad")
             self._plan = Plan(info, fields, kind(info["device"]), jagged, pad_value, decoders, more)
             to = None
@@ -371,6 +371,12 @@ class Loader(Generic[B]):
     @property
     def fields(self) -> List[str]:
         return [f.name for f in self.schema]
+
+    @property
+    def images(self) -> List[str]:
+        """The fields that decode= makes pixels of: "png" or "jpg" where all files are of one kind, "image" where
+        they are of several."""
+        return list(self._decoders)
 
     @property
     def dataset(self) -> Dataset[Any]:
