@@ -231,6 +231,19 @@ func (f *facts) complete(k *kind, most map[string]bool, fields map[string]string
 	return any && !slices.ContainsFunc(k.exts, func(ext string) bool { return fields[ext] == "" })
 }
 
+// alike tells whether all samples have the same fields.
+func (f *facts) alike(strays map[*kind]bool) bool {
+	sample := func(k *kind) bool { return !strays[k] }
+	for _, m := range f.members(sample) {
+		for _, k := range f.kinds {
+			if sample(k) && !m.in(k) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // leftStrays reports the kinds that are no samples.
 func (f *facts) leftStrays(strays map[*kind]bool) (left []format.Leftover) {
 	for _, k := range f.kinds {

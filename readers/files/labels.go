@@ -74,7 +74,7 @@ func (b *builder) paired(level int) error {
 		return nil
 	}
 	if list := b.facts.sides.find(level); list != nil {
-		return pairedError(list)
+		return pairedError(list, b.facts.alike(b.facts.strays(b.options[optMissing])))
 	}
 	return nil
 }

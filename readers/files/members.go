@@ -324,16 +324,7 @@ func (b *builder) evenByLast() bool {
 	if f.learn(n, g) != nil {
 		return false
 	}
-	strays := f.strays("fail")
-	sample := func(k *kind) bool { return !strays[k] }
-	for _, m := range f.members(sample) {
-		for _, k := range f.kinds {
-			if sample(k) && !m.in(k) {
-				return false
-			}
-		}
-	}
-	return true
+	return f.alike(f.strays("fail"))
 }
 
 // simplify drops lists that follow from the order of the files.

@@ -240,8 +240,9 @@ func (r *sides) find(classes int) []*side {
 	return nil
 }
 
-// pairedError is the error about folders that hold parts of the same samples.
-func pairedError(list []*side) error {
+// pairedError is the error about folders that hold parts of the same samples. alike: all
+// files could be samples of one kind.
+func pairedError(list []*side, alike bool) error {
 	var folders, named, alone []string
 	flat := true
 	for _, o := range list {
@@ -261,8 +262,12 @@ func pairedError(list []*side) error {
 	way := func(labels, makes string) format.Way {
 		return format.Way{Options: format.Options{optLabels: labels}, Makes: makes}
 	}
+	text := fmt.Sprintf("the folders %s hold files of the same names: parts of the same samples, and no classes; no option pairs folders yet", strings.Join(named, " and "))
+	if !alike {
+		return shardify.Hint(shardify.Mismatch("%s", text), cures...)
+	}
 	return shardify.Hint(&format.Doubt{
-		Text: fmt.Sprintf("the folders %s hold files of the same names: parts of the same samples, and no classes; no option pairs folders yet", strings.Join(named, " and ")),
-		Ways: []format.Way{way(labels.Always, "if the folders are classes"), way(labels.Never, "if all files are samples of one kind")}, Facts: cures,
+		Text: text, Facts: append([]string{text}, cures...),
+		Ways: []format.Way{way(labels.Always, "if the folders are classes"), way(labels.Never, "if all files are samples of one kind")},
 	}, cures...)
 }
