@@ -217,9 +217,10 @@ licences: ## rewrite THIRD_PARTY_LICENSES from the modules of go.mod
 dist: ## static binaries for linux amd64 and arm64, completions, man pages, licences, SBOM, SHA256SUMS
 	@sh bench/dist.sh
 
-wheel: ## Python wheels with the loader's library for linux x86_64 and aarch64 into dist/, tested in an empty environment
-	@sh python/wheel.sh build/wheel $(VENV)
+wheel: ## Python wheel with the loader's library for this machine into dist/, tested in an empty environment; ARCH=all (or amd64, arm64): those of other machines, too
+	@sh python/wheel.sh build/wheel $(VENV) "$(ARCH)"
 
+release: ARCH = all
 release: dist wheel ## all that a release publishes, into dist/: archives, wheels, SBOM, SHA256SUMS
 	cd dist && rm -f SHA256SUMS && sha256sum * >SHA256SUMS && cat SHA256SUMS
 

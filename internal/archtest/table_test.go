@@ -85,7 +85,7 @@ var table = []row{
 	{"internal/stats", "helpers", "internal/guard internal/half internal/jpeg shardify"},
 	{"internal/tokenize", "helpers", "internal/printable shardify"},
 	{"internal/value", "helpers", "shardify"},
-	{"internal/walk", "helpers", "format shardify storage storage/folders storage/local storage/local/dirfd storage/storages"},
+	{"internal/walk", "helpers", "format internal/filekind shardify storage storage/folders storage/local storage/local/dirfd storage/storages"},
 	{"storage/folders", "helpers", "storage storage/local/dirfd"},
 	{"storage/http", "helpers", "internal/version shardify storage storage/remote"},
 	{"storage/local", "helpers", "internal/host shardify storage storage/local/dirfd"},

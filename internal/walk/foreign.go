@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/filekind"
 )
 
 type foreignKind struct{ ext, cure string }
@@ -16,6 +17,9 @@ var foreignFolders = []foreignKind{
 	{".lmdb", "the Python package lmdb reads it; write one file per value"},
 }
 
+// unpacked are kinds that filekind knows, too, and of which arrays can be made.
+var unpacked = []foreignKind{{".fits", ""}}
+
 // foreignKinds says how to convert files that no reader understands into some that one
 // does, by the end of the name.
 var foreignKinds = []foreignKind{
@@ -23,6 +27,16 @@ var foreignKinds = []foreignKind{
 	{".tfrecords", "the Python package tfrecord reads it; write arrays with numpy.savez or one file per sample"},
 	{".mat", `in Python: numpy.savez("x.npz", **scipy.io.loadmat("x.mat")); version 7.3 is HDF5`},
 	{".fits", `in Python: numpy.savez("x.npz", **{h.name: h.data for h in astropy.io.fits.open("x.fits") if h.data is not None})`},
+	{".grib", `GRIB, of weather models; in Python: xarray.open_dataset("x.grib", engine="cfgrib").to_zarr("x.zarr")`},
+	{".grib2", `GRIB, of weather models; in Python: xarray.open_dataset("x.grib2", engine="cfgrib").to_zarr("x.zarr")`},
+	{".grb", `GRIB, of weather models; in Python: xarray.open_dataset("x.grb", engine="cfgrib").to_zarr("x.zarr")`},
+	{".grb2", `GRIB, of weather models; in Python: xarray.open_dataset("x.grb2", engine="cfgrib").to_zarr("x.zarr")`},
+	{".json", `of an array, jq -c '.[]' x.json > x.jsonl makes JSON lines; of references (kerchunk), in Python: xarray.open_dataset("x.json", engine="kerchunk").to_zarr("x.zarr")`},
+	{".mdb", "the Python package lmdb reads it; write one file per value"},
+	{".lmdb", "the Python package lmdb reads it; write one file per value"},
+	{".xlsx", `a spreadsheet; in Python: pandas.read_excel("x.xlsx").to_csv("x.csv", index=False)`},
+	{".xls", `a spreadsheet; in Python: pandas.read_excel("x.xls").to_csv("x.csv", index=False)`},
+	{".ods", `a spreadsheet; in Python: pandas.read_excel("x.ods").to_csv("x.csv", index=False)`},
 	{".pt", "in Python: torch.load and numpy.savez"},
 	{".pth", "in Python: torch.load and numpy.savez"},
 	{".pkl", "in Python: pickle.load and numpy.savez"},
@@ -41,7 +55,16 @@ var foreignKinds = []foreignKind{
 
 // foreignFile refuses a kind of file that no reader understands and names what
 // converts it.
-func foreignFile(name string) error { return foreign(name, foreignKinds) }
+func foreignFile(name string) error {
+	base := filepath.Base(name)
+	if _, ext, _ := strings.Cut(base, "."); ext != "" {
+		// An archive of a kind is no archive to unpack: .nii.gz is how NIfTI is kept.
+		if k := filekind.Ext(ext); k != nil && k.Decoder == filekind.None && foreign(name, unpacked) == nil {
+			return shardify.Unsupported("%s is %s, which is not read here: --from files copies such files byte for byte, and the Loader delivers the bytes", base, k.Name)
+		}
+	}
+	return foreign(name, foreignKinds)
+}
 
 func (w *walker) foreignFolder(name string) error {
 	if w.AnyKind || w.Roots != nil && w.Keep != nil && w.Keep(filepath.Base(name)) {

@@ -242,3 +242,16 @@ def test_the_wheel_without_a_program_says_so(tmp_path):
         assert p.returncode == 2 and "has no program" in p.stderr and "shardify.open" in p.stderr, p
     p = run(new, "import shardify, sys; assert 'torch' not in sys.modules", str(tmp_path))
     assert p.returncode == 0, p.stderr
+
+
+@pytest.mark.parametrize("arch,want", [("", "%s"), ("all", "%s %s"), ("arm64", "arm64"), ("sparc", None)])
+def test_which_wheels_are_built(arch, want):
+    """This machine's wheel comes first, and others are built where they are asked for."""
+    this = build_wheel.ARCHS.get(platform.machine(), "amd64")
+    other = {"amd64": "arm64", "arm64": "amd64"}[this]
+    script = os.path.join(ROOT, "wheel.sh")
+    r = subprocess.run(["sh", script, "build/none", "build/none", arch], env=dict(os.environ, DRY="1"), capture_output=True, text=True)
+    if want is None:
+        assert r.returncode == 2 and "want all, amd64 or arm64" in r.stderr
+        return
+    assert r.stdout.splitlines()[-1] == (want % (this, other)[: want.count("%s")] if "%s" in want else want)
