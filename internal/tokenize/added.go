@@ -52,7 +52,7 @@ func (a *added) find(s []byte, from int) (start, stop int, t *addedToken) {
 // reference even where they are odd: a token that is no word of its own is passed over with
 // all of its bytes, and tokens within white space that another one took are still found, so
 // that start may go back.
-func (a *added) cut(e *Encoder, s []byte, first bool, rest func(*Encoder, []byte, bool) error) error {
+func (a *added) cut(e *Encoder, s []byte, head int, rest func(*Encoder, []byte, int) error) error {
 	start, blankTo := 0, 0 // what is not handed over yet; the end of white space that was looked through
 	for at := 0; ; {
 		i, j, t := a.find(s, at)
@@ -86,17 +86,22 @@ func (a *added) cut(e *Encoder, s []byte, first bool, rest func(*Encoder, []byte
 			}
 			j = blankTo
 		}
+		if i > j {
+			return shardify.Unsupported("the added token %q in white space that another token takes: the tokenizers library fails on it", t.content)
+		}
 		if start < i {
-			if err := rest(e, s[start:i], first && start == 0); err != nil {
+			if err := rest(e, s[start:i], head-start); err != nil {
 				return err
 			}
 		}
-		e.out = append(e.out, t.id)
-		e.counts.Special++
+		if i < j { // else another token has taken all of it
+			e.out = append(e.out, t.id)
+			e.counts.Special++
+		}
 		start = j
 	}
 	if start < len(s) {
-		return rest(e, s[start:], first && start == 0)
+		return rest(e, s[start:], head-start)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package tokenize
 
 import (
+	"unicode/utf8"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/printable"
 )
@@ -77,6 +79,8 @@ type Encoder struct {
 	norm   [2][]byte // normalized text: what a step reads, and what it writes
 	room   int       // how much of it the rest of the text may still become
 	cut    []byte    // what is written before text is cut
+	head   []byte    // what the normalizer has made of the first character
+	rooms  [][]byte  // the same, for each cutter of a chain
 	best32 []node[float32]
 	best64 []node[float64]
 }
@@ -101,34 +105,39 @@ func (e *Encoder) Append(ids []int32, text []byte) ([]int32, error) {
 		return ids, shardify.Corrupt(int64(at), "not UTF-8: %s", why)
 	}
 	e.out, e.room = ids, mayGrow(len(text))
+	_, head := utf8.DecodeRune(text)
 	var err error
 	if e.t.raw != nil {
-		err = e.t.raw.cut(e, text, true, (*Encoder).piece)
+		err = e.t.raw.cut(e, text, head, (*Encoder).piece)
 	} else if len(text) > 0 {
-		err = e.piece(text, true)
+		err = e.piece(text, head)
 	}
 	ids, e.out = e.out, nil
 	return ids, err
 }
 
-// piece normalizes what is between added tokens. first: it begins the text.
-func (e *Encoder) piece(s []byte, first bool) error {
+// piece normalizes what is between added tokens. head is what of s
+// comes from the first character of the text, in bytes: 0, unless s begins the text.
+func (e *Encoder) piece(s []byte, head int) error {
 	if e.t.normalizer != nil {
 		var err error
 		if s, err = e.t.normalizer.apply(s, e, e.room); err != nil || len(s) == 0 {
 			return err
 		}
 		e.room -= len(s)
+		if head > 0 {
+			head = len(e.head)
+		}
 	}
 	if e.t.normalized != nil {
-		return e.t.normalized.cut(e, s, first, (*Encoder).words)
+		return e.t.normalized.cut(e, s, head, (*Encoder).words)
 	}
-	return e.words(s, first)
+	return e.words(s, head)
 }
 
 // words cuts a piece into words.
-func (e *Encoder) words(s []byte, first bool) error {
-	e.t.split.cut(e, s, first)
+func (e *Encoder) words(s []byte, head int) error {
+	e.t.split.cut(e, s, head)
 	return nil
 }
 

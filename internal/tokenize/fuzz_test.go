@@ -20,6 +20,13 @@ func FuzzLoad(f *testing.F) {
 			f.Add(data, "ka re 12 <s>\n\u00e9e\u0301 x", uint8(0))
 		}
 	}
+	for _, parts := range []string{ // those that no file of the corpus has
+		`"normalizer":{"type":"Strip","strip_left":true,"strip_right":true},"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Whitespace"},{"type":"ByteLevel"},{"type":"Metaspace","prepend_scheme":"first"}]}`,
+		`"normalizer":{"type":"Nmt"},"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"UnicodeScripts"},{"type":"Punctuation","behavior":"MergedWithNext"}]}`,
+		`"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"CharDelimiterSplit","delimiter":","},{"type":"Split","pattern":{"String":"a"},"behavior":"Contiguous","invert":true},{"type":"Digits","individual_digits":false}]}`,
+	} {
+		f.Add([]byte(`{"version":"1.0","added_tokens":[],`+parts+`,"model":{"type":"WordPiece","unk_token":"?","vocab":{"?":0,"a":1,"##a":2}}}`), " a,1 2\n", uint8(0))
+	}
 	f.Fuzz(func(t *testing.T, data []byte, text string, pattern uint8) {
 		var o Options
 		if isRanks(data) {

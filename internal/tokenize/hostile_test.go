@@ -99,7 +99,7 @@ func TestClustersGrowByALimit(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err = normalizer{clusters{m, clusterTable()}}.apply([]byte("a"+strings.Repeat("\u0301", 10_000)), &Encoder{}, mayGrow(20_001))
+	_, err = normalizer{clusters{m, clusterTable()}}.apply([]byte("a"+strings.Repeat("\u0301", 10_000)), &Encoder{t: &Tokenizer{}}, mayGrow(20_001))
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, shardify.ErrUnsupported) || n > 20<<20 {
 		t.Errorf("%d bytes of memory, %v", n, err)

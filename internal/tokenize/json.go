@@ -79,7 +79,7 @@ func loadJSON(data []byte) (*Tokenizer, error) {
 	if t.normalizer, err = parseNormalizer("normalizer", f.Normalizer); err != nil {
 		return nil, err
 	}
-	if err := parseSplit("pre_tokenizer", f.PreTokenizer, &t.split, t.normalizer); err != nil {
+	if err := t.parseSplit(f.PreTokenizer, f.Model); err != nil {
 		return nil, err
 	}
 	if err := t.parseModel(f.Model); err != nil {
@@ -221,30 +221,32 @@ func notSupported(place, kind string) error {
 	return shardify.Unsupported("%s: type %s", place, kind)
 }
 
-// parseModel reads the vocabulary and what makes ids of words.
-func (t *Tokenizer) parseModel(raw json.RawMessage) error {
+// modelType is the type of a model, which files of old versions do not name.
+func modelType(raw json.RawMessage) (string, error) {
 	var keys map[string]json.RawMessage
 	if err := unmarshal("model", raw, &keys, false); err != nil {
-		return err
+		return "", err
 	}
 	kind, err := typeOf("model", raw)
+	switch {
+	case err != nil || kind != "":
+	case keys["merges"] != nil:
+		kind = "BPE"
+	case keys["unk_id"] != nil:
+		kind = "Unigram"
+	case keys["continuing_subword_prefix"] != nil:
+		kind = "WordPiece"
+	}
+	return kind, err
+}
+
+// parseModel reads the vocabulary and what makes ids of words.
+func (t *Tokenizer) parseModel(raw json.RawMessage) error {
+	kind, err := modelType(raw)
 	if err != nil {
 		return err
 	}
-	if kind == "" { // files of old versions
-		switch {
-		case keys["merges"] != nil:
-			kind = "BPE"
-		case keys["unk_id"] != nil:
-			kind = "Unigram"
-		case keys["continuing_subword_prefix"] != nil:
-			kind = "WordPiece"
-		}
-	}
 	t.Model = kind
-	if t.split.kind == byteLevel && (kind == "Unigram" || kind == "WordPiece") {
-		return shardify.Unsupported("pre_tokenizer ByteLevel with a model of type %s", kind)
-	}
 	switch kind {
 	case "BPE":
 		return t.parseBPE(raw)
@@ -489,7 +491,7 @@ func (t *Tokenizer) parseAdded(list []jsonAdded) error {
 				e := &Encoder{t: t}
 				var err error
 				if written, err = t.normalizer.apply(written, e, mayGrow(len(written))); err != nil || len(written) == 0 {
-					return shardify.Corrupt(-1, "added_tokens[%d] %q: nothing is left of it once it is normalized", i, a.Content)
+					return shardify.Unsupported("added_tokens[%d] %q: nothing is left of it once it is normalized", i, a.Content)
 				}
 			}
 			if len(written) > maxAdded {
@@ -597,8 +599,27 @@ func (t *Tokenizer) around(place string, raw json.RawMessage) error {
 	return err
 }
 
-// parseSplit reads how text is cut into words.
-func parseSplit(place string, raw json.RawMessage, p *split, n normalizer) error {
+// parseSplit reads how text is cut into words: by a loop for the usual sequences, which keep the
+// bytes of byte-level models, by a chain for the others.
+func (t *Tokenizer) parseSplit(raw, model json.RawMessage) error {
+	err := parseUsual("pre_tokenizer", raw, &t.split, t.normalizer)
+	if err != nil && !errors.Is(err, shardify.ErrUnsupported) {
+		return err
+	}
+	if err == nil && t.split.kind == byteLevel {
+		kind, e := modelType(model)
+		if e != nil || kind == "BPE" {
+			return e
+		}
+		err = shardify.ErrUnsupported // the vocabulary has letters for bytes
+	}
+	if err != nil {
+		return parseChain("pre_tokenizer", raw, &t.split)
+	}
+	return nil
+}
+
+func parseUsual(place string, raw json.RawMessage, p *split, n normalizer) error {
 	*p = split{mark: []byte(spaceMark), bounded: true}
 	err := sequence(place, "pretokenizers", raw, func(place, kind string, raw json.RawMessage) error {
 		if p.kind != noSplit {
@@ -657,25 +678,36 @@ func (p *split) parseByteLevel(place string, raw json.RawMessage) error {
 	return nil
 }
 
-func (p *split) parseSplitOn(place string, raw json.RawMessage, n normalizer) error {
-	var f struct {
-		Type     string      `json:"type"`
-		Pattern  jsonPattern `json:"pattern"`
-		Behavior string      `json:"behavior"`
-		Invert   bool        `json:"invert"`
-	}
-	if err := unmarshal(place, raw, &f, true); err != nil {
-		return err
-	}
-	switch {
-	case f.Pattern.String != nil && *f.Pattern.String == " " && n.removesSpaces():
-		return nil // there is none left
-	case f.Pattern.Regex == nil:
-		return shardify.Unsupported("%s: Split at %s", place, quoted(f.Pattern.String))
+type jsonSplit struct {
+	Type     string      `json:"type"`
+	Pattern  jsonPattern `json:"pattern"`
+	Behavior string      `json:"behavior"`
+	Invert   bool        `json:"invert"`
+}
+
+// scanner is that of a regular expression.
+func (f *jsonSplit) scanner(place string) (pattern, error) {
+	if f.Pattern.Regex == nil {
+		return whole, shardify.Unsupported("%s: Split at %s", place, quoted(f.Pattern.String))
 	}
 	s, ok := patterns[*f.Pattern.Regex]
 	if !ok {
-		return shardify.Unsupported("%s: Split by the pattern %q", place, *f.Pattern.Regex)
+		return whole, shardify.Unsupported("%s: Split by the pattern %q", place, *f.Pattern.Regex)
+	}
+	return s, nil
+}
+
+func (p *split) parseSplitOn(place string, raw json.RawMessage, n normalizer) error {
+	var f jsonSplit
+	if err := unmarshal(place, raw, &f, true); err != nil {
+		return err
+	}
+	if f.Pattern.String != nil && *f.Pattern.String == " " && n.removesSpaces() {
+		return nil // there is none left
+	}
+	s, err := f.scanner(place)
+	if err != nil {
+		return err
 	}
 	if f.Behavior != "Isolated" || f.Invert {
 		return shardify.Unsupported("%s: Split with behavior %s, invert %v", place, f.Behavior, f.Invert)

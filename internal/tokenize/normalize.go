@@ -31,9 +31,17 @@ func mayGrow(n int) int { return growTimes*n + growBytes }
 // apply runs the steps; the result is valid until the next call.
 func (n normalizer) apply(s []byte, e *Encoder, limit int) ([]byte, error) {
 	k := 0
+	watch := e.t.split.when == firstPiece
+	if watch {
+		_, n := utf8.DecodeRune(s)
+		e.head = s[:n]
+	}
 	for _, st := range n {
 		if len(s) == 0 {
 			break
+		}
+		if watch && len(e.head) > 0 {
+			e.head = firstBy(st, e.head, s)
 		}
 		out, err := st.apply(e.norm[k][:0], s, limit)
 		if err != nil {
@@ -49,6 +57,29 @@ func (n normalizer) apply(s []byte, e *Encoder, limit int) ([]byte, error) {
 		s = out
 	}
 	return s, nil
+}
+
+// firstBy is what a step makes of the first character of s, which is head.
+func firstBy(st step, head, s []byte) []byte {
+	switch st := st.(type) {
+	case replaceText:
+		if bytes.HasPrefix(s, st.from) {
+			return st.to
+		}
+	case replaceSpaces:
+		if bytes.HasPrefix(s, []byte("  ")) {
+			return st.to
+		}
+	case trim:
+		st.right = false // the text goes on
+		out, _ := st.apply(nil, head, 0)
+		return out
+	}
+	out, err := st.apply(nil, head, mayGrow(len(head)))
+	if err != nil {
+		return nil
+	}
+	return out
 }
 
 func tooLong() error {
@@ -200,6 +231,16 @@ var (
 	bertMarks = rangeProps("bert_marks", map[string]byte{"": dropped})
 	bertClean = rangeProps("bert_clean", map[string]byte{"-": dropped, "20": toSpace})
 	bertPunct = rangeProps("bert_punct", map[string]byte{"p": punctuation, "s": toSpace})
+	nmtClean  = sync.OnceValue(func() *props {
+		return newProps(func(all []byte) {
+			for _, r := range [][2]rune{{1, 8}, {0xb, 0xb}, {0xe, 0x1f}, {0x7f, 0x7f}, {0x8f, 0x8f}, {0x9f, 0x9f}} {
+				mark(all, r[0], r[1], dropped)
+			}
+			for _, r := range [][2]rune{{9, 0xa}, {0xc, 0xd}, {0x1680, 0x1680}, {0x200b, 0x200f}, {0x2028, 0x2029}, {0x2581, 0x2581}, {0xfeff, 0xfeff}, {0xfffd, 0xfffd}} {
+				mark(all, r[0], r[1], toSpace)
+			}
+		})
+	})
 	wordChars = rangeProps("word", map[string]byte{"": 1})
 )
 
@@ -222,6 +263,32 @@ func (c cleanText) apply(dst, s []byte, _ int) ([]byte, error) {
 	}
 	return dst, nil
 }
+
+// trim drops white space at the ends.
+type trim struct{ left, right bool }
+
+func (t trim) apply(dst, s []byte, _ int) ([]byte, error) {
+	lo, hi := 0, len(s)
+	if t.left {
+		lo = run(s, 0, space)
+	}
+	for t.right && hi > lo {
+		r, n := utf8.DecodeLastRune(s[:hi])
+		if class.of(r)&space == 0 {
+			break
+		}
+		hi -= n
+	}
+	if lo == 0 && hi == len(s) {
+		return s, nil
+	}
+	return append(dst, s[lo:hi]...), nil
+}
+
+// toLetters writes bytes as the letters of byte-level vocabularies.
+type toLetters struct{}
+
+func (toLetters) apply(dst, s []byte, _ int) ([]byte, error) { return appendLetters(dst, s), nil }
 
 // spaceCJK puts spaces around each Chinese character.
 type spaceCJK struct{}
@@ -280,6 +347,18 @@ func parseStep(place, kind string, raw json.RawMessage) (normalizer, error) {
 			err = shardify.Unsupported("%s: %d bytes (at most %d)", place, len(f.Prepend), maxPut)
 		}
 		return normalizer{prepend(f.Prepend)}, err
+	case "Strip":
+		var f struct {
+			Type  string `json:"type"`
+			Left  bool   `json:"strip_left"`
+			Right bool   `json:"strip_right"`
+		}
+		err := unmarshal(place, raw, &f, true)
+		return normalizer{trim{f.Left, f.Right}}, err
+	case "Nmt":
+		return normalizer{cleanText{nmtClean()}}, nil
+	case "ByteLevel":
+		return normalizer{toLetters{}}, nil
 	case "Replace":
 		return parseReplace(place, raw)
 	case "BertNormalizer":

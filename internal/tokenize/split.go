@@ -14,6 +14,7 @@ type split struct {
 	bounded bool   // no token of the model goes on beyond the end of a word, so that text may be cut there
 	user    *trie  // pieces of SentencePiece that are cut out first
 	chars   *props // bert: where to cut
+	chain   chain
 }
 
 type splitKind uint8
@@ -25,6 +26,7 @@ const (
 	bert
 	userPieces
 	unsplit // the model cuts
+	chained // by chain
 )
 
 type prependWhen uint8
@@ -35,19 +37,19 @@ const (
 	always
 )
 
-func (p *split) cut(e *Encoder, s []byte, first bool) {
+func (p *split) cut(e *Encoder, s []byte, head int) {
 	switch p.kind {
 	case byteLevel:
 		p.byteLevel(e, s)
 	case metaspace:
 		if p.outer == whole {
-			p.metaspace(e, s, first)
+			p.metaspace(e, s, head)
 			return
 		}
 		for i := 0; i < len(s); { // white space is left out
 			from := run(s, i, space)
 			if i = runInk(s, from); from < i {
-				p.metaspace(e, s[from:i], first && from == 0)
+				p.metaspace(e, s[from:i], head-from)
 			}
 		}
 	case bert:
@@ -56,6 +58,8 @@ func (p *split) cut(e *Encoder, s []byte, first bool) {
 		e.t.model.encode(e, s)
 	case userPieces:
 		p.cutUser(e, s)
+	case chained:
+		p.chain.cut(e, 0, s, head)
 	default:
 		p.marked(e, s)
 	}
@@ -83,9 +87,14 @@ func (p *split) withPrefix(e *Encoder, s []byte) []byte {
 }
 
 // metaspace makes marks of spaces.
-func (p *split) metaspace(e *Encoder, s []byte, first bool) {
-	out := e.cut[:0]
-	if s[0] != ' ' && !bytes.HasPrefix(s, p.mark) && (p.when == always || p.when == firstPiece && first) {
+func (p *split) metaspace(e *Encoder, s []byte, head int) {
+	e.cut = p.appendMarks(e.cut[:0], s, head)
+	p.marked(e, e.cut)
+}
+
+// appendMarks appends s with marks in place of spaces, after one more mark if it needs that.
+func (p *split) appendMarks(out, s []byte, head int) []byte {
+	if s[0] != ' ' && !bytes.HasPrefix(s, p.mark) && (p.when == always || p.when == firstPiece && head > 0) {
 		out = append(out, p.mark...)
 	}
 	for {
@@ -96,9 +105,7 @@ func (p *split) metaspace(e *Encoder, s []byte, first bool) {
 		out = append(append(out, s[:i]...), p.mark...)
 		s = s[i+1:]
 	}
-	out = append(out, s...)
-	e.cut = out
-	p.marked(e, out)
+	return append(out, s...)
 }
 
 // marked cuts before marks: before each, or, where the model takes all as one word, before

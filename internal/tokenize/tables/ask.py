@@ -120,4 +120,21 @@ def clusters():
     write("graphemes", "ranges by what they do to extended grapheme clusters: " + clusters.__doc__.split(": ", 1)[1].rstrip("."), got)
 
 
-marks(), numbers(), words(), classes(), clusters()
+def scripts():
+    """Scripts: a character joins one of its own script, or, without a script, any."""
+    from tokenizers import pre_tokenizers
+    u = pre_tokenizers.UnicodeScripts()
+    joined = lambda a, b: len(u.pre_tokenize_str(a + b)) == 1
+    known, got, last = [], {}, 0
+    for c in CHARS:
+        s = chr(c)
+        if joined("a", s) and joined("\u03b1", s):
+            continue
+        if not known or not joined(known[last], s):
+            last = next((i for i, k in enumerate(known) if joined(k, s)), len(known))
+            known += [s] * (last == len(known))
+        got[c] = last
+    write("scripts", "ranges and the number of their script, for UnicodeScripts: Hiragana and Katakana are Han there; a character of no range goes on with any script", got)
+
+
+marks(), numbers(), words(), classes(), clusters(), scripts()

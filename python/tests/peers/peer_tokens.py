@@ -8,10 +8,11 @@ from __future__ import annotations
 import base64
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
-from typing import Callable, List
+from typing import Any, Callable, Dict, List
 
 import numpy as np
 import sentencepiece
@@ -75,6 +76,106 @@ def check(name: str) -> Callable[[], str]:
     return one
 
 
+MODELS = ["BPE", "WordPiece", "Unigram"]
+BEHAVIORS = ["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
+
+
+def pipeline(rng: random.Random, words: List[str]) -> str:
+    """A random tokenizer.json: one or two of the normalizers and pre-tokenizers, a model of few words, added tokens."""
+    flip = lambda: rng.random() < 0.5
+    normalizers = [
+        {"type": "Strip", "strip_left": flip(), "strip_right": flip()},
+        {"type": "Nmt"},
+        {"type": "Lowercase"},
+        {"type": "NFKC"},
+        {"type": "BertNormalizer", "clean_text": flip(), "handle_chinese_chars": flip(), "strip_accents": flip(), "lowercase": flip()},
+    ]
+    mark = "\u2581"
+    cutters = [
+        {"type": "Whitespace"},
+        {"type": "WhitespaceSplit"},
+        {"type": "UnicodeScripts"},
+        {"type": "Punctuation", "behavior": rng.choice(BEHAVIORS)},
+        {"type": "CharDelimiterSplit", "delimiter": rng.choice(" a\n.\u2581")},
+        {"type": "Digits", "individual_digits": flip()},
+        {"type": "BertPreTokenizer"},
+        {"type": "ByteLevel", "add_prefix_space": flip(), "trim_offsets": True, "use_regex": flip()},
+        {"type": "Metaspace", "replacement": mark, "prepend_scheme": rng.choice(["always", "first", "never"]), "split": flip()},
+        {"type": "Split", "pattern": {"String": rng.choice([" ", "a", "..", "\n"])}, "behavior": rng.choice(BEHAVIORS), "invert": flip()},
+        {"type": "Split", "pattern": {"Regex": LLAMA3}, "behavior": "Isolated", "invert": False},
+    ]
+    pick = lambda what, most: rng.sample(what, rng.randint(0 if what is normalizers else 1, most))
+    chosen, model = pick(cutters, 3), rng.choice(MODELS)
+    letters = sorted(set("".join(words)) | set("abcdefghijklmnopqrstuvwxyz .,0123456789" + mark) | set(tokenizers.pre_tokenizers.ByteLevel.alphabet()))
+    vocab = ["[UNK]"] + letters + sorted({w[:n] for w in words for n in (2, 3) if len(w) >= n and len(w[:n]) > 1})
+    body: Dict[str, Any] = {"type": model, "unk_token": "[UNK]", "vocab": {w: i for i, w in enumerate(vocab)}}
+    if model == "BPE":
+        pairs = [[w[:1], w[1:]] for w in vocab if len(w) == 2] + [[w[:2], w[2:]] for w in vocab if len(w) == 3 and w[:2] in body["vocab"]]
+        body.update(merges=pairs, dropout=None, continuing_subword_prefix=None, end_of_word_suffix=None, fuse_unk=flip(), byte_fallback=False)
+    elif model == "WordPiece":
+        for w in vocab[1:]:
+            body["vocab"].setdefault("##" + w, len(body["vocab"]))
+        body.update(continuing_subword_prefix="##", max_input_chars_per_word=rng.choice([5, 100]))
+    else:
+        body = {"type": model, "unk_id": 0, "vocab": [[w, -float(rng.randint(1, 900)) / len(w)] for w in vocab]}
+    added = [
+        {"id": 5000 + i, "content": c, "single_word": rng.random() < 0.2, "lstrip": flip(), "rstrip": flip(), "normalized": flip(), "special": flip()}
+        for i, c in enumerate(rng.sample(["\n", " ", "<s>", "ka", "  ", "</s>"], rng.randint(0, 3)))
+    ]
+    for i, a in enumerate(added):  # as the reference counts
+        known = body["vocab"].get(a["content"]) if isinstance(body["vocab"], dict) else {w: i for i, (w, _) in enumerate(body["vocab"])}.get(a["content"])
+        a["id"] = known if known is not None else len(body["vocab"]) + sum(1 for b in added[:i] if b["id"] >= len(body["vocab"]))
+    added.sort(key=lambda a: a["id"])
+    path = os.path.join(WORK, "pipeline.json")
+    with open(path, "w") as f:
+        json.dump(
+            {
+                "version": "1.0",
+                "truncation": None,
+                "padding": None,
+                "added_tokens": added,
+                "normalizer": {"type": "Sequence", "normalizers": pick(normalizers, 2)},
+                "pre_tokenizer": {"type": "Sequence", "pretokenizers": chosen},
+                "post_processor": None,
+                "decoder": None,
+                "model": body,
+            },
+            f,
+        )
+    return path
+
+
+def pipelines() -> str:
+    """Random pipelines: equal ids, or refused by name. Texts that the reference fails on are left out."""
+    rng, words = random.Random(SEED), words_of(GOOD)
+    source, many, refused, compared = texts(words, SEED), TEXTS // 20, 0, 0
+    for _ in range(many):
+        path = pipeline(rng, words[:200])
+        t = tokenizers.Tokenizer.from_file(path)
+        pairs = []
+        for _ in range(200):
+            s = next(source)
+            try:
+                pairs.append((s, t.encode(s, add_special_tokens=False).ids))
+            except BaseException as e:  # the panic of a library in Rust
+                if type(e).__name__ not in ("PanicException", "Exception"):
+                    raise
+        try:
+            ids = ours(path, [s for s, _ in pairs])
+        except AssertionError as e:
+            assert "pipeline.json: " in str(e), e
+            refused += 1
+            continue
+        compared += len(pairs)
+        for (s, want), got in zip(pairs, ids):
+            if got != want:
+                with open(path) as f:
+                    parts = json.load(f)
+                raise AssertionError("%r: %r, want %r by %s" % (s, got, want, json.dumps({k: parts[k] for k in ("normalizer", "pre_tokenizer", "added_tokens")}) + parts["model"]["type"]))
+    assert refused < many // 4, "%d of %d are refused" % (refused, many)
+    return "%d random pipelines: %d texts have the reference's ids, %d pipelines are refused by name" % (many, compared, refused)
+
+
 GOOD = unpack(WORK)
 NAMES = sorted(n for n in os.listdir(GOOD) if not n.endswith("ids.json") and n != "strings.json" and ONLY in n)
-main([(n, check(n)) for n in NAMES])
+main([(n, check(n)) for n in NAMES] + [("pipelines", pipelines)] * (ONLY in "pipelines"))
