@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"github.com/shardify/shardify"
@@ -40,6 +41,7 @@ type blobObject struct {
 	Front  int        `json:"front,omitempty"` // the dimension behind it, 0: as stored
 	Picks  []sel.Pick `json:"picks,omitempty"` // what is taken of each, that of the samples first
 	Once   bool       `json:"once,omitempty"`  // one value for all samples
+	Lists  string     `json:"lists,omitempty"` // the array that says where the lists begin that its rows are
 	Whole  bool       `json:"whole,omitempty"` // all chunks were there
 	// Missing of Chunks were not, and are what Fill says.
 	Missing int64          `json:"missing,omitempty"`
@@ -58,6 +60,7 @@ type input struct {
 	files   store.Files
 	blob    blob
 	grids   []*grid
+	lists   []*grid  // by object: where its lists begin; nil of others
 	leaves  [][]leaf // by object
 	fields  []place
 	samples int64
@@ -105,6 +108,17 @@ func (s *source) openInput(ctx context.Context, f storage.File, at *rows.Input) 
 			return nil, err
 		}
 	}
+	for i := range in.blob.Objects {
+		var from *grid
+		if p := in.blob.Objects[i].Lists; p != "" {
+			k := slices.IndexFunc(in.blob.Objects, func(o blobObject) bool { return o.Path == p })
+			if k < 0 || len(in.grids[k].Array.Shape) != 1 || !in.grids[k].Type.DType.IsInt() || in.grids[k].Type.Kind != node.Number || in.grids[k].rows != in.samples+1 {
+				return nil, fmt.Errorf("%w: the metadata of array %s", shardify.ErrChanged, p)
+			}
+			from = in.grids[k]
+		}
+		in.lists = append(in.lists, from)
+	}
 	return in, nil
 }
 
@@ -120,7 +134,7 @@ func (in *input) add(a *store.Array, i int, opts *settings) error {
 			return err
 		}
 	}
-	if a.Digest != o.Digest || in.blob.Mode == byAxis && !o.Once && g.rows != in.samples {
+	if a.Digest != o.Digest || in.blob.Mode == byAxis && !o.Once && o.Lists == "" && g.rows != in.samples {
 		return fmt.Errorf("%w: the metadata of array %s", shardify.ErrChanged, cmp.Or(a.Path, "/"))
 	}
 	g.all, g.must = o.Whole, opts.chunks == "fail"

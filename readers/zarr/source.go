@@ -47,6 +47,8 @@ var options = []format.Option{
 		Help: "what one sample is: a row of the arrays (axis 0), the rows of a chunk, or a whole store"},
 	{Name: rows.AxisOption, Kind: format.KindString, Default: "auto",
 		Help: "the axis of the samples in arrays of two axes or more, 0 being the first and -1 the last: auto is 0"},
+	{Name: "lists", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "off"},
+		Help: "auto: flat arrays beside an array of offsets are lists; off: they are read as they are"},
 	rows.Option,
 	{Name: "missing-chunks", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "fail", "fill"},
 		Help: "chunks that a store does not have. fill: they are the array's fill_value; fail: an error; auto: fail where an array ends early"},
@@ -75,6 +77,7 @@ type settings struct {
 	chunks  string   // of missing-chunks
 	cf      string   // cfAuto, cfOn or cfOff
 	media   string   // of texts
+	lists   string   // auto or off
 
 	sel      *sel.Selection
 	channels *sel.Channels
@@ -82,7 +85,7 @@ type settings struct {
 }
 
 func newSettings(o format.Options) (*settings, error) {
-	s := &settings{sample: o[rows.SampleOption], chunks: o["missing-chunks"], cf: o["cf"], media: "txt"}
+	s := &settings{sample: o[rows.SampleOption], chunks: o["missing-chunks"], cf: o["cf"], media: "txt", lists: o["lists"]}
 	if o["text"] == "bytes" {
 		s.media = "bin"
 	}
@@ -116,6 +119,9 @@ func (s *settings) key() string {
 	key := fmt.Sprintf("zarr 2 object=%q sample=%s axis=%d chunks=%s cf=%s text=%s", s.objects, s.sample, s.axis, s.chunks, s.cf, s.media)
 	if s.chunked {
 		key += " chunks"
+	}
+	if s.lists == "off" {
+		key += " lists=off"
 	}
 	if s.sel != nil || s.channels != nil {
 		key += fmt.Sprintf(" sel=%q channels=%q alone=%v", s.sel.Text(), s.channels.Value(), s.alone)
@@ -350,6 +356,13 @@ func (r *reader) span(in *input, at *rows.Input, sp shardify.Span, b *shardify.B
 
 // array reads the columns that one array has.
 func (r *reader) array(in *input, at *rows.Input, k int, g *grid, cols []int, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
+	if in.lists[k] != nil {
+		fields := make([]place, len(cols))
+		for i, c := range cols {
+			fields[i] = in.fields[at.Field(c)]
+		}
+		return r.list(in, k, cols, fields, sp, b, mem)
+	}
 	lo, hi, repeat, inner := sp.Lo, sp.Hi, int64(1), g.inner()
 	switch {
 	case in.blob.Mode == byFile:

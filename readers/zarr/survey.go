@@ -60,6 +60,7 @@ type object struct {
 	repeats bool       // its values are for all samples together
 	picks   []sel.Pick // what is taken of each dimension
 	front   int        // the dimension that comes behind the samples', 0: as stored
+	lists   *grid      // its rows are lists, and begin where this array says
 }
 
 // tree is a store with its arrays.
@@ -110,6 +111,10 @@ func (s *survey) scan(ctx context.Context, name string) (*tree, error) {
 		}
 	}
 	t.bounds(s.opts)
+	if err := t.flat(ctx, s.opts); err != nil {
+		t.close()
+		return nil, err
+	}
 	return t, nil
 }
 
@@ -179,7 +184,7 @@ func (t *tree) bounds(opts *settings) {
 
 // dim is the name of dimension d of the rows.
 func (o *object) dim(d int) string {
-	if len(o.Dims) == 0 || len(o.order) == 0 {
+	if len(o.Dims) == 0 || len(o.order) == 0 || d == 0 && o.lists != nil {
 		return ""
 	}
 	return o.Dims[o.order[d]]
@@ -225,7 +230,7 @@ func chooseAny(objects []object, opts *settings, inputs int, before *choice) (*c
 		o := &objects[i]
 		a := dims.Array{Bytes: o.bytes, Coord: o.coord}
 		if !o.single() {
-			a.Shape = o.shape
+			a.Shape = slices.Concat([]int64{o.n()}, o.shape[1:])
 			several++
 		}
 		for d := range o.Dims {
@@ -239,7 +244,7 @@ func chooseAny(objects []object, opts *settings, inputs int, before *choice) (*c
 	if before != nil && before.dimension != "" {
 		for i := range objects {
 			if o := &objects[i]; !o.single() && o.dim(0) == before.dimension {
-				return &choice{mode: byAxis, dimension: before.dimension, rows: o.rows, why: before.why}, nil
+				return &choice{mode: byAxis, dimension: before.dimension, rows: o.n(), why: before.why}, nil
 			}
 		}
 	}
@@ -254,7 +259,7 @@ func chooseAny(objects []object, opts *settings, inputs int, before *choice) (*c
 			for i := range objects {
 				o := &objects[i]
 				if !o.single() {
-					c.arrays = append(c.arrays, rows.Array{Name: o.Path, Shape: o.shape})
+					c.arrays = append(c.arrays, rows.Array{Name: o.Path, Shape: slices.Concat([]int64{o.n()}, o.shape[1:])})
 				} else {
 					c.arrays = append(c.arrays, rows.Array{Name: o.Path})
 				}
@@ -277,7 +282,7 @@ func settled(objects []object, c *choice) (*choice, error) {
 			continue
 		}
 		total += o.bytes
-		if o.single() || o.dim(0) == c.dimension && c.dimension != "" || (c.dimension == "" || o.dim(0) == "") && o.rows == c.rows {
+		if o.single() || o.dim(0) == c.dimension && c.dimension != "" || (c.dimension == "" || o.dim(0) == "") && o.n() == c.rows {
 			in += o.bytes
 		}
 	}
@@ -293,7 +298,7 @@ func ways(objects []object) []format.Way {
 	var parts []rows.Part
 	for i := range objects {
 		if o := &objects[i]; !o.single() && !o.coord {
-			parts = append(parts, rows.Part{Path: o.Path, Dim: o.dim(0), Rows: o.rows, Bytes: o.bytes})
+			parts = append(parts, rows.Part{Path: o.Path, Dim: o.dim(0), Rows: o.n(), Bytes: o.bytes})
 		}
 	}
 	return append(rows.Lengths(parts, func(paths []string) format.Way {
@@ -314,9 +319,10 @@ func common(objects []object, firm bool) (n int64, why string) {
 			continue
 		}
 		several++
-		bytes[o.rows] += o.bytes
-		if count[o.rows]++; bytes[o.rows] >= bytes[best] {
-			best = o.rows
+		n := o.n()
+		bytes[n] += o.bytes
+		if count[n]++; bytes[n] >= bytes[best] {
+			best = n
 		}
 	}
 	switch {
@@ -458,8 +464,8 @@ func (c *choice) leaves(o *object) string {
 		return ""
 	case c.dimension != "" && first != "" && first != c.dimension:
 		return "its first dimension is " + first + ", the samples are " + c.dimension
-	case o.rows != c.rows:
-		return fmt.Sprintf("its first dimension is %d, the samples are %d", o.rows, c.rows)
+	case o.n() != c.rows:
+		return fmt.Sprintf("its first dimension is %d, the samples are %d", o.n(), c.rows)
 	}
 	return ""
 }
@@ -556,7 +562,7 @@ func (t *tree) facts(ctx context.Context, s *survey, c *choice, want *rows.Wante
 			continue
 		}
 		once := c.mode == byAxis && (o.single() || same)
-		if c.mode == byAxis && !once && o.rows != f.Samples {
+		if c.mode == byAxis && !once && o.n() != f.Samples {
 			return nil, shardify.Annotate(shardify.Mismatch("--sel takes %d of the samples and all %d rows of this array, whose first dimension has no name; --columns leaves it out", f.Samples, o.rows), "", "", o.Path)
 		}
 		x := blobObject{Path: o.Path, Digest: o.Digest, Once: once, Units: o.of, Picks: o.picks, Front: o.front}
@@ -580,14 +586,25 @@ func (t *tree) facts(ctx context.Context, s *survey, c *choice, want *rows.Wante
 		if len(x.Leaves) == 0 {
 			continue
 		}
-		if c.mode == byAxis {
+		if c.mode == byAxis && o.lists == nil {
 			if err := f.Compare(t.arrayOf(ctx, o, c), o.picks, first, t.several); err != nil {
 				return nil, err
 			}
 		}
+		if o.lists != nil {
+			x.Lists = o.lists.Path
+			if !slices.ContainsFunc(b.Objects, func(y blobObject) bool { return y.Path == x.Lists }) {
+				b.Objects = append(b.Objects, blobObject{Path: x.Lists, Digest: o.lists.Digest, Once: true})
+				b.Why += "; lists by " + x.Lists
+			}
+		}
 		b.Objects = append(b.Objects, x)
 		if !x.Once && c.mode == byAxis {
-			units = append(units, rows.Unit{RowBytes: o.bytes / max(o.rows, 1), Rows: o.part[0]})
+			u := rows.Unit{RowBytes: o.bytes / max(o.n(), 1), Rows: o.part[0]}
+			if o.lists != nil {
+				u.Rows = 1
+			}
+			units = append(units, u)
 		}
 		if n := satMul(o.PartElements(), int64(max(o.Type.Size, 8))); n > f.PieceBytes {
 			f.Piece, f.PieceBytes = "a chunk of "+cmp.Or(o.Path, "the array"), n
@@ -665,7 +682,7 @@ const slabBytes = 512 << 20
 
 // leftOrErr leaves an array out by name, unless it was asked for.
 func leftOrErr(err error, exact bool, name string, f *rows.Facts) error {
-	if exact || !errors.Is(err, errNoChunks) {
+	if exact || !errors.Is(err, errNoChunks) && !errors.Is(err, shardify.ErrUnsupported) {
 		return shardify.Annotate(err, "", "", name)
 	}
 	f.Left = append(f.Left, format.Unread(name, err))
@@ -698,6 +715,14 @@ func (t *tree) field(o *object, k int, c *choice, opts *settings, want *rows.Wan
 		f.Left = append(f.Left, format.Unread(name, err))
 		return nil
 	}
+	if o.lists != nil {
+		if err = asLists(&field); err != nil {
+			return leftOrErr(err, exact, name, f)
+		}
+		if field.Levels == 1 {
+			field.Counter = o.lists.Path
+		}
+	}
 	l.attributes(o.Array, &field)
 	o.nameDims(&field, len(inner))
 	if l.unfilled(o.Array, opts.cf) {
@@ -723,6 +748,9 @@ func (t *tree) field(o *object, k int, c *choice, opts *settings, want *rows.Wan
 	}
 	x.Leaves = append(x.Leaves, k)
 	bytes := int64(0)
+	if o.lists != nil && !l.text() {
+		bytes = satMul(satMul(o.rows, o.elems), l.values()*int64(l.width(field.DType)))
+	}
 	if l.text() {
 		bytes = satMul(satMul(o.rows, o.elems), int64(max(l.typ.Size, 24))*l.values())
 	}

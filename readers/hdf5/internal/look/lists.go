@@ -7,32 +7,15 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/dims"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 )
 
-// offsetWords are the names of offsets, alone or behind that of their lists.
-var offsetWords = []string{"offsets", "offset", "row_splits", "indptr", "ptr"}
-
 // indexGroup is where IceCube's tables have their indexes.
 const indexGroup = "__I3Index__"
-
-// offsetsOf tells whether a data set is named as offsets, and of which lists: "" are all
-// that stand with it.
-func offsetsOf(name string) (of string, ok bool) {
-	lower := strings.ToLower(name)
-	for _, w := range offsetWords {
-		switch {
-		case lower == w:
-			return "", true
-		case strings.HasSuffix(lower, "_"+w):
-			return name[:len(name)-len(w)-1], true
-		}
-	}
-	return "", false
-}
 
 // offsets notes what may say where lists begin.
 func (s *scanner) offsets(prefix string, links []h5.Link) {
@@ -42,7 +25,7 @@ func (s *scanner) offsets(prefix string, links []h5.Link) {
 	index := path.Base(naming.Rooted(prefix)) == indexGroup
 	for i := range links {
 		l := &links[i]
-		_, ok := offsetsOf(l.Name)
+		_, ok := dims.OffsetsOf(l.Name)
 		if of, ends := column.EndsOf(l.Name); ends {
 			ok = hasLink(links, of)
 		}
@@ -93,12 +76,12 @@ func (s *scanner) offset(p string) error {
 	}
 	l := column.NewLists(p, a)
 	l.Counter, l.Stored = strings.TrimPrefix(p, "/"), ends[1]
-	of, _ := offsetsOf(path.Base(p))
+	of, _ := dims.OffsetsOf(path.Base(p))
 	var in, other []*object
 	rows := false
 	for i := range t.objects {
 		o := &t.objects[i]
-		switch scope := inScope(naming.Group(p), of, o.path); {
+		switch scope := dims.InScope(strings.TrimPrefix(naming.Group(p), "/"), of, strings.TrimPrefix(o.path, "/")); {
 		case o.path == p || len(o.dims) == 0 || o.wide:
 		case scope && o.dims[0] == l.Stored:
 			in = append(in, o)
@@ -157,16 +140,6 @@ func (s *scanner) ends(p string) error {
 		}
 	}
 	return t.haveLists(l, []*object{o})
-}
-
-// inScope tells whether a data set may hold the lists of offsets in a group.
-func inScope(group, of, p string) bool {
-	rest, ok := strings.CutPrefix(p, group+"/")
-	if !ok || of == "" {
-		return ok
-	}
-	rest, ok = strings.CutPrefix(rest, of)
-	return ok && (rest == "" || rest[0] == '/' || rest[0] == '_')
 }
 
 // haveLists gives data sets their lists.

@@ -1,0 +1,187 @@
+package zarr
+
+import (
+	"context"
+	"path"
+	"slices"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/dims"
+	"github.com/shardify/shardify/readers/zarr/internal/node"
+)
+
+// n is how many samples an array would have as rows, or as lists of rows.
+func (o *object) n() int64 {
+	if o.lists != nil {
+		return o.lists.rows - 1
+	}
+	return o.rows
+}
+
+// flat finds arrays whose rows are lists: an array beside them, named as offsets, says where each
+// begins, and where the last one ends. These are no columns then.
+func (t *tree) flat(ctx context.Context, opts *settings) error {
+	if opts.lists == "off" || opts.sample == byFile || opts.chunked || opts.sel != nil || opts.channels != nil {
+		return nil
+	}
+	used := map[string]bool{}
+	for i := range t.objects {
+		if err := t.listsOf(ctx, &t.objects[i], used); ctx.Err() != nil {
+			return context.Cause(ctx)
+		} else if err != nil {
+			return shardify.Annotate(err, "", "", t.objects[i].Path)
+		}
+	}
+	t.objects = slices.DeleteFunc(t.objects, func(o object) bool { return used[o.Path] })
+	return nil
+}
+
+// listsOf gives arrays the lists that an array of offsets is about.
+func (t *tree) listsOf(ctx context.Context, p *object, used map[string]bool) error {
+	of, ok := dims.OffsetsOf(path.Base(p.Path))
+	if !ok || len(p.Array.Shape) != 1 || p.rows < 1 || len(p.leaves) != 1 || p.Type.Kind != node.Number || !p.Type.DType.IsInt() || p.leaves[0].cf != nil {
+		return nil
+	}
+	group := ""
+	if dir := path.Dir(p.Path); dir != "." {
+		group = dir
+	}
+	var in, other []*object
+	n, rows := p.rows-1, false
+	scopes := func(o *object) bool {
+		return o.Path != p.Path && !o.single() && dims.InScope(group, of, o.Path)
+	}
+	if !slices.ContainsFunc(t.objects, func(o object) bool { return scopes(&o) }) {
+		return nil
+	}
+	first, err := t.integers(ctx, p, 0)
+	if err != nil {
+		return err
+	}
+	last, err := t.integers(ctx, p, n)
+	if err != nil || first != 0 || last < 0 {
+		return err
+	}
+	for i := range t.objects {
+		o := &t.objects[i]
+		switch {
+		case o.Path == p.Path || o.single():
+		case scopes(o) && o.rows == last:
+			in = append(in, o)
+		case scopes(o) && o.rows != n && o.rows != p.rows:
+			other = append(other, o)
+		default:
+			rows = rows || o.rows == n
+		}
+	}
+	switch {
+	case len(other) > 0 && (len(in) == 0 && rows || of != ""):
+		return shardify.Corrupt(-1, "offsets of %d lists that end at %d, but %s has %d rows; --lists off reads them as they are", n, last, other[0].Path, other[0].rows)
+	case len(in) == 0:
+		return nil
+	case last == n && of == "":
+		return shardify.Mismatch("offsets of %d lists with %d values in all: it is not certain whether %s has a row or a list for each sample; --lists off reads rows", n, last, in[0].Path)
+	}
+	for _, o := range in {
+		if o.lists == nil || of != "" {
+			o.lists = p.grid
+		}
+	}
+	used[p.Path] = true
+	t.left = append(t.left, format.Leftover{Name: p.Path, Reason: "where the lists of " + in[0].Path + " begin, kept with them"})
+	return nil
+}
+
+// integers reads an integer of an array.
+func (t *tree) integers(ctx context.Context, o *object, row int64) (int64, error) {
+	x := []target{{leaf: &o.leaves[0], size: int64(o.Type.Size), data: make([]byte, o.Type.Size)}}
+	w := work{ctx: ctx}
+	err := w.read(t.in, o.grid, row, row+1, x)
+	return valueOf(x[0].data, o.Type.DType).Int, err
+}
+
+// badList is the error about the list of a sample.
+func badList(sample, at, of int64) error {
+	err := shardify.Corrupt(-1, "its list begins or ends at %d, of %d values", at, of)
+	err.Sample = sample
+	return err
+}
+
+// asLists makes a field of rows one of lists of rows.
+func asLists(f *shardify.Field) error {
+	if f.Levels > 1 {
+		return shardify.Unsupported("lists of lists of texts")
+	}
+	f.Levels++
+	return f.Validate()
+}
+
+// mostAbsent bounds the bytes of lists of an array some of whose chunks are not there: what is
+// claimed of them costs nothing.
+const mostAbsent = 64 << 20
+
+// list reads the columns of an array whose rows are lists, which begin where from says.
+func (r *reader) list(in *input, k int, cols []int, fields []place, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
+	g, from := in.grids[k], in.lists[k]
+	n, size := sp.Samples(), int64(from.Type.Size)
+	if sp.Hi >= from.rows {
+		return shardify.Corrupt(-1, "%s has %d rows", from.Path, from.rows)
+	}
+	raw := []target{{leaf: &leaf{typ: from.Type}, size: size, data: mem.Alloc(int((n+1)*size) + slack)[:(n+1)*size]}}
+	if err := r.work.read(in, from, sp.Lo, sp.Hi+1, raw); err != nil {
+		return err
+	}
+	ends := mem.Int64s(int(n + 1))
+	for i := range ends {
+		ends[i] = valueOf(raw[0].data[int64(i)*size:][:size], from.Type.DType).Int
+		if i > 0 && ends[i] < ends[i-1] || ends[i] < 0 || ends[i] > g.rows {
+			return shardify.Annotate(badList(sp.Lo+int64(max(i-1, 0)), ends[i], g.rows), "", "", from.Path)
+		}
+	}
+	lo, hi := ends[0], ends[n]
+	for i := range ends {
+		ends[i] -= lo
+	}
+	targets := make([]target, len(cols))
+	for i, c := range cols {
+		col, t := &b.Columns[c], &targets[i]
+		t.leaf = &in.leaves[k][fields[i].leaf]
+		f, err := t.leaf.field("x", r.src.opts.media, g.inner())
+		if err == nil {
+			err = asLists(&f)
+		}
+		if err != nil || f.DType != col.DType || f.Levels != col.Levels || !slices.Equal(f.Shape, col.Shape) {
+			return shardify.Annotate(shardify.ErrChanged, "", "", g.Path)
+		}
+		if !t.leaf.text() {
+			t.size = t.leaf.values() * int64(t.leaf.width(f.DType))
+		}
+		if bytes := satMul(satMul(hi-lo, g.elems), max(t.size, 16)); !g.all && bytes > mostAbsent || bytes > node.MaxChunk {
+			return shardify.Unsupported("lists of %s in one piece", shardify.FormatSize(bytes))
+		}
+		if err := t.room(g, hi-lo, func(n int64) ([]byte, error) { return mem.Alloc(int(n) + slack)[:n], nil }); err != nil {
+			return err
+		}
+	}
+	if hi > lo {
+		if err := r.work.read(in, g, lo, hi, targets); err != nil {
+			return shardify.Amend(err, func(e *shardify.Error) { // of the list that the row is in
+				if at, _ := slices.BinarySearch(ends, e.Sample-lo+1); e.Sample >= 0 {
+					e.Sample = sp.Lo + int64(max(at-1, 0))
+				}
+			})
+		}
+	}
+	for i, c := range cols {
+		if err := targets[i].column(&b.Columns[c], b.Samples, 1, sp.Lo, mem); err != nil {
+			return err
+		}
+		if c := &b.Columns[c]; c.Levels == 1 {
+			c.Offsets = [][]int64{ends}
+		} else {
+			c.Offsets[0] = ends
+		}
+	}
+	return nil
+}
