@@ -72,7 +72,9 @@ func (j *Job) collect(ctx context.Context) (*collected, error) {
 		}
 	}
 	m.Counts = flow.Sums(m.Counts)
-	err = all.check(j.Source, p.Table)
+	if err = all.check(j.Source, p.Table); err != nil {
+		err = &unproven{err}
+	}
 	if e, ok := errors.AsType[*shardify.Error](err); ok && !storages.Local(e.File) {
 		err = shardify.Hint(err, "it may have been damaged on its way: stage the data set and convert that, or convert again with --fresh")
 	}

@@ -90,6 +90,16 @@ func refetch(ctx context.Context, t *format.Table, input string, err error) (kep
 // unproven is the error of an input object that has another checksum than it should have.
 type unproven struct{ error }
 
+// Unwrap is the error itself.
+func (e *unproven) Unwrap() error { return e.error }
+
+// Unproven tells damage of which is known that it is in an object, and not in which samples: they
+// cannot be left out.
+func Unproven(err error) bool {
+	_, ok := errors.AsType[*unproven](err)
+	return ok
+}
+
 // untilProven does a unit again as long as objects that came from another machine for it are
 // unproven.
 func untilProven(ctx context.Context, t *format.Table, unit func() error) error {
@@ -100,9 +110,9 @@ func untilProven(ctx context.Context, t *format.Table, unit func() error) error 
 		case !ok:
 			return err
 		case !refetch(ctx, t, "", bad.error):
-			return bad.error
+			return bad
 		case n == len(again):
-			return tried(bad.error)
+			return &unproven{tried(bad.error)}
 		}
 	}
 }

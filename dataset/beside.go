@@ -76,8 +76,7 @@ func (b *Besides) ObjectName(in storage.FS, file string, object uint32) (path, n
 	if err != nil || m == nil || int(object) >= len(m.Shards) {
 		return "", ""
 	}
-	name = m.Shards[object].Name
-	return FilePath(storage.Dir(file), name), "shard " + name
+	return FilePath(storage.Dir(file), m.Shards[object].Name), ""
 }
 
 // Whole refuses a table that has some shards of a set of ours and not all, and a folder of splits.

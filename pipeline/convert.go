@@ -9,10 +9,12 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // Result is a complete data set.
@@ -76,10 +78,28 @@ func (p *Prepared) convert(ctx context.Context) (*Result, error) {
 
 // hintSkip tells how to go on without what is damaged, if anything is left then.
 func (p *Prepared) hintSkip(ctx context.Context, err error) error {
+	if convert.Unproven(err) {
+		return p.hintWhole(ctx, err)
+	}
 	if p.Plan.OnError == plan.OnErrorFail && errors.Is(err, shardify.ErrCorrupt) && p.Job.Readable(ctx) {
 		return shardify.Hint(err, "fetch the input again, or leave the damaged samples out and listed: the same command with --on-error skip --fresh")
 	}
 	return err
+}
+
+// hintWhole is for damage that is known of a file or an object as a whole.
+func (p *Prepared) hintWhole(ctx context.Context, err error) error {
+	e, ok := errors.AsType[*shardify.Error](err)
+	if !ok || e.File == "" {
+		return err
+	}
+	fs := storages.Of(p.Plan.Table)
+	for _, dir := range []string{storage.Dir(e.File), storage.Dir(storage.Dir(e.File))} {
+		if st, no := storage.Lstat(ctx, fs, dataset.ManifestPath(dir)); no == nil && st.Type == storage.Regular {
+			return shardify.Hint(err, "what is damaged, and how to repair it: shardify verify "+printable.Quote(dir))
+		}
+	}
+	return shardify.Hint(err, "fetch the input again: the checksum is one of all its samples, so that none of them can be left out")
 }
 
 // Plan publishes the plan of a conversion that tasks carry out, each with Work. The caller

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -112,7 +113,11 @@ func TestDamagedSetsAreNotConverted(t *testing.T) {
 						t.Errorf("verify accepts %s with byte %d flipped", filepath.Base(file), at)
 					}
 					way := ways[i%len(ways)]
-					switch err := convert(way); {
+					err = convert(way)
+					if hints := shardify.Hints(err); strings.Contains(fmt.Sprint(err), " bytes have xxh3p") && (len(hints) != 1 || hints[0] != "what is damaged, and how to repair it: shardify verify "+set) {
+						t.Errorf("%s, byte %d: %v: hints %q", filepath.Base(file), at, err, hints)
+					}
+					switch {
 					case err == nil:
 						t.Errorf("%s, byte %d of %d: converted (%s)", filepath.Base(file), at, len(good), way)
 					case !errors.Is(err, shardify.ErrCorrupt) && !errors.Is(err, shardify.ErrUnsupported) && !errors.Is(err, shardify.ErrSchema):

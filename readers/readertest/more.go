@@ -131,7 +131,7 @@ func (s *suite) proofs(t *testing.T) {
 		}
 		for _, p := range all {
 			if n, ok := src.(format.ObjectNamer); ok {
-				if _, name := n.ObjectName(p.Input, p.Object); name == "" {
+				if file, name := n.ObjectName(p.Input, p.Object); file == "" && name == "" {
 					t.Errorf("input %d object %d has no name", p.Input, p.Object)
 				}
 			}

@@ -127,8 +127,7 @@ func (s *source) ObjectName(input, object uint32) (file, name string) {
 	if int(input) >= len(s.Inputs) || int(object) >= len(s.Inputs[input]) {
 		return "", ""
 	}
-	name = s.Inputs[input][object].Name
-	return s.shardPath(int(input), name), "shard " + name
+	return s.shardPath(int(input), s.Inputs[input][object].Name), ""
 }
 
 // Coords implements format.Gridded, after a survey.
