@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -22,6 +23,7 @@ type JoinSpec struct {
 	Keys    []string // of the table
 	Take    []string // columns; nil is all
 	Missing string   // JoinFail, JoinDrop, JoinFill
+	UTC     bool     // times without a time zone are of UTC
 }
 
 // Choices of JoinSpec.Missing: samples, or elements, whose key has no row.
@@ -35,12 +37,12 @@ const (
 // plan was made.
 const tableLine = "\ntable: "
 
-// ParseJoin parses [NAME=]TABLE[ on=FIELD[=KEY],...][ take=COLUMN,...][ missing=fail|drop|fill]. Other
+// ParseJoin parses [NAME=]TABLE[ on=FIELD[=KEY],...][ take=COLUMN,...][ missing=fail|drop|fill][ tz=utc]. Other
 // words KEY=VALUE are options of the table, and stay with its name.
 func ParseJoin(text string) (j JoinSpec, err error) {
 	text, _, _ = strings.Cut(text, tableLine)
 	bad := func() error {
-		return said("join", text, fmt.Errorf("want [NAME=]TABLE on=KEY,...[ take=COLUMN,...][ missing=fail|drop|fill], as in --join 'truth=truth.parquet on=event_id'"))
+		return said("join", text, fmt.Errorf("want [NAME=]TABLE on=KEY,...[ take=COLUMN,...][ missing=fail|drop|fill][ tz=utc], as in --join 'truth=truth.parquet on=event_id'"))
 	}
 	words, on, own := strings.Fields(text), "", []string(nil)
 	j.Missing = JoinFail
@@ -56,6 +58,10 @@ func ParseJoin(text string) (j JoinSpec, err error) {
 			j.Take = strings.Split(value, ",")
 		case "missing":
 			j.Missing = value
+		case "tz":
+			if j.UTC = value == "utc"; !j.UTC {
+				return j, bad()
+			}
 		default:
 			own = append([]string{words[len(words)-1]}, own...)
 		}
@@ -105,7 +111,11 @@ func (j JoinSpec) Text() string {
 	for i := range j.Fields {
 		on = append(on, j.Fields[i]+"="+j.Keys[i])
 	}
-	return fmt.Sprintf("%s on=%s take=%s missing=%s", table, strings.Join(on, ","), strings.Join(j.Take, ","), j.Missing)
+	text := fmt.Sprintf("%s on=%s take=%s missing=%s", table, strings.Join(on, ","), strings.Join(j.Take, ","), j.Missing)
+	if j.UTC {
+		text += " tz=utc"
+	}
+	return text
 }
 
 // made is the field of a column.
@@ -121,9 +131,10 @@ type tableJoin struct {
 	JoinSpec
 	text  string
 	table *key.Table
-	keys  []int  // columns
-	lists []bool // by key: it has one for each element
-	col   int    // the first key that is a list, -1 if there is none
+	keys  []int        // columns
+	lists []bool       // by key: it has one for each element
+	times []*key.Clock // by key: of the table's times, where those of the samples are texts
+	col   int          // the first key that is a list, -1 if there is none
 	n     int
 	group []int             // columns counted like the key
 	cols  []shardify.Column // of a table in memory, as they are taken
@@ -155,7 +166,7 @@ func (j *tableJoin) Schema(in []shardify.Field) ([]shardify.Field, error) {
 	if j.table == nil {
 		return nil, shardify.Unsupported("--join '%s': the table is not open", j.text)
 	}
-	j.keys, j.lists, j.col, j.n, j.group = nil, nil, -1, len(in), nil
+	j.keys, j.lists, j.times, j.col, j.n, j.group = nil, nil, nil, -1, len(in), nil
 	for p, name := range j.Fields {
 		i, err := lookup(in, name)
 		if err == nil {
@@ -205,7 +216,12 @@ func counterOf(f *shardify.Field) string { return cmp.Or(f.Counter, f.Name) }
 // key makes field i key p.
 func (j *tableJoin) key(in []shardify.Field, i, p int) error {
 	f, text := &in[i], textKey(&in[i])
-	if p >= len(j.table.Texts) || text != j.table.Texts[p] {
+	clock, err := j.clock(f, text, p)
+	if err != nil {
+		return err
+	}
+	j.times = append(j.times, clock)
+	if p >= len(j.table.Texts) || clock == nil && text != j.table.Texts[p] {
 		kind := func(text bool) string {
 			if text {
 				return "text"
@@ -226,6 +242,53 @@ func (j *tableJoin) key(in []shardify.Field, i, p int) error {
 	}
 	j.keys, j.lists = append(j.keys, i), append(j.lists, list)
 	return nil
+}
+
+// clock brings key p of the table and of the samples to one count, where one is times and the other
+// texts that are times, or times in another unit. It is that for texts of the samples.
+func (j *tableJoin) clock(f *shardify.Field, text bool, p int) (*key.Clock, error) {
+	if p >= len(j.table.Texts) {
+		return nil, nil
+	}
+	if c, ok := key.ClockOf(j.table.Key(p), j.UTC); ok && text {
+		return &c, nil
+	}
+	c, ok := key.ClockOf(f, j.UTC)
+	if !ok || text {
+		return nil, nil
+	}
+	t, err := j.table.OnClock(p, c)
+	if err == nil {
+		j.table = t
+	}
+	return nil, err
+}
+
+// values reads key p of n samples or elements, and finds those that can have no row.
+func (j *tableJoin) values(b *shardify.Batch, p, n int, mem *shardify.Arena) (k key.Column, never []int32, err error) {
+	c := &b.Columns[j.keys[p]]
+	clock := j.times[p]
+	if k, never = key.ValuesOf(c, n, j.table.Texts[p] || clock != nil, mem); clock == nil {
+		return k, never, nil
+	}
+	k.Nums, k.Signed = shardify.View[uint64](mem.Alloc(8*n)), true
+	clear(k.Nums)
+	err = clock.Texts(k.Data, k.Ends, k.Nums, func(i int, err error) error {
+		if slices.Contains(never, int32(i)) {
+			return nil
+		}
+		return atSample(err, b, sampleOf(c, b.Samples, i))
+	})
+	k.Data, k.Ends = nil, nil
+	return k, never, err
+}
+
+// sampleOf is the sample that text i of a column, or of its lists, is of.
+func sampleOf(c *shardify.Column, samples, i int) int {
+	if c.Levels < 2 {
+		return i
+	}
+	return sort.Search(samples, func(k int) bool { return c.Offsets[0][k+1] > int64(i) })
 }
 
 // textKey tells whether the values of a field, or of its lists, are texts.
@@ -253,7 +316,9 @@ func (j *tableJoin) keysOf(b *shardify.Batch, mem *shardify.Arena) (k key.Column
 	for p, i := range j.keys {
 		if repeated[p] = owner != nil && !j.lists[p]; repeated[p] {
 			var none []int32
-			parts[p], none = key.ValuesOf(&b.Columns[i], b.Samples, j.table.Texts[p], mem)
+			if parts[p], none, err = j.values(b, p, b.Samples, mem); err != nil {
+				return k, 0, nil, err
+			}
 			o := b.Columns[j.col].Offsets[0]
 			for _, sample := range none {
 				for at := o[sample]; at < o[sample+1]; at++ {
@@ -268,7 +333,9 @@ func (j *tableJoin) keysOf(b *shardify.Batch, mem *shardify.Arena) (k key.Column
 			}
 		}
 		var none []int32
-		parts[p], none = key.ValuesOf(&b.Columns[i], n, j.table.Texts[p], mem)
+		if parts[p], none, err = j.values(b, p, n, mem); err != nil {
+			return k, 0, nil, err
+		}
 		never = append(never, none...)
 	}
 	if len(parts) == 1 {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/shardify/shardify"
 	"github.com/zeebo/xxh3"
@@ -20,6 +21,11 @@ type Table struct {
 	Texts  []bool            // by key column: whether its values are texts
 	Fields []shardify.Field  // beside the keys; nullable where a value is missing
 	Cols   []shardify.Column // of these in memory, and a row more, of zeros and marks of missing values
+
+	keys   []shardify.Field
+	by     []shardify.Column // the keys, in memory
+	mu     sync.Mutex
+	clocks map[clocked]*Table // with a key as times
 
 	bytes int64 // of the values
 	index *Index
@@ -35,7 +41,7 @@ func NewTable(by, cols []shardify.Column, rows int) (*Table, error) {
 	if rows >= math.MaxInt32 {
 		return nil, shardify.Unsupported("a table of %d rows; at most %d are joined", rows, math.MaxInt32-1)
 	}
-	t := &Table{Rows: rows, Cols: cols}
+	t := &Table{Rows: rows, Cols: cols, by: by}
 	t.Digest = TableDigest(slices.Concat(by, cols), rows)
 	keys, err := t.keysOf(by, rows, func(i int) int64 { return int64(i) })
 	if err != nil {
@@ -66,7 +72,7 @@ func namesOf(by []shardify.Column) string {
 // keysOf reads the keys of rows of the table. number is that of a row.
 func (t *Table) keysOf(by []shardify.Column, rows int, number func(i int) int64) (Column, error) {
 	parts := make([]Column, len(by))
-	t.Texts = nil
+	t.Texts, t.keys = nil, nil
 	for p := range by {
 		c, k := &by[p], &parts[p]
 		if err := Check(&c.Field); err != nil {
@@ -75,7 +81,7 @@ func (t *Table) keysOf(by []shardify.Column, rows int, number func(i int) int64)
 		if i := bytes.IndexByte(c.Valid, 0); i >= 0 {
 			return *k, shardify.Mismatch("row %d has no %s", number(i), c.Name)
 		}
-		t.Texts = append(t.Texts, IsText(&c.Field))
+		t.Texts, t.keys = append(t.Texts, IsText(&c.Field)), append(t.keys, c.Field)
 		if k.Data = c.Data; t.Texts[p] {
 			k.Ends = c.Offsets[0]
 			continue

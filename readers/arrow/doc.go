@@ -25,6 +25,7 @@
 //	date, timestamp, duration               i64, attribute time: D, s, ms, us, ns
 //	time of day                             i64, attribute unit
 //	decimal of at most 18 digits            i64 without the point, attributes scale and scale_factor
+//	decimal of more digits                  text
 //	struct                                  a field for each member: s.x
 //	list, large list, map                   jagged; of lists or strings two levels
 //	fixed-size list                         shape [n]
