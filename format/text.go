@@ -22,7 +22,7 @@ func IsText(media string) bool { return media == "txt" || media == "json" }
 // in shards or on a terminal, and one _ for several at its beginning (pandas has
 // __index_level_0__). What is too long, or is not UTF-8, stays what it is.
 func PlainName(s string) string {
-	if shardify.ValidName(s) == nil {
+	if shardify.ValidName(s) == nil || !utf8.ValidString(s) {
 		return s
 	}
 	plain := strings.Map(func(r rune) rune {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/suggest"
 	"github.com/shardify/shardify/transform/expr"
 )
@@ -27,8 +28,10 @@ func count(b *shardify.Batch, n int64, format string, args ...any) {
 
 // lookup finds a field or says which one was meant.
 func lookup(in []shardify.Field, name string) (int, error) {
-	if i := shardify.FieldIndex(in, name); i >= 0 {
-		return i, nil
+	for _, name := range []string{name, format.PlainName(name)} { // as the input may have it
+		if i := shardify.FieldIndex(in, name); i >= 0 {
+			return i, nil
+		}
 	}
 	known := make([]string, len(in))
 	for i := range in {

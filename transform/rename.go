@@ -72,7 +72,7 @@ func (r *renameFields) Schema(in []shardify.Field) ([]shardify.Field, error) {
 		}
 		out[i].Name = r.to[k]
 		for _, suffix := range []string{shardify.ShapeSuffix, shardify.ExtSuffix} {
-			if j := shardify.FieldIndex(in, from+suffix); j >= 0 && shardify.Companion(in, j) {
+			if j := shardify.FieldIndex(in, in[i].Name+suffix); j >= 0 && shardify.Companion(in, j) {
 				out[j].Name = r.to[k] + suffix
 			}
 		}

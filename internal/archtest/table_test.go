@@ -67,7 +67,7 @@ var table = []row{
 	{"internal/cf", "helpers", "shardify"},
 	{"internal/chunks", "helpers", "format internal/grid internal/rows shardify"},
 	{"internal/codec", "helpers", "internal/guard shardify"},
-	{"internal/columns", "helpers", "internal/suggest shardify"},
+	{"internal/columns", "helpers", "format internal/printable internal/suggest shardify"},
 	{"internal/dims", "helpers", ""},
 	{"internal/exif", "helpers", ""},
 	{"internal/filekind", "helpers", "format internal/exif internal/glance shardify"},

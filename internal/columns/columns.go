@@ -13,9 +13,12 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/suggest"
 )
 
@@ -23,6 +26,7 @@ import (
 type Wanted struct {
 	keep, drop, helpers   []string
 	kept, dropped, helped []atomic.Bool // by pattern: something matched
+	renamed               sync.Map      // names that fields cannot have, and what they become
 }
 
 // Helper is the pattern of fields that are read for the operations alone, whatever the
@@ -53,8 +57,49 @@ func (w *Wanted) All() bool { return len(w.keep)+len(w.drop) == 0 }
 
 // Match tells whether a field is wanted, and whether by its name rather than by a
 // wildcard: then leaving it out is an error. names are the ways in which users may
-// write the field ("Jet_pt", "Events/Jet_pt").
+// write the field ("Jet_pt", "Events/Jet_pt"), as the input has them: what format.PlainName makes
+// of them is a way, too.
 func (w *Wanted) Match(names ...string) (hit, exact bool) {
+	all := names
+	for _, name := range names {
+		if plain := format.PlainName(name); plain != name {
+			all = append(all[:len(all):len(all)], plain)
+		}
+	}
+	if hit, exact = w.match(all); hit && len(all) > len(names) {
+		for _, name := range names {
+			if plain := format.PlainName(name); plain != name {
+				w.renamed.LoadOrStore(plain, name)
+			}
+		}
+	}
+	return hit, exact
+}
+
+// Renamed is the note about those fields of a schema that have other names than in the inputs;
+// nothing if there are none.
+func (w *Wanted) Renamed(schema []shardify.Field) []string {
+	var list []string
+	for i := range schema {
+		if name, ok := w.renamed.Load(schema[i].Name); ok {
+			list = append(list, fmt.Sprintf("%s is named %s", printable.Name(name.(string)), schema[i].Name))
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	return []string{printable.Few(list) + ": # and control characters are reserved in names; --columns and --rename take both names"}
+}
+
+// Original is the name that a field has in the input.
+func (w *Wanted) Original(name string) string {
+	if was, ok := w.renamed.Load(name); ok {
+		return was.(string)
+	}
+	return name
+}
+
+func (w *Wanted) match(names []string) (hit, exact bool) {
 	for i, h := range w.helpers {
 		for _, name := range names {
 			if is(h, name) {

@@ -57,7 +57,17 @@ func (c *collector) digest(facts *Facts) (*surveyed, error) {
 	if len(twice) > 0 {
 		slices.Sort(twice)
 		twice = slices.Compact(twice)
-		return nil, shardify.Mismatch("more than one field is named %s", examples(twice, len(twice)))
+		var cure []string
+		for _, name := range twice {
+			if was := c.want.Original(name); was != name {
+				cure = append(cure, "!"+was)
+			}
+		}
+		text := "more than one field is named " + examples(twice, len(twice))
+		if cure != nil { // names that reserved characters tell apart
+			return nil, format.NewDoubt(text, []format.Way{{Columns: cure, Makes: "samples without " + strings.ReplaceAll(examples(cure, len(cure)), "!", "")}})
+		}
+		return nil, shardify.Mismatch("%s", text)
 	}
 	if err := s.check(facts.Samples); err != nil {
 		return nil, err

@@ -72,6 +72,7 @@ func (m *merger) merge() error {
 	}
 	m.shareCounters()
 	m.build()
+	m.set.notes = append(m.set.notes, m.want.Renamed(m.set.schema)...)
 	if err := m.set.validate(m.set.schema); err != nil {
 		return fmt.Errorf("%w; --columns selects some", err)
 	}

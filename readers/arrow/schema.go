@@ -145,6 +145,7 @@ const (
 
 // leaf is a field of ours.
 type leaf struct {
+	name  string // in the file
 	field shardify.Field
 	form  form
 	width int // bytes in the file
@@ -332,7 +333,7 @@ func (x *fields) value(f *field, name string, at leaf, shaped bool) {
 		x.leave(name, shardify.Unsupported("text in lists in lists, or in one of a fixed size"))
 		return
 	}
-	at.field.Name, at.field.Levels, at.field.Nullable = format.PlainName(name), levels, true
+	at.name, at.field.Name, at.field.Levels, at.field.Nullable = name, format.PlainName(name), levels, true
 	if at.field.Counter = format.PlainName(at.field.Counter); at.field.Counter == at.field.Name || at.lists == 0 {
 		at.field.Counter = ""
 	}
@@ -369,7 +370,7 @@ func (f *file) choose(want func(name string) bool) (x fields) {
 	}
 	all.labels(f.meta["huggingface"])
 	for _, l := range all.leaves {
-		if want(l.field.Name) {
+		if want(l.name) {
 			x.leaves = append(x.leaves, l)
 		}
 	}

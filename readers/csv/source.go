@@ -75,7 +75,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 // want tells the columns whose cells are to be looked at: those that are wanted, and whose type
 // is not given.
 func (s *source) want(name string) bool {
-	given := s.settings.types.Of(name)
+	given := s.settings.types.Of(format.PlainName(name))
 	if given != nil {
 		given.Use()
 	}
@@ -157,7 +157,7 @@ func (s *source) look(ctx context.Context, name string, want *rows.Wanted) (*row
 	}
 	own := binary.AppendUvarint(nil, uint64(len(x.names)))
 	for i, name := range x.names {
-		if hit, _ := want.Match(name); !hit {
+		if hit, _ := want.Match(x.raw[i]); !hit {
 			continue
 		}
 		c, ok := s.columns[name]

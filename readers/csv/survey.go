@@ -17,8 +17,9 @@ import (
 type surveyed struct {
 	dialect
 	size  int64
-	names []string
-	read  []bool // the columns whose cells were looked at
+	names []string // of the fields
+	raw   []string // the same, as the file has them
+	read  []bool   // the columns whose cells were looked at
 	sums  []sum
 	index *lines.Index
 	err   error
@@ -160,11 +161,11 @@ func (x *surveyed) head(p *lines.Piece, want func(name string) bool) (int, error
 		if n == "" {
 			n = fmt.Sprintf("_%d", i)
 		}
-		if n = format.PlainName(n); seen[n] {
+		if seen[n] {
 			return 0, shardify.Mismatch("two columns %q", n)
 		}
 		seen[n] = true
-		x.names = append(x.names, n)
+		x.raw, x.names = append(x.raw, n), append(x.names, format.PlainName(n))
 		x.read = append(x.read, want(n))
 	}
 	return end + 1, nil

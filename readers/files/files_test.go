@@ -239,7 +239,6 @@ func TestRefusals(t *testing.T) {
 		{"bin twice", []string{"a", "a.bin"}, nil, nil, []string{"same field"}},
 		{"drop everything", []string{"1.jpg", "2.json"}, opts("missing", "drop"), nil, []string{"no sample has all of jpg, json"}},
 		{"extension not UTF-8", []string{"a.\xff"}, nil, nil, []string{"not UTF-8"}},
-		{"extension with #", []string{"a.x#"}, nil, nil, []string{"reserved"}},
 		{"labels of bare files", []string{"1.jpg", "a/2.jpg"}, opts("labels", "folder"), nil, []string{"--labels folder", "1 sample (1) in no folder"}},
 		{"labels beside cls", []string{"a/1.cls", "b/1.cls"}, opts("labels", "folder"), nil, []string{"*.cls already"}},
 		{"unknown column", []string{"a.jpg"}, nil, []string{"nope"}, []string{`no field "nope"`, "jpg"}},

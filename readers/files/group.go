@@ -98,9 +98,12 @@ func (e *extensions) find(ext []byte) (uint16, error) {
 	if len(e.list) == maxExts {
 		return 0, tooManyExts(e.list)
 	}
-	name := string(e.buf)
+	name := format.PlainName(string(e.buf))
 	if err := shardify.ValidName(name); err != nil {
 		return 0, err
+	}
+	if id, ok := e.ids[name]; ok {
+		return id, nil // a sample with both has a field twice
 	}
 	id := uint16(len(e.list))
 	e.ids[name] = id

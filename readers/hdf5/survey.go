@@ -210,6 +210,7 @@ func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (_ *r
 	if err := t.Kind.Refused(); err != nil {
 		return nil, err
 	}
+	t.Match(want)
 	s.refer(t.References())
 	if s.opts.Chunked && !want.All() {
 		if t.All, err = s.scanAll(ctx, t.File); err != nil {

@@ -229,7 +229,7 @@ func (g *gather) walk(n *node, path []string, maybe bool, counter string, items 
 	}
 	if len(have) == 1 && have[0] == list {
 		if counter == "" {
-			counter = name
+			counter = field
 		}
 		if len(n.children) > 0 {
 			g.walk(n.children[0], append(path[:len(path):len(path)], "l"), maybe, counter, n.children[0].count)
@@ -237,7 +237,7 @@ func (g *gather) walk(n *node, path []string, maybe bool, counter string, items 
 		}
 		have = nil
 	}
-	if !g.want(field) {
+	if !g.want(name) {
 		return
 	}
 	if len(have) == 0 {
@@ -307,7 +307,7 @@ func (n *node) values() int64 { return n.count - n.nulls }
 
 // below tells whether a field of a node is wanted.
 func (g *gather) below(n *node) bool {
-	if g.want(format.PlainName(n.path())) {
+	if g.want(n.path()) {
 		return true
 	}
 	return slices.ContainsFunc(n.children, g.below)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // kind is how a value is decoded.
@@ -28,6 +29,7 @@ const (
 
 // column is one column of a set.
 type column struct {
+	name   string // in the set
 	kind   kind
 	field  shardify.Field
 	fixed  int64 // size of a value; -1 if it varies
@@ -64,7 +66,8 @@ func columnsOf(c *config) ([]column, error) {
 	seen := make(map[string]bool, len(c.Names))
 	for i, name := range c.Names {
 		x := &list[i]
-		if x.field.Name = name; name == keyColumn {
+		x.name = name
+		if x.field.Name = format.PlainName(name); name == keyColumn {
 			x.field.Name = keyField
 		}
 		if x.fixed = -1; c.Sizes[i] != nil {

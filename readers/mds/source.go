@@ -208,7 +208,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 	}
 	for i := range x.columns {
 		c := &x.columns[i]
-		if hit, _ := want.Match(c.field.Name); !hit {
+		if hit, _ := want.Match(c.name, c.field.Name); !hit {
 			continue
 		}
 		if c.kind == kindLeft {

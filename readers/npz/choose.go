@@ -126,7 +126,8 @@ func (c *chooser) candidates(l *npy.Listing, left *[]format.Leftover) ([]candida
 			if !hit {
 				continue
 			}
-			if err := shardify.ValidName(name); err != nil {
+			if name = format.PlainName(name); shardify.ValidName(name) != nil {
+				err := shardify.ValidName(name)
 				if exact {
 					return nil, err
 				}

@@ -109,6 +109,7 @@ func (s *source) survey(ctx context.Context, a format.OpenArgs, zip bool) error 
 		s.skipped = append(s.skipped, b.skipped...)
 		shapes = append(shapes, fmt.Sprintf("%s has %s", b.refName, b.ref.Shapes()))
 	}
+	s.notes = append(s.notes, chooser.Renamed(s.own())...)
 	for _, p := range chooser.Unmatched() {
 		if !strings.ContainsAny(p, `*?[\`) {
 			return shardify.Misuse("there is no %s; %s", p, strings.Join(shapes, "; "))

@@ -184,7 +184,7 @@ func (w *walk) add(n *pq.Node, name, path string, lists []list, t leafType) erro
 	if !utf8.ValidString(name) {
 		return shardify.Unsupported("a name that is not UTF-8")
 	}
-	c.field.Name = w.names.Unique(plainName(name))
+	c.field.Name = plainName(w.names.Unique(name))
 	if outer := outerList(n); c.variable() > 0 && outer != nil && leaves(outer) > 1 {
 		c.field.Counter = w.counter(outer, plainName(listName(outer)))
 	}

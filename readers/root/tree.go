@@ -90,7 +90,7 @@ func columnName(r *ttree.Reading, i int) string {
 func (x *tree) add(r *ttree.Reading, i int, given map[treeColumn]string) {
 	c := &r.Columns[i]
 	name := given[treeColumn{r, i}]
-	aliases := []string{r.Branch.Path, r.Branch.Name}
+	aliases := []string{r.Branch.Path, r.Branch.Name, r.Branch.Dotted}
 	if c.Name != "" {
 		aliases = []string{r.Branch.Path + "/" + c.Name, r.Branch.Path + "." + c.Name}
 	}

@@ -243,7 +243,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 	}
 	v := survey{database: d, table: t}
 	for _, c := range t.columns {
-		if wanted(format.PlainName(c.name)) {
+		if wanted(c.name) {
 			v.columns = append(v.columns, c)
 		}
 	}

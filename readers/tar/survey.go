@@ -223,7 +223,8 @@ func (s *scan) split(name []byte) (key []byte, ext, why string, err error) {
 	if !bytes.Equal(lower, field) {
 		s.forms[tar.RuleUpperCase]++
 	}
-	return key, string(lower), "", shardify.ValidName(string(lower))
+	ext = format.PlainName(string(lower))
+	return key, ext, "", shardify.ValidName(ext)
 }
 
 // add puts a member into its sample.

@@ -707,7 +707,7 @@ func (t *tree) field(o *object, k int, c *choice, opts *settings, want *rows.Wan
 		}
 	}
 	name := o.names(l)[0]
-	field, err := l.field(name, opts.media, inner)
+	field, err := l.field(format.PlainName(name), opts.media, inner)
 	if err != nil {
 		if exact {
 			return shardify.Annotate(err, "", "", o.Path)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/chunks"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
@@ -203,7 +204,7 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 	foreign := err != nil || obj.Addr != o.addr
 	for i := range o.wanted {
 		w := &o.wanted[i]
-		field, err := w.leaf.Field(naming.Join(strings.TrimPrefix(name, "/"), w.leaf.Name), inner)
+		field, err := w.leaf.Field(format.PlainName(naming.Join(strings.TrimPrefix(name, "/"), w.leaf.Name)), inner)
 		if err == nil && slices.ContainsFunc(inner, func(d int64) bool { return d > math.MaxInt32*1024 }) {
 			err = shardify.Unsupported("dimensions %v", inner)
 		}

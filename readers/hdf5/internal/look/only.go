@@ -26,6 +26,15 @@ func (t *Tree) Only(globs []string) *Tree {
 	return &sub
 }
 
+// Match has all fields of the tree be wanted, as those of a scan are.
+func (t *Tree) Match(want *rows.Wanted) {
+	for i := range t.objects {
+		for _, w := range t.objects[i].wanted {
+			want.Match(t.objects[i].ways(w.leaf.Name)...)
+		}
+	}
+}
+
 // Empty tells whether the tree has no data sets.
 func (t *Tree) Empty() bool { return len(t.objects) == 0 }
 
