@@ -114,7 +114,7 @@ func (b *Besides) NoSplits(ctx context.Context, t *format.Table) error {
 	for _, root := range t.Roots {
 		m, err := readManifest(ctx, at, ManifestPath(root))
 		if err == nil && len(m.Splits) > 0 {
-			return shardify.Annotate(errSplits(m), "open", ManifestPath(root), "")
+			return shardify.Annotate(errSplits(root, m), "open", ManifestPath(root), "")
 		}
 	}
 	return nil

@@ -66,7 +66,7 @@ func open(ctx context.Context, in storage.FS, path string, formats []string) (*S
 	}
 	switch {
 	case len(m.Splits) > 0:
-		return nil, errSplits(m)
+		return nil, errSplits(Folder(path), m)
 	case !slices.Contains(formats, m.Format):
 		return nil, shardify.Unsupported("a data set of %s shards: want %s; shardify convert %s -o FOLDER makes others of it", m.Format, strings.Join(formats, " or "), Folder(path))
 	}
@@ -75,8 +75,34 @@ func open(ctx context.Context, in storage.FS, path string, formats []string) (*S
 	return s, err
 }
 
-func errSplits(m *index.Manifest) error {
-	return shardify.Unsupported("a set of splits: name one of its folders %s", strings.Join(slices.Sorted(maps.Keys(m.Splits)), ", "))
+// SplitSet is the error about a set of splits where one of them is wanted.
+type SplitSet struct {
+	Folder string
+	Names  []string // of splits that have samples
+	Empty  []string // of the others
+}
+
+func (e *SplitSet) Error() string {
+	text := "a set of splits: name one of its folders " + strings.Join(e.Names, ", ")
+	if e.Empty != nil {
+		text += "; without samples: " + strings.Join(e.Empty, ", ")
+	}
+	return text
+}
+
+// Unwrap is ErrUnsupported.
+func (e *SplitSet) Unwrap() error { return shardify.ErrUnsupported }
+
+func errSplits(folder string, m *index.Manifest) error {
+	e := &SplitSet{Folder: folder}
+	for _, name := range slices.Sorted(maps.Keys(m.Splits)) {
+		if m.Splits[name].Samples > 0 {
+			e.Names = append(e.Names, name)
+		} else {
+			e.Empty = append(e.Empty, name)
+		}
+	}
+	return e
 }
 
 // OpenAll opens data sets of one format, which must be alike in schema, keys and members.

@@ -173,7 +173,7 @@ var table = []row{
 	{"cmd/verify", "commands", "internal/cli internal/verifycmd internal/version"},
 	{"gpuload/capi", "commands", "convert dataset gpuload gpuload/internal/images pipeline shardify storage storage/storages"},
 	{"internal/benchcmd", "commands", "dataset gpuload index internal/cli internal/printable internal/trainer internal/value shardify storage/local"},
-	{"internal/cli", "commands", "augment convert format index internal/cluster internal/host internal/inspect internal/printable internal/stats internal/suggest internal/tokenize internal/value pipeline plan readers shardify stage storage/local storage/storages transform transform/expr writers"},
+	{"internal/cli", "commands", "augment convert dataset format index internal/cluster internal/host internal/inspect internal/printable internal/stats internal/suggest internal/tokenize internal/value pipeline plan readers shardify stage storage storage/local storage/storages transform transform/expr writers"},
 	{"internal/verifycmd", "commands", "internal/cli internal/printable internal/value pipeline shardify verify"},
 	{"bench", "tests", ""},
 	{"internal/archtest", "tests", ""},

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/storage"
 )
 
 // choices are the commands for the ways to read inputs of which the user has to choose one.
@@ -17,6 +19,27 @@ func (o *IO) choices(err error) (hints []string) {
 	for i := range d.Ways {
 		w := &d.Ways[i]
 		hints = append(hints, w.Makes+": "+CommandLine(withWay(o.Args, w)))
+	}
+	return hints
+}
+
+// splits are the commands for each split of a set of splits, where one of them is wanted.
+func (o *IO) splits(err error) (hints []string) {
+	set, ok := errors.AsType[*dataset.SplitSet](err)
+	if !ok || len(o.Args) < 2 {
+		return nil
+	}
+	for _, name := range set.Names {
+		args := slices.Clone(o.Args)
+		found := false
+		for i, a := range args[1:] {
+			if dataset.Folder(a) == set.Folder || storage.Clean(a) == storage.Clean(set.Folder) {
+				args[i+1], found = storage.Join(set.Folder, name), true
+			}
+		}
+		if found {
+			hints = append(hints, CommandLine(args))
+		}
 	}
 	return hints
 }

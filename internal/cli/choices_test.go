@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
 )
 
@@ -25,5 +26,17 @@ func TestChoices(t *testing.T) {
 	}
 	if got := o.choices(fmt.Errorf("other")); got != nil {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestSplits: the commands name each split that has samples in place of the set.
+func TestSplits(t *testing.T) {
+	o := &IO{Args: strings.Fields("shardify bench set/ --batch 8")}
+	err := fmt.Errorf("open: %w", &dataset.SplitSet{Folder: "set", Names: []string{"train", "val"}, Empty: []string{"test"}})
+	if got, want := o.splits(err), []string{"shardify bench set/train --batch 8", "shardify bench set/val --batch 8"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if !strings.Contains(err.Error(), "without samples: test") {
+		t.Error(err)
 	}
 }

@@ -79,7 +79,7 @@ func (o *IO) Report(ctx context.Context, program string, err error) int {
 		}
 	}
 	hints = append(hints, refused(err, o.Command)...)
-	hints = append(hints, o.choices(err)...)
+	hints = append(append(hints, o.choices(err)...), o.splits(err)...)
 	code := Code(err)
 	if o.RetryFull && full(err) {
 		code = CodeStopped
