@@ -100,7 +100,7 @@ func (c *Classes) Merge(o *Classes) {
 	}
 }
 
-// InSplits tells whether the first folders are splits and those in them may be classes.
+// InSplits reports whether the first folders are splits and those in them may be classes.
 func (c *Classes) InSplits() bool {
 	return (c.Splits || !c.other) && len(c.levels[0].set) > 0 && c.levels[0].bare.Count == 0 && len(c.levels[1].set) > 0
 }
@@ -108,10 +108,10 @@ func (c *Classes) InSplits() bool {
 // Found is what the folders of samples say about classes.
 type Found struct {
 	Classes []string // sorted
-	Reason  string   // why they are none
+	Reason  string   // why there are no classes
 	// Second: classes are the second folders, since the first are splits.
 	Second bool
-	// Above: the only folder, where those in it may be classes; "" if there is none.
+	// Above: the only folder, where those in it may be classes; else "".
 	Above   string
 	splits  []string // first folders, some of which may be splits
 	several bool     // there is more than one folder
@@ -150,7 +150,7 @@ func (c *Classes) Find() (f Found) {
 	return f
 }
 
-// reasonSplits needs no report: the splits are made, or the user has said that there are none.
+// reasonSplits needs no report: the folders become splits, or the user has asked for one set.
 const reasonSplits = "the folders are splits"
 
 // several tells whether samples stand in different folders that are more than splits.
@@ -194,7 +194,7 @@ func (f *Found) Settle(mode, reason string) ([]string, []format.Leftover, error)
 	case reason == reasonSplits:
 		return nil, nil, nil
 	case f.Above != "":
-		return nil, []format.Leftover{{Name: ClassField, Reason: "all lies in one folder, " + walk.Quote(f.Above) + "; with that as INPUT, the folders in it are classes"}}, nil
+		return nil, []format.Leftover{{Name: ClassField, Reason: "all files are in one folder, " + walk.Quote(f.Above) + "; with that as INPUT, the folders in it are classes"}}, nil
 	case f.Reason != "" && f.several:
 		return nil, []format.Leftover{{Name: ClassField, Reason: reason}}, nil
 	case len(f.Classes) > 1 && f.Table:

@@ -18,7 +18,7 @@ var perhaps = func() (t [256]bool) {
 
 // character is how many bytes of name belong together at i, and whether a key escapes
 // them: where some reader of WebDataset tars would misread them, or they look escaped.
-// last is where the last part begins; first tells that the key begins with name.
+// last is where the last part begins; first says that the key begins with name.
 func character(name []byte, i, last int, first bool) (n int, odd bool) {
 	switch c := name[i]; {
 	case !perhaps[c]:

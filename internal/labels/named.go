@@ -154,7 +154,7 @@ func (n *Named) classify(c *Classes, own []shardify.Field, patterns []string, mo
 	return nil
 }
 
-// InFolders tells whether the first folders are splits because the user says so: of one
+// InFolders reports whether the first folders are splits because the user says so: of one
 // INPUT, as several are splits themselves.
 func InFolders(a *format.OpenArgs) bool { return a.Folders && len(a.Table.Roots) == 1 }
 

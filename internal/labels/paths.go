@@ -57,7 +57,7 @@ func behindNumbers(base []byte, dot int) int {
 	}
 }
 
-// Digits tells whether text is a number: digits alone.
+// Digits reports whether text is a number: digits alone.
 func Digits[T string | []byte](text T) bool {
 	for i := range len(text) {
 		if text[i] < '0' || text[i] > '9' {
@@ -214,7 +214,7 @@ func (p *Paths) Stem(i int) []byte {
 	return rel
 }
 
-// Class is the folder that says the class of file i, nil if it lies in none.
+// Class is the folder that says the class of file i, nil if it is in no folder.
 func (p *Paths) Class(i int) []byte {
 	if p.Second {
 		return p.folder(i, 1)

@@ -26,12 +26,12 @@ var litter = []litterKind{
 	{"Thumbs.db", "thumbnails of Windows", func(b []byte) bool { return len(b) == 9 && strings.EqualFold(string(b), "Thumbs.db") }},
 }
 
-// IsLitter tells the names of what a listing has left out as no input of any format.
+// IsLitter reports whether a listing leaves out files under this name for every format.
 func IsLitter(name string) bool {
 	return slices.ContainsFunc(litter, func(l litterKind) bool { return l.name == name })
 }
 
-// aboutStems and aboutNames are files about the folder that they lie in, in lower case: the
+// aboutStems and aboutNames are files about the folder that they are in, in lower case: the
 // first with an extension of aboutExts, or none.
 var (
 	aboutStems = words("readme license licence copying notice authors citation changelog changes contributing")
@@ -47,7 +47,7 @@ func words(text string) map[string]bool {
 	return m
 }
 
-// About tells whether a file is, by its name, about the folder that it lies in: it is no
+// About reports whether a file is, by its name, about the folder that it is in: it is no
 // sample, unless the samples are such files.
 func About(base string) bool {
 	base = strings.ToLower(base)
@@ -55,8 +55,8 @@ func About(base string) bool {
 	return aboutNames[base] || aboutStems[stem] && (ext == "" || aboutExts[ext])
 }
 
-// AboutKind tells whether some file of an extension, in lower case and "bin" for none, is
-// one that About tells.
+// AboutKind reports whether some file of an extension, in lower case and "bin" for none, is
+// one that About reports.
 func AboutKind(ext string) bool { return aboutExts[ext] || ext == "json" }
 
 const (
