@@ -77,14 +77,15 @@ func TestWhatCannotBeIsDamage(t *testing.T) {
 		"npz, a type of 3 bytes":         {"npz", npzOf(t, map[string]string{"x": "<f4", "y": "<f3"}), ""},
 		"npz, a type with a byte":        {"npz", npzOf(t, map[string]string{"x": "<f4", "y": "<fU"}), ""},
 		"npz, a type of 16 bytes":        {"npz", npzOf(t, map[string]string{"x": "<f4", "y": "<f16"}), "y"},
+		"sqlite, rows of more values":    {"sqlite", replaced(t, lostFiles(t, "testdata/mutate/rows.db"), "rows.db", "t text, b", "t text$ b"), ""},
 		"mds, an encoding of no kind":    {"mds", replacedAll(mds, `"str_int"`, `"str_inu"`), ""},
 		"mds, arrays of no type":         {"mds", replacedAll(mds, `"ndarray:int32"`, `"ndarray:int33"`), ""},
 		"mds, a pickle":                  {"mds", replacedAll(mds, `"str_int"`, `"pkl"`), "*"},
 	} {
 		dir := t.TempDir()
 		s := &lostSeed{format: c.format, files: c.files}
-		if c.format == "npz" {
-			s.name = "a.npz"
+		if len(c.files) == 1 {
+			s.name = slices.Collect(maps.Keys(c.files))[0]
 		}
 		is, err := s.read(filepath.Join(dir, "out"), "", s.write(t, filepath.Join(dir, "in"), c.files))
 		switch {

@@ -451,6 +451,9 @@ func TestMutatedInputsLoseNothingSilently(t *testing.T) {
 		for _, l := range x.lost[lost:] {
 			t.Log(l)
 		}
+		if (i+1)%10_000 == 0 {
+			t.Logf("%d damaged inputs after %v", i+1, time.Since(began).Round(time.Second))
+		}
 		if t.Failed() {
 			break
 		}

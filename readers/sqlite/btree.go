@@ -261,14 +261,15 @@ type cursor struct {
 	cells  int
 	at     int
 
-	rowid int64
-	row   []byte // the bytes of the row at hand, or the first of them
-	bytes int64  // of all of it
-	over  uint32 // the page where the others begin; 0 if these are all
-	first bool   // no row was met yet
-	whole []byte
-	cols  []value
-	have  int // columns that the row has, in cols
+	rowid  int64
+	row    []byte // the bytes of the row at hand, or the first of them
+	bytes  int64  // of all of it
+	over   uint32 // the page where the others begin; 0 if these are all
+	first  bool   // no row was met yet
+	whole  []byte
+	cols   []value
+	have   int  // columns that the row has, in cols
+	beyond bool // the row at hand has more values than cols has room for
 }
 
 // held is the bytes that the cursor takes.

@@ -71,6 +71,7 @@ func (c *cursor) columns() error {
 		c.cols[c.have] = v
 		c.have++
 	}
+	c.beyond = at < len(head)
 	return nil
 }
 

@@ -165,6 +165,9 @@ func (s *survey) part(ctx context.Context, c *cursor, p *part) error {
 		if err := c.columns(); err != nil {
 			return err
 		}
+		if c.beyond {
+			return c.corrupt(c.number, "a row of more values than the %d columns of %s", s.stored, quote(s.table.name))
+		}
 		for _, i := range s.looked {
 			x, y := &s.columns[i], &p.seen[i]
 			switch {
