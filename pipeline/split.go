@@ -71,7 +71,7 @@ func (s *Settings) findSplits(src format.Input, o *readers.Opened) error {
 	case s.split != nil:
 		return shardify.Hint(shardify.Usage("--split %s: the folders %s are splits already", s.Split, strings.Join(found, ", ")),
 			"keep them: "+s.command("--split-from dirs"),
-			"share all samples anew: "+s.command("--split "+printable.Quote(s.Split)+" --split-from none"),
+			"mix all samples and share them: "+s.command("--split "+printable.Quote(s.Split)+" --split-from none"),
 			"share those of one folder: name it as the INPUT")
 	}
 	split := &plan.Split{Dirs: true}
@@ -82,7 +82,7 @@ func (s *Settings) findSplits(src format.Input, o *readers.Opened) error {
 	return nil
 }
 
-// inSplits tells whether folders that may be splits hold folders.
+// inSplits reports whether folders that may be splits hold folders.
 func inSplits(t *format.Table) bool {
 	for i := range t.Len() {
 		name := t.NameBytes(i)

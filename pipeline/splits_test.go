@@ -102,7 +102,7 @@ func TestFoldersOfSplits(t *testing.T) {
 		"found":                     {Settings{Inputs: []string{root}}, 2, "--split-from none"},
 		"INPUTs of their own":       {Settings{Inputs: []string{root + "/train", root + "/val"}}, 2, "--split-from none"},
 		"none":                      {Settings{Inputs: []string{root}, SplitFrom: "none"}, 0, ""},
-		"shared anew":               {Settings{Inputs: []string{root}, Split: "a=0.5,b=0.5", SplitFrom: "none"}, 2, ""},
+		"mixed and shared":          {Settings{Inputs: []string{root}, Split: "a=0.5,b=0.5", SplitFrom: "none"}, 2, ""},
 		"one of several":            {Settings{Inputs: []string{root + "/val"}}, 0, "val is one of the splits in"},
 		"shared, of one of several": {Settings{Inputs: []string{root + "/val"}, Split: "a=0.5,b=0.5"}, 2, ""},
 		"no labels":                 {Settings{Inputs: []string{root}, Options: map[string]string{"labels": "none"}}, 2, "--split-from none"},

@@ -103,7 +103,7 @@ func ParseSplit(text string) (*Split, error) {
 	return s, s.check()
 }
 
-// NoSplits is what ParseSplitFrom is not given: folders named like splits are none.
+// NoSplits is what ParseSplitFrom is not given: folders named like splits do not become splits.
 const NoSplits = "none"
 
 // ParseSplitFrom reads dirs, objects or train=GLOB,val=GLOB: splits that exist already.

@@ -12,13 +12,13 @@ var splits = map[string]bool{
 	"val": false, "valid": false, "validation": false, "dev": false, "test": false, "testing": false, "eval": false,
 }
 
-// IsSplit tells whether a folder is named like a split, in whatever case.
+// IsSplit reports whether a folder is named like a split, in whatever case.
 func IsSplit(folder string) bool {
 	_, ok := splits[strings.ToLower(folder)]
 	return ok
 }
 
-// OnlySplits tells whether all folders are named like splits.
+// OnlySplits reports whether all folders are named like splits.
 func OnlySplits(folders iter.Seq[string]) bool {
 	for f := range folders {
 		if !IsSplit(f) {
@@ -28,7 +28,7 @@ func OnlySplits(folders iter.Seq[string]) bool {
 	return true
 }
 
-// MixedSplits tells folders of which some are splits, one to learn from and one to test
+// MixedSplits reports folders of which some are splits, one to learn from and one to test
 // with, and others are not.
 func MixedSplits(folders []string) bool {
 	learn, test, other := false, false, false

@@ -217,7 +217,7 @@ func (f *facts) strays(missing string) map[*kind]bool {
 	return out
 }
 
-// complete tells whether files about the folder are as other samples are: they have all that
+// complete reports whether files about the folder are as other samples are: they have all that
 // most have, and nothing else.
 func (f *facts) complete(k *kind, most map[string]bool, fields map[string]string) bool {
 	any := false
@@ -231,7 +231,7 @@ func (f *facts) complete(k *kind, most map[string]bool, fields map[string]string
 	return any && !slices.ContainsFunc(k.exts, func(ext string) bool { return fields[ext] == "" })
 }
 
-// alike tells whether all samples have the same fields.
+// alike reports whether all samples have the same fields.
 func (f *facts) alike(strays map[*kind]bool) bool {
 	sample := func(k *kind) bool { return !strays[k] }
 	for _, m := range f.members(sample) {
@@ -265,7 +265,7 @@ func (f *facts) leftStrays(strays map[*kind]bool) (left []format.Leftover) {
 	return left
 }
 
-// equal tells whether all samples have files of the same extensions, of which none begins
+// equal reports whether all samples have files of the same extensions, of which none begins
 // with a number, so that the first dot is where their names end.
 func (f *facts) equal(strays map[*kind]bool) bool {
 	var one *kind

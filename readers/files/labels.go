@@ -79,7 +79,7 @@ func (b *builder) paired(level int) error {
 	return nil
 }
 
-// hasColumn tells whether the table of labels has the field cls.
+// hasColumn reports whether the table of labels has the field cls.
 func (b *builder) hasColumn() bool {
 	return slices.ContainsFunc(b.joined, func(c shardify.Column) bool { return c.Name == labelField })
 }

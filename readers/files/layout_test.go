@@ -95,6 +95,7 @@ func TestLayouts(t *testing.T) {
 				left = append(left, fmt.Sprintf("%s %d", l.Name, l.Count))
 			}
 			equal(t, left, c.left)
+			equal(t, inParts(t, table, c.options), c.rows)
 			state, err := src.(format.Stater).State()
 			if err != nil {
 				t.Fatal(err)
@@ -109,6 +110,52 @@ func TestLayouts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// inParts reads a table in parts as small as can be.
+func inParts(t *testing.T, table *format.Table, o format.Options) (rows []string) {
+	t.Helper()
+	ctx, a := context.Background(), format.OpenArgs{Options: o}
+	cut, list := parts.Cutter(a, false), []*format.Table(nil)
+	for i := range table.Len() {
+		begins, err := cut.Next(table.NameBytes(i))
+		if err != nil {
+			t.Skip(err) // it is planned in one table
+		}
+		if begins || list == nil {
+			if list != nil {
+				cut.Begin()
+			}
+			list = append(list, &format.Table{Roots: table.Roots})
+		}
+		list[len(list)-1].Append(0, string(table.NameBytes(i)), table.Size(i), 1)
+	}
+	survey, err := parts.Survey(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range list {
+		src, _, err := survey.Add(ctx, part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if src != nil {
+			src.Close()
+		}
+	}
+	state, _, err := survey.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range list {
+		src, err := Format.Open(ctx, format.OpenArgs{Table: part, Options: o, State: state, First: int64(len(rows))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, dump(t, src)...)
+		src.Close()
+	}
+	return rows
 }
 
 // TestFoldersSideBySideAreRefused: folders that hold parts of the same samples are an error

@@ -307,12 +307,12 @@ func (b *builder) missingError(fill string) error {
 	return e
 }
 
-// in tells whether samples of a kind have a file of the member.
+// in reports whether samples of a kind have a file of the member.
 func (m *member) in(k *kind) bool {
 	return slices.ContainsFunc(k.exts, func(ext string) bool { return slices.Contains(m.Exts, ext) })
 }
 
-// evenByLast tells whether all samples have the same fields if their names end at the last
+// evenByLast reports whether all samples have the same fields if their names end at the last
 // dot.
 func (b *builder) evenByLast() bool {
 	n := labels.NewPaths(b.table, labels.Last)

@@ -186,7 +186,7 @@ func (o *side) shared(p *side) (both, fewer, more int) {
 	return both, min(len(a), len(b)), max(len(a), len(b))
 }
 
-// paired tells whether two folders hold parts of the same samples; classes: they would be
+// paired reports whether two folders hold parts of the same samples; classes: they would be
 // two classes else.
 func (o *side) paired(p *side, classes bool) bool {
 	both, fewer, more := o.shared(p)
