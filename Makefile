@@ -14,7 +14,7 @@ USERS_FLAGS := $(shell go env GOFLAGS 2>/dev/null)
 export GOFLAGS = $(filter-out $(ONE_WAY),$(USERS_FLAGS)) $(ONE_WAY)
 dist wheel release: ONE_WAY =
 
-.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-remote bench-augment bench-tables bench-tokens bench-grids pictures site golden golden-bytes dist wheel release clean
+.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate mutants crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-remote bench-augment bench-tables bench-tokens bench-grids pictures site golden golden-bytes dist wheel release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -138,6 +138,10 @@ fuzz: ## run every fuzz target for FUZZTIME each
 MUTATIONS ?= 1000000
 mutate: ## MUTATIONS damaged inputs through every parser
 	SHARDIFY_LONG=1 SHARDIFY_MUTATIONS=$(MUTATIONS) go test -count=1 -timeout 4h -v -run 'Mutat' ./readers/... ./index/... ./verify/... ./internal/inflate/... ./internal/filter ./internal/tokenize ./internal/jpeg ./internal/png
+
+MUTANTS ?= 100000
+mutants: ## whole conversions of MUTANTS damaged inputs of every format and of sets of every output (10 min)
+	SHARDIFY_LONG=1 SHARDIFY_MUTATIONS=$(MUTANTS) go test -count=1 -timeout 4h -v -run 'MutatedInputsLose' ./readers
 
 crash: build ## kill a conversion at each of its state-changing system calls (Linux, amd64)
 	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run Crash ./internal/faulttest

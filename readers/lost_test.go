@@ -399,7 +399,7 @@ func (x *lostTally) judge(s *lostSeed, files map[string][]byte, is *lostRead, ti
 		x.skipped++
 	case strings.HasSuffix(s.kind, " set") && times == 1 && enough && is.shards != s.whole.shards:
 		x.lost = append(x.lost, where+": other bytes than the set has")
-	case note == "" && maps.Equal(is.fields, s.whole.fields) && is.blank >= int(times)*s.whole.blank+lostBlocks:
+	case (s.format == "zarr" || s.format == "hdf5") && note == "" && maps.Equal(is.fields, s.whole.fields) && is.blank >= int(times)*s.whole.blank+lostBlocks:
 		x.lost = append(x.lost, fmt.Sprintf("%s: %d blocks are blank, %d were", where, is.blank, int(times)*s.whole.blank))
 	case enough && len(missing) == 0 && maps.Equal(is.fields, s.whole.fields):
 		x.same++

@@ -315,7 +315,9 @@ func (c *cursor) enter(n uint32) (err error) {
 		return c.corrupt(n, "is of kind %d, where a leaf is to be", kind)
 	}
 	c.number, c.at = n, 0
-	c.cells, err = c.count(c.page, n)
+	if c.cells, err = c.count(c.page, n); err == nil && c.cells == 0 && n != c.root {
+		err = c.corrupt(n, "a leaf without rows, which is not the only page")
+	}
 	return err
 }
 
