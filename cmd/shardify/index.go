@@ -12,7 +12,7 @@ func indexCommand(p *program) *cobra.Command {
 		Use:   "index FOLDER",
 		Short: "rebuild offset indexes and files for other loaders",
 		Long: `Rebuilds files of a data set that are missing or damaged and follow from its shards: the .tar.idx of wds shards, the files for other
-loaders, the manifest. Shards are never touched, and their data are not read; verify --repair does the same and reads them.`,
+loaders, the manifest. Shards are never touched, and their data are not read; shardify verify --repair does the same and reads them.`,
 		Example: "shardify index photos-shards",
 		Args:    cli.OneFolder,
 		RunE: func(c *cobra.Command, args []string) error {

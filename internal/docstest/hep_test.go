@@ -36,7 +36,7 @@ func TestSignalAndBackgroundTrain(t *testing.T) {
 		}
 		return string(out)
 	}
-	if err := programs.Build(root, bin, []string{"CGO_ENABLED=0"}, "./cmd/shardify", "./cmd/verify"); err != nil {
+	if err := programs.Build(root, bin, []string{"CGO_ENABLED=0"}, "./cmd/shardify"); err != nil {
 		t.Fatal(err)
 	}
 	python := findPython(root)

@@ -142,4 +142,4 @@ def _static(raw: Mapping[str, Any]) -> None:
     shard = static["shard"]
     want = {f["name"]: f["bytes"] for f in raw.get("files") or ()}
     if shard["name"] != STATIC or shard["samples"] != 1 or shard.get("files") or want.get(STATIC) != whole(shard["bytes"], "bytes of " + STATIC):
-        raise ValueError("static: %r of %r samples is none of the files" % (shard["name"], shard["samples"]))
+        raise ValueError("static: %r of %r samples is not one of the files" % (shard["name"], shard["samples"]))

@@ -191,7 +191,7 @@ def _typed(f: Any, args: Any, result: Any) -> Any:
 
 def forked() -> ForkedError:
     return ForkedError(
-        "this process was forked from one that had used shardify.Loader, and a fork copies no threads. Start the workers anew:\n"
+        "this process was forked from one that had used shardify.Loader, and a fork copies no threads. Start new processes instead:\n"
         '    if __name__ == "__main__":\n'
         '        loader = DataLoader(dataset, batch_size=None, num_workers=2, multiprocessing_context="forkserver")\n'
         "What shardify.open gives may be forked."

@@ -6,7 +6,7 @@ import ctypes
 import json
 import os
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Union
 
 from . import clib
 from .errors import InputNotFoundError, NotADatasetError
@@ -58,7 +58,8 @@ def convert(
     progress   called with a Progress several times a second, from this thread
     settings   the flags of `shardify convert`, with _ for -: format="mmap", shard_size="256MiB",
                columns=["x", "y"], where=["pt > 30"], shuffle="global", split="train=0.9,val=0.1",
-               labels="folder", from_="npz"; a flag that may be repeated takes a list
+               labels="folder", from_="npz"; a flag that may be repeated takes a list;
+               NAME=VALUE may be a dict: split={"train": 0.9, "val": 0.1}, rename={"new": "old"}
 
     While it runs, Go's runtime in this library, which loaders share, collects garbage rather than
     grow past `memory` (of several conversions: past their sum). A lower GOMEMLIMIT wins, and the
@@ -126,6 +127,9 @@ def _settings(inputs: Union[Path, Sequence[Path]], out: Path, settings: Dict[str
 
 def _plain(key: str, value: Any) -> Any:
     """A setting as JSON has it."""
+    if isinstance(value, Mapping):  # split={"train": 0.9, "val": 0.1}; of a list, a word for each
+        words = ["%s=%s" % (k, _plain(key, v)) for k, v in value.items()]
+        return ",".join(words) if key in ("split", "split-from") else words
     if isinstance(value, (list, tuple)):
         return [_plain(key, v) for v in value]
     if isinstance(value, os.PathLike):

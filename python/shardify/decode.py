@@ -222,13 +222,13 @@ class Decoder:
         return (n, channels, h, w) if self.layout == "nchw" else (n, h, w, channels)
 
     def form_of(self, n: int) -> Optional[Tuple[Tuple[int, ...], str]]:
-        """Shape and type of n images, None where the first one tells the size."""
+        """Shape and type of n images, None where the size is that of the first one."""
         lib = self._library()
         size = None if lib is None else self.size_of_all(lib)
         return None if size is None else (self._shape(n, *size), self.cast.kind if self.cast else "u8")
 
     def size_of_all(self, lib: clib.Library) -> Optional[Tuple[int, int]]:
-        """Height and width of every image, None where the first image tells."""
+        """Height and width of every image, None where they are those of the first image."""
         if not self.augment:
             return self.shaping.size
         form, size = self._form(0, 0), np.zeros(2, np.int64)
@@ -318,7 +318,7 @@ class Decoder:
         return out
 
     def _on_threads(self, decode: Callable[["File"], Array], files: List["File"], out: Any, bad: Optional[Bad]) -> Any:
-        """`decode` gives pixels [height, width, channels]; the first image tells the size."""
+        """`decode` gives pixels [height, width, channels]; the size is that of the first image."""
         one = partial(_sound, decode, bad)
         there = [k for k, f in enumerate(files) if f.sample >= 0]
         channels = COLORS[self.color][1]
@@ -424,7 +424,7 @@ class Encoded:
         ]
 
     def size(self, one: Callable[..., Array], bad: Optional[Bad]) -> Tuple[int, int]:
-        """Height and width, which the first image tells."""
+        """Height and width, those of the first image."""
         for f in self.files():
             size = _sound(partial(self._size, one), bad, f) if f.sample >= 0 else None
             if size is not None:

@@ -88,7 +88,7 @@ def handle(stream: Any) -> int:
 
 
 class DLTensor:
-    """A tensor for whoever understands DLPack: `jax.dlpack.from_dlpack(t)`, `cupy.from_dlpack(t)`."""
+    """A tensor for libraries that read DLPack: `jax.dlpack.from_dlpack(t)`, `cupy.from_dlpack(t)`."""
 
     __slots__ = ("_lease", "_tensor", "_address", "shape", "dtype", "_stream")
 

@@ -319,7 +319,7 @@ class Loader(Generic[B]):
         )
 
     def _note_last(self) -> None:
-        """Says what a policy that nobody chose does to the end of an epoch."""
+        """Adds a note on what the default of last= does at the end of an epoch."""
         length = self._info["length"]
         left = length % (self.batch_size * self.world_size)
         if left == 0 or len(self) == 0:

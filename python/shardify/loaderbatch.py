@@ -48,7 +48,7 @@ class LoaderBatch(Dict[str, Any]):
             raise AttributeError('device_ids: this batch has none; Loader(..., ids="device") delivers them until release()')
         if name in ("epoch", "index", "rows", "size", "ids", "valid"):
             raise AttributeError(
-                "%s: this batch was made anew from the loader's, without what only that one knew; "
+                "%s: another program made this batch as a copy of the loader's, without its attributes; "
                 "under DataLoader collate_fn=shardify.LoaderDataset.as_is keeps it" % name
             )
         raise AttributeError("%r object has no attribute %r" % (type(self).__name__, name))

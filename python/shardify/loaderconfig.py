@@ -46,7 +46,7 @@ def paths(data: Any, batch: int) -> Tuple[List[str], Optional[List[float]]]:
 
 
 def last_policy(last: Optional[str], drop_last: Optional[bool]) -> Optional[Last]:
-    """What is to happen to the samples that fill no batch; None: nobody said it."""
+    """What is to happen to the samples that fill no batch; None: the default."""
     if drop_last is not None:
         if last is not None:
             raise ValueError("last=%r and drop_last=%r: give one" % (last, drop_last))
@@ -73,7 +73,7 @@ def choice(name: str, value: Any, among: Any) -> str:
 
 
 def shuffle(value: Any) -> str:
-    """DataLoader's True and False are told their words: it shuffles in one way, this in two."""
+    """The word of a shuffle. For True and False of DataLoader the error has the words: it shuffles in one way, this in two."""
     if isinstance(value, bool):
         what = "'global', which is DataLoader's, or 'block', from any storage as fast as in order" if value else "'none'"
         raise ValueError("shuffle=%r: want %s" % (value, what))
@@ -81,7 +81,7 @@ def shuffle(value: Any) -> str:
 
 
 def whole(name: str, n: Any, least: int = 0, bits: int = 63, most: Optional[int] = None) -> Any:
-    """A whole number; None stays where 0 may be. What is none, 64.5 or "64", is not made one."""
+    """A whole number; None stays where 0 may be. 64.5 and "64" are errors."""
     if n is None and least == 0:
         return n
     try:

@@ -54,7 +54,7 @@ def strict_json(text: bytes) -> Any:
     def pairs(items: List[Tuple[str, Any]]) -> Dict[str, Any]:
         d = dict(items)
         if len(d) != len(items):
-            raise ValueError("a key stands twice")
+            raise ValueError("a key is there twice")
         return d
 
     def constant(name: str) -> Any:
@@ -170,7 +170,7 @@ def _absent(folder: str) -> NotADatasetError:
     if os.path.isfile(folder):
         if os.path.isfile(os.path.join(os.path.dirname(folder), NAME)):
             return NotADatasetError("%s: a file of a data set: open its folder" % folder)
-        return NotADatasetError("%s: a file; `shardify convert %s -o DIR` makes a data set of it" % (folder, folder))
+        return NotADatasetError("%s: a file; `shardify convert %s -o DIR` converts it" % (folder, folder))
     if not os.path.isdir(folder):
         return NotADatasetError("%s: no such folder" % folder)
     parent = os.path.dirname(os.path.abspath(folder))
@@ -183,7 +183,7 @@ def _absent(folder: str) -> NotADatasetError:
         )
     if os.path.isfile(os.path.join(folder, "index.json")):
         return NotADatasetError(
-            "%s: no %s, but an index.json, as sets of MosaicML Streaming have: `shardify convert %s -o DIR` makes shards of it"
+            "%s: no %s, but an index.json, as sets of MosaicML Streaming have: `shardify convert %s -o DIR` converts it"
             % (folder, NAME, folder)
         )
     hint = "; %s is one" % parent if whole else ""

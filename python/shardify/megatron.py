@@ -164,7 +164,7 @@ def _below(folder: str) -> Iterator[str]:
 
 
 def find(path: str) -> Optional[Manifest]:
-    """The pairs in a folder, or the one that is named, as a data set; None if there are none."""
+    """The pairs in a folder, or the one that is named, as a data set, or None."""
     folder, only = path, ""
     if not os.path.isdir(path):
         stem = path[:-4] if path.endswith((DATA, INDEX)) else path
@@ -186,7 +186,7 @@ def find(path: str) -> Optional[Manifest]:
         size = os.path.getsize(name)
         x = read_index(name, map_file(name, size))
         if x.modes:
-            raise UnsupportedError("open %s: a multimodal index, with a mode of each sequence: `shardify convert %s -o DIR` makes a data set of it" % (name, path))
+            raise UnsupportedError("open %s: a multimodal index, with a mode of each sequence: `shardify convert %s -o DIR` converts it" % (name, path))
         data = name[: -len(INDEX)] + DATA
         if not os.path.isfile(data):
             raise corrupt(name, "its tokens are missing: no %s beside it" % os.path.basename(data))

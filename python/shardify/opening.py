@@ -82,7 +82,7 @@ def load(path: Path, split: Optional[str], check: bool, call: str = "shardify.op
         m = _split(m, folder, split, call)
     if m.format not in ("mmap", "wds", "megatron"):
         raise UnsupportedError(
-            "%s: a data set of %s shards; this package reads mmap, wds and megatron: `shardify convert %s -o DIR` makes others of it"
+            "%s: a data set of %s shards; this package reads mmap, wds and megatron: `shardify convert %s -o DIR` converts it"
             % (folder, m.format, folder)
         )
     if check:

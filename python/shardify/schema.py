@@ -110,7 +110,7 @@ def unlabelled(name: str, fields: Sequence[Field]) -> str:
 
 
 def part_of(fields: Sequence[Field], name: str) -> Optional[Field]:
-    """The field that was put together with others under another name; None if there is none."""
+    """The field that was put together with others under another name, or None."""
     for f in fields:
         if name in f.columns:
             whole = (f.name, f.columns.index(name))

@@ -1,4 +1,4 @@
-"""What a process and its workers have used so far, as Linux tells; elsewhere only its own time."""
+"""What a process and its workers have used so far, as Linux reports it; elsewhere only its own time."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_options_of_formats(tmp_path):
         (dict(where="q > 1"), shardify.UsageError, "no field q; did you mean x"),
         (dict(friend="a.root"), shardify.UsageError, "--friend is an option of root"),
         (dict(limit=object()), TypeError, "limit"),
-        (dict(limit={"a": 1}), TypeError, "limit"),
+        (dict(limit={"a": 1}), shardify.UsageError, "limit: .*want a whole number"),
         (dict(output="x"), TypeError, "given already"),
         (dict(seed=float("nan")), ValueError, "JSON"),
     ],
@@ -140,6 +140,25 @@ def test_an_exception_stops_and_the_same_call_goes_on(tmp_path):
     assert not r.already and r.samples == 400_000
     shardify.convert([], tmp_path / "b", **BIG)
     assert digests(tmp_path / "a") == digests(tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    "split, want",
+    [
+        ({"train": 0.9, "val": 0.1}, {"train": 90, "val": 10}),
+        ({"train": 80, "val": 10, "test": "rest"}, {"train": 80, "val": 10, "test": 10}),
+        ({"train": np.float64(0.9), "val": "rest"}, {"train": 90, "val": 10}),
+        ({"train": 0.9}, None),
+    ],
+)
+def test_a_split_is_a_dict(tmp_path, split, want):
+    np.savez(tmp_path / "in.npz", x=np.arange(100.0))
+    if want is None:  # what is to happen to the others is not said
+        with pytest.raises(shardify.UsageError, match="NAME=rest"):
+            shardify.convert(tmp_path / "in.npz", tmp_path / "out", split=split)
+        split, want = {**split, "val": "rest"}, {"train": 90, "val": 10}
+    got = shardify.convert(tmp_path / "in.npz", tmp_path / "out", split=split, rename={"y": "x"})
+    assert got.splits == want and shardify.open(tmp_path / "out", split="train").fields == ["y"]
 
 
 def test_control_c(tmp_path):

@@ -66,7 +66,7 @@ def test_keywords_of_other_loaders(data, word, kind):
 
 @needs_library
 def test_what_is_said_works(data):
-    """The arguments that errors name, as they stand there."""
+    """The arguments that errors name, unchanged."""
     ran = 0
     for word, (value, _) in FOREIGN.items():
         try:

@@ -1,4 +1,4 @@
-"""A set of splits without split=: one sentence, whoever opens it, with the call that works."""
+"""A set of splits without split=: one sentence from every function, with the call that works."""
 
 from __future__ import annotations
 
@@ -45,8 +45,7 @@ def test_the_splits_are_named(data, name):
         text = [line for line in str(e.value).splitlines() if "has the splits" in line][-1].split("SchemaError: ")[-1]
         m = re.search(SENTENCE % (re.escape(data), wrong), text)
         assert m, text
-        made = eval(m[1])
-        assert made.split == "train" if name.startswith("DataLoader,") else True
+        assert len(eval(m[1])) in (4, 8)  # batches, or samples
     with pytest.raises(shardify.SchemaError, match="val has no splits: leave out split='val'"):
         opened(name, data + "/val", split="val")
     assert len(opened(name, data + "/val")) in (1, 2)

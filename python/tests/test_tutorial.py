@@ -1,4 +1,4 @@
-"""The loops of torch's quickstart tutorial, as they stand there, with each loader of the package."""
+"""The loops of torch's quickstart tutorial, unchanged, with each loader of the package."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ LENGTHS = [
 
 @pytest.mark.parametrize("options", LENGTHS)
 def test_the_length_is_what_comes(folder, options):
-    """Asked of another process, which makes this one as fit for a fork as before, and of this one."""
+    """Asked of another process, which leaves the library out of this one, and of this one."""
     import shardify
     from shardify import clib, workers
 
