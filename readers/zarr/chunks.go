@@ -1,6 +1,7 @@
 package zarr
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -23,10 +24,11 @@ type value struct{ lo, hi int64 }
 // target is where the values of a leaf go: as many rows as are asked for.
 type target struct {
 	*leaf
-	size int64  // bytes of an element of the array
-	data []byte // of numbers
-	vals []value
-	text []byte // of texts
+	size  int64  // bytes of an element of the array
+	data  []byte // of numbers
+	vals  []value
+	text  []byte // of texts
+	width int    // the characters of one, of single characters
 }
 
 // work is the memory of one reader, reused from span to span.
@@ -181,6 +183,20 @@ func (t *target) copy(k *target, to, from, n, elems int64) {
 		v := k.vals[from*per+i]
 		t.put(to*per+i, k.text[v.lo:v.hi])
 	}
+}
+
+// fuse makes texts of the characters along the last dimension, without the zeros behind them.
+func (t *target) fuse() {
+	text, vals := make([]byte, 0, len(t.text)), make([]value, 0, len(t.vals)/max(t.width, 1))
+	for ; t.width > 0 && len(t.vals) >= t.width; t.vals = t.vals[t.width:] {
+		lo := len(text)
+		for _, v := range t.vals[:t.width] {
+			text = append(text, t.text[v.lo:v.hi]...)
+		}
+		text = text[:lo+len(bytes.TrimRight(text[lo:], "\x00"))]
+		vals = append(vals, value{int64(lo), int64(len(text))})
+	}
+	t.text, t.vals = text, vals
 }
 
 func (t *target) put(i int64, p []byte) {

@@ -21,6 +21,8 @@ type leaf struct {
 	typ  node.Type
 	dims []int64 // of the member
 	cf   *cf.Decoder
+
+	chars bool // characters along the last dimension are a text
 }
 
 // leavesOf lists the leaves of a type.
@@ -68,6 +70,12 @@ func (l *leaf) values() int64 {
 func (l *leaf) field(name, media string, inner []int64) (shardify.Field, error) {
 	f := shardify.Field{Name: name, DType: l.typ.DType}
 	inner = slices.Concat(inner, l.dims)
+	if l.chars {
+		if len(inner) == 0 {
+			return f, shardify.Mismatch("texts without characters")
+		}
+		inner = inner[:len(inner)-1]
+	}
 	switch l.typ.Kind {
 	case node.Complex:
 		inner = append(inner, 2)
@@ -86,7 +94,9 @@ func (l *leaf) field(name, media string, inner []int64) (shardify.Field, error) 
 	case node.Text, node.FixedU:
 		f.DType, f.Media = shardify.U8, media
 	case node.Blob, node.Fixed:
-		f.DType, f.Media = shardify.U8, "bin"
+		if f.DType, f.Media = shardify.U8, "bin"; l.chars {
+			f.Media = media
+		}
 	}
 	if l.cf != nil {
 		f.DType = l.cf.To
@@ -291,6 +301,9 @@ func textsOf(v any) (out []string) {
 
 // take appends the value of a text at p, an element of a fixed size.
 func (l *leaf) take(dst, p []byte) ([]byte, error) {
+	if l.chars {
+		return append(dst, p...), nil
+	}
 	if l.typ.Kind == node.Fixed {
 		return append(dst, bytes.TrimRight(p, "\x00")...), nil
 	}

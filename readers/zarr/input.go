@@ -41,6 +41,7 @@ type blobObject struct {
 	Front  int        `json:"front,omitempty"` // the dimension behind it, 0: as stored
 	Picks  []sel.Pick `json:"picks,omitempty"` // what is taken of each, that of the samples first
 	Once   bool       `json:"once,omitempty"`  // one value for all samples
+	Chars  bool       `json:"chars,omitempty"` // characters along the last dimension are a text
 	Lists  string     `json:"lists,omitempty"` // the array that says where the lists begin that its rows are
 	Whole  bool       `json:"whole,omitempty"` // all chunks were there
 	// Missing of Chunks were not, and are what Fill says.
@@ -147,6 +148,7 @@ func (in *input) add(a *store.Array, i int, opts *settings) error {
 			return err
 		}
 		leaves[k].inUnit(o.Time)
+		leaves[k].chars = o.Chars && leaves[k].typ.Kind == node.Fixed
 		in.fields = append(in.fields, place{i, k})
 	}
 	in.grids, in.leaves = append(in.grids, g), append(in.leaves, leaves)

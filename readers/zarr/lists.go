@@ -85,7 +85,7 @@ func (t *tree) listsOf(ctx context.Context, p *object, used map[string]bool) err
 	}
 	for _, o := range in {
 		if o.lists == nil || of != "" {
-			o.lists = p.grid
+			o.lists, o.leaves[0].chars = p.grid, false
 		}
 	}
 	used[p.Path] = true

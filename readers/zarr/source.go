@@ -378,6 +378,7 @@ func (r *reader) array(in *input, at *rows.Input, k int, g *grid, cols []int, sp
 	for i, c := range cols {
 		col, t := &b.Columns[c], &targets[i]
 		t.leaf = &in.leaves[k][in.fields[at.Field(c)].leaf]
+		t.width = int(g.shape[len(g.shape)-1])
 		f, err := t.leaf.field("x", r.src.opts.media, inner)
 		if err != nil || f.DType != col.DType || f.Levels != col.Levels || !slices.Equal(f.Shape, col.Shape) {
 			return fmt.Errorf("%w: array %s", shardify.ErrChanged, g.Path)
@@ -417,6 +418,9 @@ func (t *target) column(c *shardify.Column, samples int, repeat, first int64, me
 			fill(c.Data, c.Data[:n])
 		}
 		return nil
+	}
+	if t.leaf.chars {
+		t.fuse()
 	}
 	per := len(t.vals) / max(samples/int(repeat), 1) // of a sample
 	unit := int64(max(c.ElemBytes(), 1))

@@ -111,6 +111,7 @@ func (s *survey) scan(ctx context.Context, name string) (*tree, error) {
 		}
 	}
 	t.bounds(s.opts)
+	t.characters(s.opts)
 	if err := t.flat(ctx, s.opts); err != nil {
 		t.close()
 		return nil, err
@@ -178,6 +179,30 @@ func (t *tree) bounds(opts *settings) {
 		}
 		if b.leaves[0].decode(b.Array, of, opts.cf) == nil && b.leaves[0].cf != nil {
 			b.of = of
+		}
+	}
+}
+
+// characters finds texts among arrays of single characters, as xarray does in each group.
+func (t *tree) characters(opts *settings) {
+	groups := map[string]*dims.Characters{}
+	of := func(o *object) *dims.Characters {
+		g := path.Dir(o.Path)
+		if groups[g] == nil {
+			groups[g] = &dims.Characters{}
+		}
+		return groups[g]
+	}
+	for i := range t.objects {
+		o := &t.objects[i]
+		of(o).Use(o.Dims, o.Type.Kind == node.Fixed && !o.coord)
+	}
+	for i := range t.objects {
+		o := &t.objects[i]
+		last := len(o.order) - 1
+		if l := &o.leaves[0]; opts.cf != cfOff && l.typ.Kind == node.Fixed && l.typ.Size == 1 && len(o.leaves) == 1 && l.name == "" && last > 0 && o.order[last] == last &&
+			len(o.Dims) > last && o.shape[last] > 0 && of(o).Along(o.Dims[last]) {
+			l.chars = true
 		}
 	}
 }
@@ -724,7 +749,11 @@ func (t *tree) field(o *object, k int, c *choice, opts *settings, want *rows.Wan
 		}
 	}
 	l.attributes(o.Array, &field)
-	o.nameDims(&field, len(inner))
+	if x.Chars = l.chars; l.chars {
+		b.Notes = append(b.Notes, name+": characters along "+o.Dims[len(o.Dims)-1]+" are texts")
+	} else {
+		o.nameDims(&field, len(inner))
+	}
 	if l.unfilled(o.Array, opts.cf) {
 		b.unfilled = append(b.unfilled, name)
 	}
