@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Union
 
-from . import clib
+from . import clib, near
 from .errors import InputNotFoundError, NotADatasetError
 
 Path = Union[str, "os.PathLike[str]"]
@@ -116,6 +116,8 @@ def _settings(inputs: Union[Path, Sequence[Path]], out: Path, settings: Dict[str
         keys["inputs"] = [os.fspath(p) for p in paths]
     keys["output"] = os.fspath(out)
     for name, value in settings.items():
+        if name in near.CONVERT:
+            raise near.keyword("shardify.convert", name, value, (), near.CONVERT)
         key = name.rstrip("_").replace("_", "-")
         if value is None:
             continue

@@ -68,7 +68,7 @@ LOADER: Words = {
     "map": "give transform=%s",
 }
 
-_LOADING = "open gives samples; batches are made by shardify.Loader(DATA, {0}) or torch.utils.data.DataLoader(ds, {0})"
+_LOADING = "batches are made later, by shardify.Loader(DATA, {0}) or torch.utils.data.DataLoader(ds, {0})"
 
 OPEN: Words = {
     **{n: _LOADING.format(n + "=%s") for n in ("batch_size", "shuffle", "drop_last")},
@@ -78,6 +78,18 @@ OPEN: Words = {
 }
 
 DECODE: Words = {"size": "give resize=%s", "image_size": "give resize=%s", "augmentations": "give augment=%s"}
+
+
+# Of other converters.
+CONVERT: Words = {
+    **{n: "give jobs=%s" for n in ("num_workers", "workers", "num_proc", "n_jobs", "processes", "num_threads")},
+    **{n: "nothing is overwritten; fresh=%s removes an earlier conversion of this program first" for n in ("overwrite", "force")},
+    **{n: "give format=%s: mmap, wds, mds or megatron" for n in ("output_format", "to")},
+    **{n: _LOADING.format(n + "=%s") for n in ("batch_size", "drop_last", "pin_memory")},
+    "resize": "give augment=['resize=%s']",
+    "output_dir": "give the folder as the second argument",
+    "fields": "give columns=%s",
+}
 
 
 def keyword(where: str, name: str, value: Any, known: Sequence[str], words: Words) -> TypeError:

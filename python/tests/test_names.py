@@ -96,6 +96,15 @@ def test_other_functions(data):
             call()
 
 
+@needs_library
+@pytest.mark.parametrize("word, value, want", [("num_workers", 2, "jobs=2"), ("overwrite", True, "fresh=True"), ("output_format", "wds", "format='wds'"), ("resize", 32, "augment="), ("batch_size", 4, "Loader")])
+def test_keywords_of_other_converters(data, tmp_path, word, value, want):
+    with pytest.raises(TypeError, match="shardify.convert: no argument %s=.*%s" % (word, want)):
+        shardify.convert(data, tmp_path / "out", **{word: value})
+    if word in ("num_workers", "overwrite", "output_format"):  # what is said works
+        assert shardify.convert(data, tmp_path / "out", **eval("dict(%s)" % want)).samples == 8
+
+
 def test_python_sees_the_signatures():
     for f in shardify.open, shardify.collate, shardify.Loader, shardify.Decode, shardify.profile:
         assert "kw" not in inspect.signature(f).parameters and f.__doc__
