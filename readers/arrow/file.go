@@ -255,6 +255,9 @@ func (f *file) stream(ctx context.Context) error {
 	return err
 }
 
+// behindStep is how many bytes are looked at together.
+const behindStep = 64 << 10
+
 // behind refuses what stands behind the end mark of a stream, but for zeros.
 func (f *file) behind(end int64) error {
 	if f.fields == nil {
@@ -263,9 +266,17 @@ func (f *file) behind(end int64) error {
 	if end >= f.Size() {
 		return nil
 	}
-	b, err := f.at(end, min(8, f.Size()-end))
-	if err != nil || len(bytes.Trim(b, "\x00")) == 0 {
-		return err
+	for at := end; ; at += behindStep {
+		if at >= f.Size() {
+			return nil
+		}
+		b, err := f.at(at, min(behindStep, f.Size()-at))
+		if err != nil {
+			return err
+		}
+		if len(bytes.Trim(b, "\x00")) > 0 {
+			break
+		}
 	}
 	e := shardify.Corrupt(end, "%d bytes behind the end mark of the stream, as where streams were put together", f.Size()-end)
 	return shardify.Hint(e, fmt.Sprintf("head -c %d FILE > NEW.arrows keeps the first stream", end))
