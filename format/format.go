@@ -11,6 +11,8 @@ import (
 // Input is an input format.
 type Input struct {
 	Name string
+	// Words are what other tools call the format.
+	Words []string
 	// Help is one line for the list of formats.
 	Help string
 	// Sniff tells from the first bytes (up to 512) and the base name whether
@@ -73,8 +75,10 @@ type OpenArgs struct {
 // Output is an output format.
 type Output struct {
 	Name string
-	Help string
-	Ext  string // of shards, with the dot
+	// Words are what other tools call the format.
+	Words []string
+	Help  string
+	Ext   string // of shards, with the dot
 	// ExtOf is Ext where an option decides it; nil if none does.
 	ExtOf   func(o Options) string
 	Options []Option

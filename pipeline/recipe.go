@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/suggest"
 	"github.com/shardify/shardify/storage/storages"
 	"go.yaml.in/yaml/v3"
 )
@@ -150,8 +149,8 @@ func unknownKey(key string) error {
 		known = append(known, Keys[i].Name)
 	}
 	err := shardify.Usage("unknown key %q", key)
-	if m := suggest.Word(key, known); m != "" && m != key {
-		return shardify.Hint(err, "did you mean: "+m)
+	if m := Meant(key, known, ""); m != "" {
+		return shardify.Hint(err, m)
 	}
 	return err
 }

@@ -41,9 +41,9 @@ func CutTable(text string) (name string, own []string) {
 	return format.CutTable(text, all)
 }
 
-// Lookup finds a format by name.
+// Lookup finds a format by its name, or by what other tools call it.
 func Lookup(name string) (format.Input, bool) {
-	i := slices.IndexFunc(Formats, func(f format.Input) bool { return f.Name == name })
+	i := slices.IndexFunc(Formats, func(f format.Input) bool { return f.Name == name || slices.Contains(f.Words, name) })
 	if i < 0 {
 		return format.Input{}, false
 	}

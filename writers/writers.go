@@ -17,9 +17,9 @@ import (
 // Formats is every output format.
 var Formats = []format.Output{mmap.Format, wds.Format, mds.Format, megatron.Format}
 
-// Lookup finds a format by name.
+// Lookup finds a format by its name, or by what other tools call it.
 func Lookup(name string) (format.Output, bool) {
-	i := slices.IndexFunc(Formats, func(f format.Output) bool { return f.Name == name })
+	i := slices.IndexFunc(Formats, func(f format.Output) bool { return f.Name == name || slices.Contains(f.Words, name) })
 	if i < 0 {
 		return format.Output{}, false
 	}

@@ -50,6 +50,6 @@ shardify-gpu bench digits-shards --device cuda:0`,
 	root.SetErr(out.Err)
 	root.PersistentFlags().BoolVar(&out.JSON, "json", false, "results as one JSON object per line")
 	root.PersistentFlags().BoolVarP(&out.Quiet, "quiet", "q", false, "neither notes nor progress")
-	cli.Once(root)
+	cli.Finish(root)
 	return root
 }

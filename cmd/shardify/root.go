@@ -51,6 +51,6 @@ shardify verify photos-shards`,
 	root.SetErr(p.Err)
 	root.PersistentFlags().BoolVar(&p.JSON, "json", false, "results as one JSON object per line")
 	root.PersistentFlags().BoolVarP(&p.Quiet, "quiet", "q", false, "neither notes nor progress")
-	cli.Once(root)
+	cli.Finish(root)
 	return root
 }

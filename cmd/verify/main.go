@@ -28,6 +28,6 @@ func run() int {
 	c.Flags().BoolVar(&out.JSON, "json", false, "results as one JSON object per line")
 	c.Flags().BoolVarP(&out.Quiet, "quiet", "q", false, "no progress")
 	cli.AddCompletion(c)
-	cli.Once(c)
+	cli.Finish(c)
 	return out.Report(ctx, "verify", c.ExecuteContext(ctx))
 }

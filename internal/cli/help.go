@@ -11,7 +11,6 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/printable"
-	"github.com/shardify/shardify/internal/suggest"
 	"github.com/shardify/shardify/pipeline"
 )
 
@@ -238,8 +237,8 @@ func FlagError(c *cobra.Command, err error) error {
 	if e, ok := err.(*pflag.NotExistError); ok && e.GetSpecifiedShortnames() == "" {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if m := suggest.Word(e.GetSpecifiedName(), names); m != "" {
-			out = shardify.Hint(out, "did you mean: --"+m)
+		if m := pipeline.Meant(e.GetSpecifiedName(), names, "--"); m != "" {
+			out = shardify.Hint(out, m)
 		}
 	}
 	if e, ok := err.(*pflag.InvalidValueError); ok {

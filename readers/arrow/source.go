@@ -18,7 +18,7 @@ import (
 
 // Format is the readers' table's line for Arrow.
 var Format = format.Input{
-	Name:    "arrow",
+	Name: "arrow", Words: []string{"feather", "ipc"},
 	Help:    "Arrow IPC files and streams, Feather version 2, data sets of Hugging Face on disk",
 	Sniff:   sniff,
 	Options: options,

@@ -18,7 +18,7 @@ import (
 
 // Format is the readers' table's line for CSV.
 var Format = format.Input{
-	Name:    "csv",
+	Name: "csv", Words: []string{"tsv"},
 	Help:    "CSV and TSV, also .gz and .zst: tables of numbers and texts, a line a sample",
 	Sniff:   sniff,
 	Beside:  true,

@@ -61,7 +61,7 @@ func stemOf(o format.Options) labels.Stem {
 
 // Format is the line of the readers' table.
 var Format = format.Input{
-	Name:    "files",
+	Name: "files", Words: []string{"imagefolder", "folder", "images"},
 	Help:    "folders of files; files with one stem are one sample (0001.jpg, 0001.json)",
 	Sniff:   sniff,
 	Options: options,

@@ -21,7 +21,7 @@ import (
 
 // Format is the readers' table's line for HDF5.
 var Format = format.Input{
-	Name:    "hdf5",
+	Name: "hdf5", Words: []string{"h5", "netcdf", "netcdf4", "nc"},
 	Help:    "HDF5 files: NetCDF-4, PyTables, pandas, MATLAB v7.3 and plain ones",
 	Sniff:   sniff,
 	Options: options,

@@ -20,7 +20,7 @@ import (
 
 // Format is the readers' table's line for JSON lines.
 var Format = format.Input{
-	Name:    "jsonl",
+	Name: "jsonl", Words: []string{"ndjson"},
 	Help:    "JSON lines, also .gz and .zst: an object on each line is a sample",
 	Sniff:   sniff,
 	Beside:  true,

@@ -16,7 +16,7 @@ import (
 
 // Format is the readers' table's line for NumPy files.
 var Format = format.Input{
-	Name:    "npz",
+	Name: "npz", Words: []string{"numpy", "npy"},
 	Help:    "NumPy arrays: .npy files and .npz archives, stored or compressed",
 	Sniff:   sniff,
 	Options: options,

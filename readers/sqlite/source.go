@@ -19,7 +19,7 @@ import (
 
 // Format is the readers' table's line for SQLite.
 var Format = format.Input{
-	Name:    "sqlite",
+	Name: "sqlite", Words: []string{"sqlite3"},
 	Help:    "SQLite databases: a table or view, FILE:TABLE; a row is a sample",
 	Sniff:   sniff,
 	Options: options,

@@ -37,7 +37,7 @@ const (
 
 // Format is the line of the readers' table.
 var Format = format.Input{
-	Name:    "tar",
+	Name: "tar", Words: []string{"webdataset", "tars"},
 	Help:    "WebDataset tars of any making: .tar, .tar.gz, .tar.zst; members with one name are one sample",
 	Sniff:   sniff,
 	Options: options,

@@ -19,7 +19,7 @@ import (
 
 // Format is the readers' table's line for plain text.
 var Format = format.Input{
-	Name:    "text",
+	Name: "text", Words: []string{"txt"},
 	Help:    "plain text, also .gz and .zst: a line, a paragraph or a file is a sample (--text-docs)",
 	Sniff:   sniff,
 	Asked:   true,

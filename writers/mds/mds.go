@@ -20,7 +20,7 @@ import (
 
 // Format is the line in the table of writers.
 var Format = format.Output{
-	Name: index.FormatMDS,
+	Name: index.FormatMDS, Words: []string{"mosaicml", "streaming"},
 	Help: "MDS: one file of rows per shard, for MosaicML Streaming",
 	Ext:  ext,
 	ExtOf: func(o format.Options) string {

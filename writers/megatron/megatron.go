@@ -19,7 +19,7 @@ import (
 
 // Format is the line in the table of writers.
 var Format = format.Output{
-	Name:  index.FormatMegatron,
+	Name: index.FormatMegatron, Words: []string{"megatron-lm"},
 	Help:  "Megatron: token sequences as .bin and .idx, one field of integers",
 	Ext:   megatron.DataExt,
 	Check: check,

@@ -22,7 +22,7 @@ import (
 
 // Format is the line of the writers' table.
 var Format = format.Output{
-	Name:         index.FormatMmap,
+	Name: index.FormatMmap, Words: []string{"safetensors"},
 	Help:         "whole columns as tensors, one safetensors file per shard; opens without copying",
 	Ext:          ".safetensors",
 	Streams:      true,

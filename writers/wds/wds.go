@@ -23,7 +23,7 @@ import (
 
 // Format is the line in the table of writers.
 var Format = format.Output{
-	Name: index.FormatWDS,
+	Name: index.FormatWDS, Words: []string{"webdataset", "tar", "tars"},
 	Help: "WebDataset: one tar of samples per shard, for files and images",
 	Ext:  ".tar",
 	Options: []format.Option{

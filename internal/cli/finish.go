@@ -6,13 +6,27 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/pipeline"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// Once makes it an error to give a flag twice, of a command and all below it, except flags
-// whose values add up: one of two values would be ignored without a word.
-func Once(c *cobra.Command) {
+// Finish makes the flags of a command and of all below it answer as users expect.
+func Finish(c *cobra.Command) {
+	once(c)
+	own := map[string]bool{}
+	c.Flags().VisitAll(func(f *pflag.Flag) { own[f.Name] = true })
+	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		return pflag.NormalizedName(pipeline.Canonical(name, func(n string) bool { return own[n] }))
+	})
+	for _, sub := range c.Commands() {
+		Finish(sub)
+	}
+}
+
+// once makes it an error to give a flag twice, except those whose values add up: one of two
+// values would be ignored without a word.
+func once(c *cobra.Command) {
 	for _, fs := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
 		fs.VisitAll(func(f *pflag.Flag) {
 			if _, done := f.Value.(*onceValue); !done && !addsUp(f.Value) {
@@ -27,9 +41,6 @@ func Once(c *cobra.Command) {
 			}
 			return run(c, args)
 		}
-	}
-	for _, sub := range c.Commands() {
-		Once(sub)
 	}
 }
 
