@@ -10,8 +10,8 @@ import (
 	"github.com/shardify/shardify/internal/suggest"
 )
 
-// same are words of other tools for settings of exactly the same meaning, of which a command has one.
-var same = map[string]string{
+// sameAs are words of other tools for settings of exactly the same meaning, of which a command has one.
+var sameAs = map[string]string{
 	"workers": "jobs workers", "num-workers": "jobs workers", "n-workers": "jobs workers", "threads": "jobs workers", "num-threads": "jobs workers", "num-proc": "jobs workers", "nproc": "jobs workers", "n-jobs": "jobs workers", "processes": "jobs workers", "num-processes": "jobs workers", "parallel": "jobs workers",
 	"out": "output", "out-dir": "output", "outdir": "output", "output-dir": "output", "output-folder": "output", "output-path": "output",
 	"output-format": "format", "out-format": "format", "input-format": "from",
@@ -44,7 +44,7 @@ var instead = map[string]string{
 // underscores; the name itself where there is none. has says which names there are.
 func Canonical(name string, has func(name string) bool) string {
 	plain := strings.ReplaceAll(name, "_", "-")
-	for _, n := range append([]string{name, plain}, strings.Fields(same[plain])...) {
+	for _, n := range append([]string{name, plain}, strings.Fields(sameAs[plain])...) {
 		if has(n) {
 			return n
 		}

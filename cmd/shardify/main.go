@@ -19,6 +19,9 @@ func run() int {
 	p := &program{IO: out, stdin: os.Stdin}
 	// Never stopped: a signal at the last moment must not make a failure of what is done.
 	ctx, _ := out.Signals(context.Background(), func(code int) { os.Exit(p.end(code)) })
+	if err := addressSpace(host.Env{}.AddressSpace()); err != nil {
+		return out.Report(ctx, "shardify", err)
+	}
 	machine := host.This()
 	if os.Getenv("GOMAXPROCS") == "" && machine.Cores < runtime.GOMAXPROCS(0) {
 		runtime.GOMAXPROCS(machine.Cores) // the runtime knows neither the groups above ours nor the batch system

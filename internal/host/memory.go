@@ -17,7 +17,7 @@ func (e Env) memory() (int64, string) {
 	best, from := int64(math.MaxInt64), ""
 	tasks := int64(e.tasksHere())
 	add := func(n int64, name string) {
-		if tasks > 1 && name != "MemAvailable" {
+		if tasks > 1 && name != "MemAvailable" && name != addressSpace {
 			n, name = n/tasks, fmt.Sprintf("%s among %d tasks", name, tasks)
 		}
 		if n > 0 && n < best {
@@ -25,6 +25,9 @@ func (e Env) memory() (int64, string) {
 		}
 	}
 	add(e.meminfo("MemAvailable"), "MemAvailable")
+	if room, limited := e.AddressSpace(); limited {
+		add(max(room/2, 1), addressSpace) // the runtime reserves more than it uses
+	}
 	if n := e.number("SLURM_MEM_PER_NODE"); n < 1<<40 {
 		add(n<<20, "SLURM_MEM_PER_NODE")
 	}
@@ -72,6 +75,21 @@ func (e Env) quota() (cores float64, from string) {
 		}
 	}
 	return cores, from
+}
+
+// addressSpace names the limit of AddressSpace.
+const addressSpace = "ulimit -v"
+
+// AddressSpace is what is left of this process's address space, where that is limited.
+func (e Env) AddressSpace() (room int64, limited bool) {
+	n := e.ulimit("Max address space")
+	for line := range strings.Lines(e.read("/proc/self/status")) {
+		if text, ok := strings.CutPrefix(line, "VmSize:"); ok && n > 0 {
+			kB, _ := strconv.ParseInt(strings.Fields(text + " 0")[0], 10, 64)
+			return max(n-kB<<10, 0), true
+		}
+	}
+	return 0, false
 }
 
 func (e Env) read(name string) string {

@@ -64,8 +64,13 @@ func (e Env) lockLimit() int64 {
 			}
 		}
 	}
+	return e.ulimit("Max locked memory")
+}
+
+// ulimit is a limit of this process by its name in /proc; 0 is none.
+func (e Env) ulimit(name string) int64 {
 	for line := range strings.Lines(e.read("/proc/self/limits")) {
-		if text, ok := strings.CutPrefix(line, "Max locked memory"); ok {
+		if text, ok := strings.CutPrefix(line, name); ok {
 			if f := strings.Fields(text); len(f) > 0 {
 				return positive(f[0])
 			}
