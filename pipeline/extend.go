@@ -125,7 +125,7 @@ func settingsOf(dir string, m *index.Manifest) (Settings, error) {
 		}
 	}
 	r := parts[0].Recipe
-	s := Settings{Whole: true, From: parts[0].Inputs.Format, Format: m.Format, OnError: r["on-error"], Shuffle: r["shuffle"], Provenance: r["provenance"] == "true", Options: map[string]string{}}
+	s := Settings{recorded: true, Whole: true, From: parts[0].Inputs.Format, Format: m.Format, OnError: r["on-error"], Shuffle: r["shuffle"], Provenance: r["provenance"] == "true", Options: map[string]string{}}
 	src, ok := readers.Lookup(s.From)
 	if !ok {
 		return refuse("input format %q", s.From)

@@ -328,6 +328,9 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src format.Input, o *r
 	if err != nil {
 		return s.leftError(err, o.Source)
 	}
+	if err := s.useless(p.Plan); err != nil {
+		return err
+	}
 	p.Plan.Tables, p.beside = s.beside.paths, s.beside.notes
 	if static != nil {
 		p.beside = append(p.beside, staticNote(static, p.Plan.Samples))

@@ -103,6 +103,7 @@ type Settings struct {
 	compile  flow.Compile // transform.Compile if nil
 	local    string       // folder for shards in the making; "" is the output folder
 	alone    bool         // this process does all of the plan
+	recorded bool         // they are those of a finished set
 }
 
 // Check refuses settings that are wrong whatever the inputs are.

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -82,6 +83,9 @@ func (c *castFields) Schema(in []shardify.Field) ([]shardify.Field, error) {
 		}
 		_, err := lookup(in, r.sel)
 		return nil, within(c.text, err)
+	}
+	if !slices.Contains(used, true) { // a rule for all of a kind may take none, but not all rules
+		return nil, within(c.text, errors.New("it changes no field: none has the type or the kind of numbers"))
 	}
 	return out, nil
 }

@@ -118,6 +118,9 @@ func (n *nanRules) Schema(in []shardify.Field) ([]shardify.Field, error) {
 			return nil, within(n.text, err)
 		}
 	}
+	if !slices.ContainsFunc(in, func(f shardify.Field) bool { return f.DType.IsFloat() }) {
+		return nil, within(n.text, fmt.Errorf("no field has floating numbers, and so none has NaN"))
+	}
 	return in, nil
 }
 

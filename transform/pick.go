@@ -69,6 +69,9 @@ func newPick(text string, table *format.Table) (*pickLists, error) {
 	return p, nil
 }
 
+// draws says whether the seed decides which elements stay.
+func (p *pickLists) draws() bool { return p.way == "" }
+
 func (p *pickLists) fields() (f fields) {
 	if p.prefer != "" {
 		f.named = append(f.named, p.prefer)

@@ -7,8 +7,10 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/augment"
 	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/transform/expr"
 )
 
@@ -52,6 +54,8 @@ type Kind struct {
 	texts func(values []string) ([]string, error)
 	// rules finds which line of a text each input has; nil if that is no matter.
 	rules func(text string, table *format.Table) (ruleRuns, error)
+	// random says that the seed matters; nil if it never does.
+	random func(text string) bool
 	// looks tells which fields an operation names and makes; nil if none.
 	looks func(text string, defs map[string]*expr.Expr) (fields, error)
 	// stage compiles; a stage without a transform is none.
@@ -88,7 +92,7 @@ var Table = []Kind{
 			return stage(newSet(text, c.env.Table, rules))
 		}},
 	{Name: Fraction, Value: "GLOB=FRACTION", Example: "bg/*.root=0.5", Help: "a part of the samples of some inputs",
-		texts: joined("\n"), rules: fractionRules,
+		texts: joined("\n"), rules: fractionRules, random: func(string) bool { return true },
 		stage: func(c *compiler, text string, rules ruleRuns) (flow.Stage, error) {
 			return stage(newFraction(text, c.env.Table, rules))
 		}},
@@ -111,7 +115,7 @@ var Table = []Kind{
 	{Name: Patch, Value: "DIM=SIZE,...[,overlap=N][,edge=drop|shift|pad][,wrap=DIM]", Example: "latitude=64,longitude=64,overlap=8", Help: "samples are patches of grids, row by row", More: "a dimension is a name or a number, 0 the first; edge says what becomes of the rest, wrap goes round; the field patch has the place", phase: middle,
 		stage: ofText(newPatch)},
 	{Name: Augment, Value: "[SPLIT:]NAME[=VALUE][,KEY=VALUE]...", Example: "train:noise=x,sigma=0.1", Help: "change images and arrays at random, resize, normalise", More: "the list: shardify formats --augment", phase: middle,
-		stage: augmentation},
+		stage: augmentation, random: func(text string) bool { s, err := augment.Parse(text); return err != nil || s.Op.Random }},
 	{Name: Define, Value: "NAME=EXPRESSION", Example: "ht=sum(Jet_pt)", Help: "a computed field", phase: middle,
 		looks: looked(newDefine), stage: ofText(newDefine)},
 	{Name: NaN, Value: "[FIELD=]keep|fail|drop|fill=V", Example: "Jet_*=fill=0", Help: "how to treat NaN", phase: middle,
@@ -128,7 +132,8 @@ var Table = []Kind{
 			return stage(newTokenize(text, c.side.Tokenizers[shown]))
 		}},
 	{Name: Pick, Value: "NAME=K[,...]", Example: "pulses=128,prefer=!auxiliary", Help: "K elements of longer lists, drawn, in their order", More: "first, last or top=[-]FIELD instead of drawing; those that prefer=[!]FIELD marks never lose to others", phase: middle,
-		looks: looked(func(text string) (*pickLists, error) { return newPick(text, nil) }),
+		looks:  looked(func(text string) (*pickLists, error) { return newPick(text, nil) }),
+		random: func(text string) bool { p, err := newPick(text, nil); return err != nil || p.draws() },
 		stage: func(c *compiler, text string, _ ruleRuns) (flow.Stage, error) {
 			return stage(newPick(text, c.env.Table))
 		}},
@@ -159,6 +164,14 @@ func Lookup(name string) *Kind {
 // lineOf is when operations of a name run, -1 if there is no such kind.
 func lineOf(name string) int {
 	return slices.IndexFunc(Table, func(k Kind) bool { return k.Name == name })
+}
+
+// Random says whether samples depend on the seed by one of some operations.
+func Random(list []plan.Op) bool {
+	return slices.ContainsFunc(list, func(o plan.Op) bool {
+		k := Lookup(o.Name)
+		return k != nil && k.random != nil && k.random(strings.Join(Shown(o), "\n"))
+	})
 }
 
 // Usage is the help of the kind's flag: the form of a value in backquotes, and what it does.
