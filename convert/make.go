@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
@@ -219,6 +220,9 @@ func (r *Request) spans(ctx context.Context, p *plan.Plan) error {
 		at += n
 		if first < last {
 			r.cut(p, plan.Sub(s, s.Lo+first, s.Lo+last))
+			if err := r.planFits(len(p.Spans)); err != nil {
+				return err
+			}
 		}
 	}
 	if n := at - p.Samples; n > 0 {
@@ -228,6 +232,16 @@ func (r *Request) spans(ctx context.Context, p *plan.Plan) error {
 		return shardify.Misuse("range begins at sample %d, but the inputs have %d", r.Lo, at)
 	}
 	return nil
+}
+
+// planFits refuses a plan of more spans than memory is for: inputs may claim any number of rows. A
+// list that grows is there twice.
+func (r *Request) planFits(spans int) error {
+	if r.Pool == nil || int64(spans) <= r.Pool.Limit()/(2*int64(unsafe.Sizeof(shardify.Span{}))) {
+		return nil
+	}
+	return shardify.Hint(shardify.Unsupported("the inputs have more than %s decoded, and the plan of that takes more than --memory", shardify.FormatSize(int64(spans)*plan.SpanBytes)),
+		"--limit 1000 converts the first samples, --range FROM:TO a part, and --memory SIZE is what a plan may take")
 }
 
 // selection is the flags that choose samples by their numbers.

@@ -173,6 +173,9 @@ func (w *partPlanner) measure(ctx context.Context, src shardify.Source) (*plan.M
 			return nil, err
 		}
 		m.Add(s)
+		if err := w.planFits(m.Len()); err != nil {
+			return nil, err
+		}
 	}
 	return m, nil
 }

@@ -32,6 +32,9 @@ func (m *Measured) Add(s shardify.Span) {
 	}
 }
 
+// Len is how many spans there are.
+func (m *Measured) Len() int { return len(m.spans) }
+
 // Build begins the blocks of a plan, with scratch space in a store; nil is the system's.
 func (p *Plan) Build(scratch storage.Store) (*Builder, error) {
 	spill, err := local.NewSpill(scratch)

@@ -1,0 +1,64 @@
+package convert
+
+import (
+	"context"
+	"iter"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/plan"
+)
+
+// claims is a source that says that it has any number of rows.
+type claims struct {
+	shardify.Source
+	spans int64
+}
+
+func (c claims) Spans(context.Context, int64) iter.Seq2[shardify.Span, error] {
+	return func(yield func(shardify.Span, error) bool) {
+		const rows = plan.SpanBytes / 8
+		for i := range c.spans {
+			if !yield(shardify.Span{Lo: i * rows, Hi: (i + 1) * rows, Bytes: plan.SpanBytes}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// TestAPlanStaysWithinMemory: what any reader claims to have, a plan of it takes no more than it
+// may, and says so at once.
+func TestAPlanStaysWithinMemory(t *testing.T) {
+	const memory = 64 << 20
+	r := &Request{Source: claims{spans: int64(1e14) / (plan.SpanBytes / 8)}, Pool: shardify.NewPool(memory)}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	err := r.spans(context.Background(), &plan.Plan{})
+	runtime.ReadMemStats(&after)
+	if err == nil || !strings.Contains(err.Error(), "takes more than --memory") || len(shardify.Hints(err)) != 1 {
+		t.Errorf("%v %q", err, shardify.Hints(err))
+	}
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("it took %v", d)
+	}
+	if n := after.Sys - before.Sys; n > 2*memory {
+		t.Errorf("it took %s", shardify.FormatSize(int64(n)))
+	}
+	w := &partPlanner{Request: r}
+	if _, err := w.measure(context.Background(), r.Source); err == nil || !strings.Contains(err.Error(), "takes more than --memory") {
+		t.Error(err)
+	}
+	r.Source = claims{spans: 1000}
+	p := &plan.Plan{}
+	if err := r.spans(context.Background(), p); err != nil || len(p.Spans) != 1000 {
+		t.Errorf("%d spans, %v", len(p.Spans), err)
+	}
+	r.Source, r.Limit = claims{spans: 1e6}, 1000
+	if err := r.spans(context.Background(), &plan.Plan{}); err != nil {
+		t.Errorf("with the limit of the hint: %v", err)
+	}
+}
