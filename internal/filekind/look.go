@@ -46,10 +46,10 @@ func Look(ctx context.Context, src shardify.Source, images int, upright bool, al
 		facts = append(facts, fmt.Sprintf("%d of %d images looked at have an EXIF tag that turns them: loaders that ignore it see them as they are stored; --augment orient turns the pixels", t.turned, t.looked))
 	}
 	if t.grey > 0 {
-		facts = append(facts, fmt.Sprintf("%d of %d images looked at are grey with 16 bits a pixel: the Loader decodes them to uint16", t.grey, t.looked))
+		facts = append(facts, fmt.Sprintf("%d of %d images looked at are grey with 16 bits a pixel: the Loader delivers their bytes, and does not decode them; --augment keeps the upper 8 bits", t.grey, t.looked))
 	}
 	if t.deep > 0 {
-		facts = append(facts, fmt.Sprintf("%d of %d images looked at have colours of 16 bits a channel, which the Loader does not decode", t.deep, t.looked))
+		facts = append(facts, fmt.Sprintf("%d of %d images looked at have colours of 16 bits a channel: the Loader delivers their bytes, and does not decode them; --augment keeps the upper 8 bits", t.deep, t.looked))
 	}
 	return facts
 }

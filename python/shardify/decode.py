@@ -39,7 +39,15 @@ Array = npt.NDArray[Any]
 BACKENDS = ("auto", "native", "pillow", "torchvision", "nvjpeg", "nvimgcodec")
 LAYOUTS = ("nchw", "nhwc")
 COLORS = {"rgb": ("RGB", 3), "gray": ("L", 1)}
-FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")  # those Pillow is asked to try
+# Those that Pillow is asked to try, as far as it has them; the last two come with packages that register them.
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM", "AVIF", "JPEG2000", "HEIF", "JXL")
+# Kinds that not every Pillow decodes, by their first bytes: place, bytes, Pillow's name, and what decodes them.
+RARE = (
+    (4, (b"ftypavif", b"ftypavis"), "AVIF", "an AVIF image, which Pillow 11.3 or later decodes"),
+    (4, (b"ftypheic", b"ftypheix", b"ftyphevc", b"ftypmif1", b"ftypmsf1"), "HEIF", "a HEIC image: pip install pillow-heif, and call pillow_heif.register_heif_opener()"),
+    (0, (b"\x00\x00\x00\x0cjP  ", b"\xff\x4f\xff\x51"), "JPEG2000", "a JPEG 2000 image, which a Pillow with OpenJPEG decodes"),
+    (0, (b"\xff\x0a", b"\x00\x00\x00\x0cJXL "), "JXL", "a JPEG XL image: pip install pillow-jxl-plugin, and import pillow_jxl"),
+)  # fmt: skip
 
 # What is wrong with the damaged images of a batch, by row. Texts, as an exception keeps the
 # batch through its traceback.
@@ -551,17 +559,31 @@ def _header(data: Array) -> Tuple[str, int, int, int]:
     return "jpeg", 0, 0, 0
 
 
+def _rare(data: Array) -> Optional[Tuple[str, str]]:
+    """Pillow's name for a kind that it may lack, and what decodes it."""
+    head = bytes(data[:16])
+    for at, begins, name, what in RARE:
+        if head[at:].startswith(begins):
+            return name, what
+    return None
+
+
 def _pillow(d: Decoder) -> Callable[[File], Array]:
     try:
         from PIL import Image
     except ImportError:
         raise UnsupportedError("decode='pillow' needs Pillow: pip install pillow") from None
+    Image.init()
+    known = tuple(name for name in FORMATS if name in Image.OPEN)
     mode, channels = COLORS[d.color]
     bilinear = getattr(getattr(Image, "Resampling", Image), "BILINEAR")
 
     def decode(f: File) -> Array:
         f.probe()
-        with Image.open(io.BytesIO(f.data.data), formats=FORMATS) as image:
+        rare = _rare(f.data)
+        if rare is not None and rare[0] not in Image.OPEN:
+            raise f.refused("%s; this Pillow does not" % rare[1] if "which" in rare[1] else rare[1])
+        with Image.open(io.BytesIO(f.data.data), formats=known) as image:
             width, height = image.size
             f.bound(width, height)
             if image.mode[0] in "IF":

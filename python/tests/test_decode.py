@@ -734,3 +734,23 @@ def test_the_loader_notes_what_decodes_instead(monkeypatch, make):
     monkeypatch.setitem(sys.modules, "nvidia", types.ModuleType("nvidia"))
     with shardify.Loader(make("image", "wds"), 4, decode="nvimgcodec", device="cpu") as loader:
         assert [n for n in loader.notes() if "nvimgcodec" in n and "native decodes on the host" in n]
+
+
+def test_sound_images_of_rare_kinds_are_not_called_damaged(monkeypatch):
+    """Pillow decodes them where it can; else the error says what does."""
+    want = picture(0)
+    for name, options in ("AVIF", {"quality": 100}), ("JPEG2000", {}):
+        Image.init()
+        if name not in Image.SAVE:
+            continue
+        out = io.BytesIO()
+        want.save(out, name, **options)
+        got = decode.make("photo", "pillow")(*packed([out.getvalue()]))
+        assert got.shape == (1, 3) + want.size[::-1] and abs(got[0].transpose(1, 2, 0).astype(int) - np.asarray(want)).mean() < 4
+        with monkeypatch.context() as m:
+            m.delitem(Image.OPEN, name)
+            with pytest.raises(shardify.UnsupportedError, match="sample 0: an? (AVIF|JPEG 2000) image.*this Pillow does not"):
+                decode.make("photo", "pillow")(*packed([out.getvalue()]))
+    for head, words in (b"\x00\x00\x00\x18ftypheic", "pillow-heif"), (b"\x00\x00\x00\x0cJXL \r\n\x87\n", "pillow-jxl-plugin"):
+        with pytest.raises(shardify.UnsupportedError, match=words):
+            decode.make("photo", "pillow")(*packed([head + b"\0" * 40]))
