@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unsafe"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
@@ -234,10 +233,13 @@ func (r *Request) spans(ctx context.Context, p *plan.Plan) error {
 	return nil
 }
 
+// spanBytes is a shardify.Span in memory.
+const spanBytes = 48
+
 // planFits refuses a plan of more spans than memory is for: inputs may claim any number of rows. A
 // list that grows is there twice.
 func (r *Request) planFits(spans int) error {
-	if r.Pool == nil || int64(spans) <= r.Pool.Limit()/(2*int64(unsafe.Sizeof(shardify.Span{}))) {
+	if r.Pool == nil || int64(spans) <= r.Pool.Limit()/(2*spanBytes) {
 		return nil
 	}
 	return shardify.Hint(shardify.Unsupported("the inputs have more than %s decoded, and the plan of that takes more than --memory", shardify.FormatSize(int64(spans)*plan.SpanBytes)),
