@@ -67,7 +67,6 @@ func TestWordsOfOtherTools(t *testing.T) {
 		"convert x --jobs 1 --num-workers 2":     "--help",
 		"inspect x --limit 3":                    "see: shardify inspect --help",
 		"convert x --colums y":                   "did you mean: --columns",
-		"bench x --num-epochs 3":                 "did you mean: --epochs",
 		"status x --force":                       "see: shardify status --help",
 		"convert x -o y --format tfrecord":       "",
 		"convert --from synth -o y --from sinth": "",
