@@ -56,6 +56,37 @@ func (f *Field) Labels() []string {
 	return strings.Split(s, LabelSeparator)
 }
 
+// CodeNames is the attribute that keeps the names of codes: "labels" where codes are 0, 1, ...,
+// with "" for a code without a name, else "enum" with lines NAME=CODE. It is empty for names that
+// cannot be kept.
+func CodeNames(names []string, codes []int64) (attr, text string) {
+	const few = 256 // codes that labels may have beyond the names
+	var labels, pairs []string
+	dense := true
+	for i, name := range names {
+		if name == "" || strings.ContainsAny(name, "\n\x00") || !utf8.ValidString(name) {
+			return "", ""
+		}
+		pairs = append(pairs, fmt.Sprintf("%s=%d", name, codes[i]))
+		if codes[i] < 0 || codes[i] >= int64(len(names)+few) {
+			dense = false
+			continue
+		}
+		for int64(len(labels)) <= codes[i] {
+			labels = append(labels, "")
+		}
+		dense = dense && labels[codes[i]] == ""
+		labels[codes[i]] = name
+	}
+	switch {
+	case len(names) == 0:
+		return "", ""
+	case dense:
+		return "labels", strings.Join(labels, LabelSeparator)
+	}
+	return "enum", strings.Join(pairs, "\n")
+}
+
 // Dims are the names of the dimensions of an element; nil if they have none.
 func (f *Field) Dims() []string {
 	s, ok := f.Attrs[DimsAttr]

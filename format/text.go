@@ -18,6 +18,31 @@ func CheckText(b []byte) error {
 // IsText tells the media whose bytes are text, which is UTF-8.
 func IsText(media string) bool { return media == "txt" || media == "json" }
 
+// codesSuffix ends the name of a field of codes that is named by its column: obs/cell_type/codes.
+const codesSuffix = "/codes"
+
+// FieldNamed is the place of a field by the name that a user gives it, or -1: its own, the one
+// that the input has, or for codes with labels that of their column where it is unique.
+func FieldNamed(schema []shardify.Field, name string) int {
+	for _, name := range []string{name, PlainName(name)} {
+		if i := shardify.FieldIndex(schema, name); i >= 0 {
+			return i
+		}
+	}
+	found := -1
+	for i := range schema {
+		column, ok := strings.CutSuffix(schema[i].Name, codesSuffix)
+		if !ok || schema[i].Labels() == nil || column != name && !strings.HasSuffix(column, "/"+name) {
+			continue
+		}
+		if found >= 0 {
+			return -1
+		}
+		found = i
+	}
+	return found
+}
+
 // PlainName makes a valid field name of one that a format gives: _ for what has a meaning
 // in shards or on a terminal, and one _ for several at its beginning (pandas has
 // __index_level_0__). What is too long, or is not UTF-8, stays what it is.

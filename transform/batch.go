@@ -28,10 +28,8 @@ func count(b *shardify.Batch, n int64, format string, args ...any) {
 
 // lookup finds a field or says which one was meant.
 func lookup(in []shardify.Field, name string) (int, error) {
-	for _, name := range []string{name, format.PlainName(name)} { // as the input may have it
-		if i := shardify.FieldIndex(in, name); i >= 0 {
-			return i, nil
-		}
+	if i := format.FieldNamed(in, name); i >= 0 {
+		return i, nil
 	}
 	known := make([]string, len(in))
 	for i := range in {

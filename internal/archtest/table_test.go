@@ -141,7 +141,7 @@ var table = []row{
 	{"writers/mmap", "writers", "dataset format index shardify storage storage/local verify/problem"},
 	{"writers/wds", "writers", "dataset format index index/npy index/tar shardify storage verify/problem"},
 	{"augment", "transforms", "format internal/elementary internal/exif internal/filekind internal/guard internal/half internal/jpeg internal/numeric internal/png internal/resize shardify"},
-	{"transform/expr", "transforms", "internal/elementary internal/guard internal/numeric internal/suggest shardify"},
+	{"transform/expr", "transforms", "format internal/elementary internal/guard internal/numeric internal/suggest shardify"},
 	{"transform/sequence", "transforms", "shardify storage storage/local"},
 	{"plan", "plans", "format index internal/varint internal/walk shardify storage storage/local"},
 	{"convert", "plans", "convert/flow convert/internal/shuffle convert/window dataset format index index/tar internal/host internal/stall plan shardify storage storage/local storage/storages"},

@@ -16,13 +16,18 @@ func TestCodesKeepTheirNames(t *testing.T) {
 	if got := strings.Join(s.order, " "); got != "X obs/batch/codes obs/cell/codes obs/odd/codes obs/old" {
 		t.Errorf("fields %s; left out %v", got, s.left)
 	}
-	for name, want := range map[string]string{"obs/cell/codes": "B=0\nT=1\nNK=2", "obs/batch/codes": "3=0\n5=1", "obs/old": "B=0\nT=1\nNK=2", "obs/odd/codes": ""} {
-		if got := s.cols[name].Attrs["enum"]; got != want {
+	for name, want := range map[string]string{"obs/cell/codes": "B\nT\nNK", "obs/batch/codes": "3\n5", "obs/old": "B\nT\nNK", "obs/odd/codes": "id=1\nid=2\nB"} {
+		if got := s.cols[name].Attrs["labels"]; got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 	if why := s.left["obs/cell/categories"] + s.left["obs/__categories/old"]; strings.Count(why, "names that codes stand for") != 2 {
 		t.Errorf("left out: %v", s.left)
+	}
+	for _, name := range []string{"cell", "obs/cell", "obs/cell/codes"} {
+		if s := mustLoad(t, []string{"categories_a.h5ad"}, []string{name}, nil); len(s.order) != 1 || format.FieldNamed([]shardify.Field{s.cols["obs/cell/codes"].Field}, name) != 0 {
+			t.Errorf("%s: %v", name, s.order)
+		}
 	}
 	both := []string{"categories_a.h5ad", "categories_b.h5ad"}
 	for _, name := range []string{"obs/cell/codes", "obs/odd/codes", "obs/old"} {

@@ -55,3 +55,14 @@ func TestColumnsOfFramesAreFields(t *testing.T) {
 		t.Errorf("a block asked for by name: %q", s.order)
 	}
 }
+
+// TestPandasTimesHaveTheirUnit: columns of one block share it, blocks differ.
+func TestPandasTimesHaveTheirUnit(t *testing.T) {
+	s := mustLoad(t, []string{"frame_times.h5"}, nil, nil)
+	for name, want := range map[string]string{"t": "ns", "ts": "s", "tms": "ms", "tus": "us", "tns": "ns", "td": "ns", "x": "", "index": ""} {
+		c := s.cols["df/table/"+name]
+		if c == nil || c.Attrs["time"] != want || (c.Attrs["delta"] == "true") != (name == "td") {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+}

@@ -573,7 +573,7 @@ func TestEveryNameOfADataSetCanBeAskedFor(t *testing.T) {
 func TestCategoriesStayWithTheirCodes(t *testing.T) {
 	s := mustLoad(t, []string{"frame_categories.h5"}, nil, nil)
 	c := s.cols["df/table/kind"]
-	if c == nil || c.Attrs["enum"] != "sig=0\nbg=1" {
+	if c == nil || c.Attrs["labels"] != "sig\nbg" {
 		t.Fatalf("%v: %+v", s.order, c)
 	}
 	if v := values(c)[:4]; !slices.Equal(v, []float64{0, 1, -1, 0}) {

@@ -251,11 +251,16 @@ func (l *leaf) attributes(a *store.Array, f *shardify.Field) {
 	}
 	values, names := strings.Fields(textOf(a.Attributes["flag_values"])), strings.Fields(textOf(a.Attributes["flag_meanings"]))
 	if f.DType.IsInt() && len(values) > 0 && len(values) == len(names) && a.Attributes["flag_masks"] == nil {
-		var pairs []string
+		codes := make([]int64, len(names))
+		var err error
 		for i := range names {
-			pairs = append(pairs, names[i]+"="+values[i])
+			if codes[i], err = strconv.ParseInt(values[i], 10, 64); err != nil {
+				break
+			}
 		}
-		set("enum", strings.Join(pairs, "\n"))
+		if attr, text := shardify.CodeNames(names, codes); err == nil && attr != "" {
+			set(attr, text)
+		}
 	}
 	f.Attrs = attrs
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/elementary"
 	"github.com/shardify/shardify/internal/suggest"
 )
@@ -135,7 +136,7 @@ func (b *binder) function(name string, args []*value, n *ast.CallNode) (*value, 
 // unsigned reads a u64 field as floats: what lies beyond i64 has no integer here.
 func (b *binder) unsigned(n ast.Node) *value {
 	name, ok := fieldName(n)
-	i := shardify.FieldIndex(b.schema, name)
+	i := format.FieldNamed(b.schema, name)
 	if !ok || i < 0 || b.schema[i].DType != shardify.U64 || b.schema[i].Levels > 1 {
 		return nil
 	}

@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/numeric"
 	"github.com/shardify/shardify/internal/suggest"
 )
 
 // field loads a column.
 func (b *binder) field(name string) (*value, error) {
-	i := shardify.FieldIndex(b.schema, name)
+	i := format.FieldNamed(b.schema, name)
 	if i < 0 {
 		return b.defined(name)
 	}

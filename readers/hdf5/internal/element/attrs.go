@@ -49,7 +49,7 @@ func WithAttr(attrs map[string]string, name, value string) map[string]string {
 	return attrs
 }
 
-// WithFlags adds the names that CF's flag_values have, as an enum.
+// WithFlags adds the names that CF's flag_values have.
 func WithFlags(f *h5.File, o *h5.Object, attrs map[string]string) map[string]string {
 	l, err := o.Attributes()
 	list := Attributes(l)
@@ -60,11 +60,13 @@ func WithFlags(f *h5.File, o *h5.Object, attrs map[string]string) map[string]str
 	if len(values) == 0 || len(values) != len(names) || list.Find("flag_masks") != nil {
 		return attrs
 	}
-	pairs := make([]string, len(names))
+	codes := make([]int64, len(names))
 	for i := range names {
-		pairs[i] = names[i] + "=" + values[i]
+		if codes[i], err = strconv.ParseInt(values[i], 10, 64); err != nil {
+			return attrs
+		}
 	}
-	return WithAttr(attrs, "enum", strings.Join(pairs, "\n"))
+	return withNames(attrs, names, codes)
 }
 
 // columnsAttr is where a field says which columns of a pandas frame its last
@@ -74,20 +76,22 @@ const columnsAttr = "columns"
 // MaxColumns bounds the names that are kept.
 const MaxColumns = 1 << 14
 
-// WithCategories adds the categories to a field's attributes, as those of an enum: codes
+// WithCategories adds the categories to a field's attributes, as its labels: codes
 // of missing values have no name.
 func WithCategories(attrs map[string]string, names []string) map[string]string {
-	var pairs []string
-	for i, name := range names {
-		if name == "" || !utf8.ValidString(name) || strings.ContainsAny(name, "\n=") {
-			return attrs
-		}
-		pairs = append(pairs, name+"="+strconv.Itoa(i))
+	codes := make([]int64, len(names))
+	for i := range codes {
+		codes[i] = int64(i)
 	}
-	if len(pairs) == 0 {
+	return withNames(attrs, names, codes)
+}
+
+func withNames(attrs map[string]string, names []string, codes []int64) map[string]string {
+	attr, text := shardify.CodeNames(names, codes)
+	if attr == "" {
 		return attrs
 	}
-	return WithAttr(attrs, "enum", strings.Join(pairs, "\n"))
+	return WithAttr(attrs, attr, text)
 }
 
 // WithColumns adds the names of columns to a field's attributes.

@@ -40,10 +40,20 @@ func (s *scanner) categories(g *h5.Object, prefix string, links []h5.Link) {
 	}
 }
 
-// differentCategories tells categories apart that have no enum.
+// onlyColumn reports whether no other column of codes that was met has the same name.
+func (t *Tree) onlyColumn(p string) bool {
+	for codes := range t.categories {
+		if column, ok := strings.CutSuffix(codes, "/codes"); ok && column != p && path.Base(column) == path.Base(p) {
+			return false
+		}
+	}
+	return true
+}
+
+// differentCategories says which categories there are where they are not labels.
 const differentCategories = "categories"
 
-// withNames adds what codes stand for to a field's attributes: as those of an enum or, where
+// withNames adds what codes stand for to a field's attributes: as its labels or, where
 // they are too many or cannot be written so, as a digest. Codes that stand for other names in
 // another file are no column with these.
 func withNames(f *column.File, attrs map[string]string, p string) map[string]string {
@@ -64,7 +74,7 @@ func withNames(f *column.File, attrs map[string]string, p string) map[string]str
 	if whole && int64(len(names)) == a.Rows {
 		attrs = element.WithCategories(attrs, names)
 	}
-	if _, ok := attrs["enum"]; ok || !whole {
+	if _, ok := attrs["labels"]; ok || !whole {
 		return attrs
 	}
 	return element.WithAttr(attrs, differentCategories, fmt.Sprintf("%d, xxh3:%016x", a.Rows, digest.Sum64()))

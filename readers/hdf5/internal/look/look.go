@@ -259,6 +259,9 @@ func (f *factory) attributes(field *shardify.Field, obj *h5.Object, o *object, l
 	}
 	if f.tree.Kind.Pytables {
 		attrs = element.WithCategories(attrs, categories(file, obj, o.path, cmp.Or(l.Of, l.Name)))
+		if field.DType == shardify.I64 {
+			attrs = withTimes(attrs, file, obj, cmp.Or(l.Of, l.Name))
+		}
 	}
 	if p := f.tree.categories[o.path]; p != "" && f.choice.Mode == ByAxis { // else the names are a field
 		attrs = withNames(file, attrs, p)

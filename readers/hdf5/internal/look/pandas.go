@@ -1,6 +1,7 @@
 package look
 
 import (
+	"cmp"
 	"path"
 	"strings"
 
@@ -84,4 +85,23 @@ func categories(f *column.File, o *h5.Object, p, leaf string) []string {
 		}
 	}
 	return nil
+}
+
+// withTimes adds the unit of pandas' dates and times to a column's attributes, which are counts.
+// A table says it of each block or column and of the index, a fixed frame of a block.
+func withTimes(attrs map[string]string, f *column.File, o *h5.Object, leaf string) map[string]string {
+	for _, name := range []string{leaf + "_dtype", leaf + "_kind", "value_type", "kind"} {
+		text := element.TextOf(f.H5, o, name)
+		kind, unit, _ := strings.Cut(strings.TrimSuffix(text, "]"), "[")
+		if kind != "datetime64" && kind != "timedelta64" {
+			continue
+		}
+		if unit = cmp.Or(unit, "ns"); unit == "s" || unit == "ms" || unit == "us" || unit == "ns" {
+			if attrs = element.WithAttr(attrs, "time", unit); kind == "timedelta64" {
+				attrs["delta"] = "true"
+			}
+		}
+		break
+	}
+	return attrs
 }

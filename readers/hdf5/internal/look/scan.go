@@ -332,6 +332,11 @@ var errUnwanted = errors.New("not wanted")
 // names adds the field's own name, which in a group that is a sample is shorter.
 func (s *scanner) names(p, leaf string) []string {
 	list := naming.Ways(p, leaf)
+	if column, ok := strings.CutSuffix(p, "/codes"); ok && s.tree.categories[p] != "" {
+		if list = append(list, naming.Ways(column, leaf)...); s.tree.onlyColumn(column) {
+			list = append(list, path.Base(column))
+		}
+	}
 	if s.opts.Splits {
 		if split, rest := rows.SplitOf(p); split != "" {
 			list = append(list, naming.Ways(rest, leaf)...)
