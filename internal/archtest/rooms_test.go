@@ -28,17 +28,17 @@ type room struct {
 }
 
 var rooms = []room{
-	{name: "convert", lines: 3640, back: 12, methodsOf: "Job", methods: 49, inFiles: 15},
-	{name: "plan", lines: 3240, back: 8, methodsOf: "Plan", methods: 76, inFiles: 13},
+	{name: "convert", lines: 3700, back: 12, methodsOf: "Job", methods: 50, inFiles: 15},
+	{name: "plan", lines: 3270, back: 8, methodsOf: "Plan", methods: 76, inFiles: 13},
 	{name: "convert/flow", lines: 1525, back: 0, methodsOf: "Flow", methods: 22, inFiles: 3},
 	{name: "convert/internal/shuffle", lines: 1366, back: 0, methodsOf: "Shuffle", methods: 6, inFiles: 3},
 	{name: "readers/hdf5", lines: 1790, back: 9, methodsOf: "spanRead", methods: 13, inFiles: 4},
-	{name: "readers/hdf5/internal/look", lines: 4170, back: 9, methodsOf: "Tree", methods: 69, inFiles: 15},
-	{name: "readers/hdf5/internal/column", lines: 952, back: 0, methodsOf: "Dataset", methods: 9, inFiles: 3},
-	{name: "readers/hdf5/internal/element", lines: 850, back: 0, methodsOf: "Leaf", methods: 11, inFiles: 2},
+	{name: "readers/hdf5/internal/look", lines: 4370, back: 11, methodsOf: "Tree", methods: 74, inFiles: 16},
+	{name: "readers/hdf5/internal/column", lines: 1010, back: 0, methodsOf: "Dataset", methods: 9, inFiles: 3},
+	{name: "readers/hdf5/internal/element", lines: 880, back: 0, methodsOf: "Leaf", methods: 11, inFiles: 2},
 	{name: "readers/hdf5/internal/h5", lines: 5361, back: 11, methodsOf: "File", methods: 51, inFiles: 23},
-	{name: "readers/npz/internal/npy", lines: 1907, back: 0, methodsOf: "literal", methods: 11, inFiles: 1},
-	{name: "readers/npz", lines: 3027, back: 8, methodsOf: "group", methods: 10, inFiles: 5},
+	{name: "readers/npz/internal/npy", lines: 1930, back: 0, methodsOf: "literal", methods: 11, inFiles: 1},
+	{name: "readers/npz", lines: 3060, back: 8, methodsOf: "group", methods: 10, inFiles: 5},
 	{name: "readers/hdf5/internal/array", lines: 2215, back: 13, methodsOf: "Array", methods: 33, inFiles: 8},
 }
 

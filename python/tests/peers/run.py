@@ -57,6 +57,7 @@ ENVIRONMENTS: Dict[str, Dict[str, List[str]]] = {
 # Peer -> environment.
 PEERS = {
     "tar": "webdataset",
+    "layouts": "webdataset",
     "webdataset": "webdataset",
     "foreign": "webdataset",
     "safetensors": "webdataset",
