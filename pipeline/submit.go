@@ -1,10 +1,12 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -113,6 +115,9 @@ type submitter struct {
 	slurm    cluster.Slurm
 	old, rec cluster.Record // of the submission before, and of this one
 	after    []string       // elements in the queue that the merge waits for
+
+	partitions []cluster.Partition // of the site; none if it does not answer
+	site       cluster.Limits
 }
 
 func (b *submitter) note(format string, args ...any) {
@@ -168,17 +173,17 @@ func (b *submitter) complete() (err error) {
 func (b *submitter) partition(ctx context.Context, p *plan.Plan) error {
 	load, s, old := cluster.LoadOf(p), &b.s, &b.old
 	b.rec.Jobs = old.Jobs
-	if s.CPUs == 0 {
-		s.CPUs = cluster.DefaultCPUs(load)
-	}
+	b.partitions = b.slurm.Partitions(ctx)
+	part := cluster.Choose(b.partitions, s.partition())
+	cpus := cmp.Or(s.CPUs, cluster.DefaultCPUs(load, part))
+	b.site = b.slurm.Limits(ctx)
 	switch {
 	case s.Elements > 0:
 	case s.Missing && old.Elements > 0 && (s.Tasks == 0 || s.Tasks == old.Tasks):
 		s.Elements, s.Tasks = old.Elements, old.Tasks // elements in the queue keep their numbers
 	default:
-		site := b.slurm.Limits(ctx)
-		s.Elements = load.Elements(s.CPUs, site)
-		b.note("--elements %d: at least 10 minutes and a unit for each core, at most %d (%s)", s.Elements, site.ArraySize, site.From)
+		s.Elements = load.Elements(cpus, b.site)
+		b.note("--elements %d: at least 10 minutes and a unit for each core, at most %d (%s)", s.Elements, b.site.ArraySize, b.site.From)
 	}
 	if s.Tasks == 0 {
 		s.Tasks = s.Elements
@@ -188,9 +193,12 @@ func (b *submitter) partition(ctx context.Context, p *plan.Plan) error {
 	}
 	elements := min(s.Elements, s.Tasks)
 	var why []string
-	b.job.Job, why = load.Resources(cluster.Resources{CPUs: s.CPUs, Memory: s.Memory, Time: s.Time}, elements)
+	b.job.Job, why = load.Resources(cluster.Resources{CPUs: s.CPUs, Memory: s.Memory, Time: s.Time}, elements, part)
 	b.out.Notes = append(b.out.Notes, why...)
-	b.job.Merge = load.MergeResources(cluster.Resources{Memory: s.MergeMemory, Time: s.MergeTime})
+	b.job.Merge = load.MergeResources(cluster.Resources{Memory: s.MergeMemory, Time: s.MergeTime}, part)
+	if over := append(part.Over(cluster.StageWork, b.job.Job), part.Over(cluster.StageMerge, b.job.Merge)...); len(over) > 0 {
+		b.note("partition %s allows less than was asked for: Slurm refuses the job, or it waits and never starts; this fits: %s", part.Name, strings.Join(over, " "))
+	}
 	b.job.Tasks, b.rec.Tasks, b.out.Tasks = s.Tasks, s.Tasks, s.Tasks
 	b.job.Stride, b.rec.Elements, b.out.Elements = elements, elements, elements
 	return nil
@@ -270,6 +278,9 @@ func (b *submitter) submit(ctx context.Context) (*Submission, error) {
 		return nil, errors.Join(failed, err)
 	}
 	b.out.Commands = cluster.Commands(dir, scripts, b.after)
+	if r := (*cluster.Refused)(nil); errors.As(failed, &r) {
+		failed = b.refused(r)
+	}
 	if failed != nil && len(ids) > 0 {
 		failed = shardify.Hint(failed, "submitted, and not cancelled: "+strings.Join(ids, ", ")+"; take them back with: scancel "+strings.Join(ids, " "))
 	}
@@ -277,6 +288,26 @@ func (b *submitter) submit(ctx context.Context) (*Submission, error) {
 		failed = shardify.Hint(failed, "the scripts are in "+dir)
 	}
 	return b.out, failed
+}
+
+// refused adds the command that submits the same job with flags that pass.
+func (b *submitter) refused(r *cluster.Refused) error {
+	command := "shardify submit slurm " + printable.Quote(b.s.Folder) + " --missing --now"
+	if errors.Is(r, exec.ErrNotFound) {
+		return shardify.Hint(r, "sbatch is not on this machine; on one of the cluster: "+command)
+	}
+	job := b.job.Job
+	if r.Script.Stage == cluster.StageMerge {
+		job = b.job.Merge
+	}
+	flags, text := r.Cure(job, b.s.partition(), b.partitions, b.out.Elements, b.site)
+	if len(flags) == 0 {
+		return shardify.Hint(r, text, "then, with that flag: "+command)
+	}
+	if strings.HasPrefix(flags[0], "--elements") {
+		flags = append(flags, fmt.Sprintf("--tasks %d", b.s.Tasks))
+	}
+	return shardify.Hint(r, text+"; this passes: "+command+" "+strings.Join(flags, " "))
 }
 
 // write puts the scripts into their folder. It makes the folder of the logs, too: a job

@@ -70,7 +70,7 @@ func TestSubmitWritesAScriptForEachStage(t *testing.T) {
 	site(t, "account: ab12\n")
 	for shuffle, want := range map[string]string{"none": "work merge", "global": "scatter gather merge"} {
 		dir := planned(t, shuffle)
-		r := submit(t, pipeline.SubmitSettings{Folder: dir, Program: "/opt/shardify", Elements: 2, Tasks: 4, Time: time.Hour, Memory: 1 << 30})
+		r := submit(t, pipeline.SubmitSettings{Folder: dir, Program: "/opt/shardify", Elements: 2, Tasks: 4, CPUs: 2, Time: time.Hour, Memory: 1 << 30})
 		var stages []string
 		for _, s := range r.Scripts {
 			stages = append(stages, s.Stage)

@@ -22,11 +22,11 @@ type SubmitKey = KeyOf[SubmitSettings]
 var SubmitKeys = []SubmitKey{
 	{"elements", "", "Job", "elements of the array; by the size of the plan and what the site permits if left out", func(s *SubmitSettings) Value { return (*value.Jobs)(&s.Elements) }},
 	{"tasks", "", "Job", "tasks to divide the plan into, of which element K does K, K+ELEMENTS, ...; as many as elements if left out", func(s *SubmitSettings) Value { return (*value.Jobs)(&s.Tasks) }},
-	{"cpus", "", "Job", "cores of an element; 4 if left out", func(s *SubmitSettings) Value { return (*value.Jobs)(&s.CPUs) }},
+	{"cpus", "", "Job", "cores of an element; at most 4, by the size of the plan, if left out", func(s *SubmitSettings) Value { return (*value.Jobs)(&s.CPUs) }},
 	{"mem", "", "Job", "memory of an element; estimated if left out", func(s *SubmitSettings) Value { return (*value.Memory)(&s.Memory) }},
 	{"time", "", "Job", "time limit of an element, such as 90m or 1-12:00:00; estimated if left out", func(s *SubmitSettings) Value { return (*timeLimit)(&s.Time) }},
 	{"merge-mem", "", "Job", "memory of the merge; estimated if left out", func(s *SubmitSettings) Value { return (*value.Memory)(&s.MergeMemory) }},
-	{"merge-time", "", "Job", "time limit of the merge; 1 hour if left out", func(s *SubmitSettings) Value { return (*timeLimit)(&s.MergeTime) }},
+	{"merge-time", "", "Job", "time limit of the merge; 1 hour, or what the partition allows, if left out", func(s *SubmitSettings) Value { return (*timeLimit)(&s.MergeTime) }},
 	{"throttle", "", "Job", "elements that may run at the same time", func(s *SubmitSettings) Value { return (*value.Jobs)(&s.Throttle) }},
 
 	{"partition", "", "Site", "`NAME` of the partition", func(s *SubmitSettings) Value { return (*value.Text)(&s.Partition) }},
@@ -78,6 +78,21 @@ func (s *SubmitSettings) fill(name string, values []string) error {
 		}
 	}
 	return nil
+}
+
+// partition is the one that sbatch takes: the last that a script names, "" for the site's default.
+func (s *SubmitSettings) partition() string {
+	name := s.Partition
+	for _, text := range s.Sbatch {
+		if v, ok := strings.CutPrefix(text, "--partition="); ok {
+			name = v
+		} else if v, ok := strings.CutPrefix(text, "-p"); ok {
+			name = strings.TrimSpace(v)
+		} else if v, ok := strings.CutPrefix(text, "--partition "); ok {
+			name = strings.TrimSpace(v)
+		}
+	}
+	return name
 }
 
 // recall takes over from an earlier submission what is left out.

@@ -229,8 +229,9 @@ func (o *IO) Worked(w *pipeline.Worked) {
 	o.Result("next: shardify merge %s, when all tasks are done", printable.Quote(w.Output))
 }
 
-// Submitted shows scripts, and how they were submitted or can be.
-func (o *IO) Submitted(r *pipeline.Submission, now bool) {
+// Submitted shows which scripts there are, their text if it is asked for, and how they were
+// submitted or can be.
+func (o *IO) Submitted(r *pipeline.Submission, now, text bool) {
 	switch {
 	case r.Complete:
 		o.Object("submit", struct {
@@ -247,9 +248,15 @@ func (o *IO) Submitted(r *pipeline.Submission, now bool) {
 	}
 	o.Object("submit", r)
 	for _, s := range r.Scripts {
-		o.Result("# ---- %s\n%s", s.File, printable.Lines(strings.TrimRight(s.Text, "\n")))
+		if text {
+			o.Result("# ---- %s\n%s", s.File, printable.Lines(strings.TrimRight(s.Text, "\n")))
+		} else {
+			o.Result("script:    %s", s.File)
+		}
 	}
-	o.Result("# ----")
+	if text {
+		o.Result("# ----")
+	}
 	if r.Site != "" {
 		o.Result("defaults from %s", r.Site)
 	}

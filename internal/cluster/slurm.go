@@ -75,7 +75,7 @@ func (s Slurm) Limits(ctx context.Context) Limits {
 func (s Slurm) Submit(ctx context.Context, folder string, scripts []Script, after []string) (ids []string, err error) {
 	for _, c := range scripts {
 		if _, err := s.run(ctx, "sbatch", "--test-only", filepath.Join(folder, c.Name)); err != nil {
-			return nil, fmt.Errorf("%s is not accepted: %w", c.Name, err)
+			return nil, &Refused{c, err}
 		}
 	}
 	ctx = context.WithoutCancel(ctx) // an array whose merge is not submitted would be left alone

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -239,12 +240,97 @@ func TestEstimatesStayWithinBounds(t *testing.T) {
 		t.Errorf("%d elements where there may be 400 jobs", n)
 	}
 	// One unit of 1 TiB is the work of one core, whatever --cpus.
-	r, why := Load{Bytes: 1 << 40, Units: 1, Largest: 1 << 40, Span: 1 << 30}.Resources(Resources{CPUs: 16}, 1)
-	if r.Time < 4*(1<<40)/assumedRate*time.Second || r.Memory < 20<<30 || len(why) != 2 {
+	r, why := Load{Bytes: 1 << 40, Units: 1, Largest: 1 << 40, Span: 1 << 30}.Resources(Resources{CPUs: 16}, 1, Partition{})
+	if r.Time < 4*(1<<40)/assumedRate*time.Second || r.Memory < 19<<30 || len(why) != 2 {
 		t.Errorf("%+v %q", r, why)
 	}
-	if r, why := (Load{Bytes: 1 << 40, Units: 9}).Resources(Resources{2, 1 << 30, time.Hour}, 4); r != (Resources{2, 1 << 30, time.Hour}) || why != nil {
+	if r, why := (Load{Bytes: 1 << 40, Units: 9}).Resources(Resources{2, 1 << 30, time.Hour}, 4, Partition{}); r != (Resources{2, 1 << 30, time.Hour}) || why != nil {
 		t.Errorf("what was asked for became %+v %q", r, why)
+	}
+}
+
+// TestEstimatesFollowTheLoad: a small conversion asks for little, a large one for what keeps its
+// cores busy, and neither for more than the partition allows.
+func TestEstimatesFollowTheLoad(t *testing.T) {
+	debug := Partition{Name: "debug", Nodes: []Resources{{64, 900 << 20, 30 * time.Minute}, {2, 1200 << 20, 30 * time.Minute}}}
+	for _, c := range []struct {
+		l           Load
+		p           Partition
+		want, merge Resources
+	}{
+		{Load{Bytes: 2831155, Units: 16}, Partition{}, Resources{1, 512 << 20, 10 * time.Minute}, Resources{1, 512 << 20, time.Hour}},
+		{Load{Bytes: 200 << 20, Units: 16}, Partition{}, Resources{1, 1536 << 20, 15 * time.Minute}, Resources{1, 768 << 20, time.Hour}},
+		{Load{Bytes: 100 << 30, Units: 800}, Partition{}, Resources{4, 4608 << 20, 40 * time.Minute}, Resources{1, 2 << 30, time.Hour}},
+		{Load{Bytes: 100 << 30, Units: 800}, debug, Resources{2, 1200 << 20, 30 * time.Minute}, Resources{1, 1200 << 20, 30 * time.Minute}},
+		{Load{Bytes: 2831155, Units: 16}, debug, Resources{1, 512 << 20, 10 * time.Minute}, Resources{1, 512 << 20, 30 * time.Minute}},
+	} {
+		r, why := c.l.Resources(Resources{}, 1, c.p)
+		if m := c.l.MergeResources(Resources{}, c.p); r != c.want || m != c.merge || len(why) != 3 {
+			t.Errorf("%d bytes, partition %q: %v, the merge %v, want %v, %v; %q", c.l.Bytes, c.p.Name, r, m, c.want, c.merge, why)
+		}
+	}
+	// What the user asks for stays.
+	if r, _ := (Load{Bytes: 1 << 30, Units: 9}).Resources(Resources{CPUs: 8, Memory: 4 << 30}, 1, debug); r.CPUs != 8 || r.Memory != 4<<30 {
+		t.Errorf("what was asked for became %v", r)
+	}
+}
+
+// site answers as a Slurm with two partitions does.
+func siteOf(ctx context.Context, name string, args ...string) ([]byte, error) {
+	switch name {
+	case "scontrol":
+		return []byte("PartitionName=batch Default=YES MaxCPUsPerNode=UNLIMITED MaxTime=00:30:00 Nodes=n[1-2] MaxMemPerNode=UNLIMITED TRES=cpu=4\n" +
+			"PartitionName=big Default=NO MaxCPUsPerNode=16 MaxTime=UNLIMITED MaxMemPerNode=64000\n\n"), nil
+	case "sinfo":
+		return []byte("batch|2|1200\nbatch|8|800\nbig|64|128000\nother|1|1\nx\n"), nil
+	}
+	return nil, errors.New("no such command")
+}
+
+func TestPartitionsAreReadFromSlurm(t *testing.T) {
+	list := Slurm{siteOf}.Partitions(context.Background())
+	want := []Partition{
+		{"batch", true, []Resources{{2, 1200 << 20, 30 * time.Minute}, {8, 800 << 20, 30 * time.Minute}}},
+		{"big", false, []Resources{{16, 64000 << 20, 0}}},
+	}
+	if !reflect.DeepEqual(list, want) {
+		t.Errorf("%+v, want %+v", list, want)
+	}
+	for names, nodes := range map[string]int{"": 2, "batch": 2, "big": 1, "batch,big": 3, "none": 0} {
+		if p := Choose(list, names); len(p.Nodes) != nodes {
+			t.Errorf("%q: %+v", names, p)
+		}
+	}
+	if list := (Slurm{func(context.Context, string, ...string) ([]byte, error) { return nil, errors.New("no controller") }}).Partitions(context.Background()); list != nil {
+		t.Errorf("without a controller: %+v", list)
+	}
+}
+
+// TestARefusalNamesWhatPasses, whatever little sbatch says.
+func TestARefusalNamesWhatPasses(t *testing.T) {
+	list := Slurm{siteOf}.Partitions(context.Background())
+	vague := "sbatch: exit status 1: allocation failure: Requested node configuration is not available"
+	for _, c := range []struct {
+		says, stage, partition string
+		job                    Resources
+		flags, text            string
+	}{
+		{vague, StageWork, "", Resources{4, 5 << 30, time.Hour}, "--cpus 2 --mem 1200MiB --time 0-00:30:00", "--partition big has it"},
+		{vague, StageWork, "batch", Resources{1, 512 << 20, 10 * time.Minute}, "", "lower it with --cpus, --mem"},
+		{vague, StageMerge, "batch", Resources{1, 2 << 30, time.Minute}, "--merge-mem 1200MiB", "partition batch gets less"},
+		{vague, StageWork, "big", Resources{32, 1 << 40, time.Minute}, "--cpus 16 --mem 64000MiB", "partition big gets less"},
+		{"Invalid partition name specified", StageWork, "nope", Resources{1, 1 << 30, time.Minute}, "--partition batch", "there are: batch, big"},
+		{"Invalid partition name specified", StageWork, "nope", Resources{99, 1 << 30, time.Minute}, "", "of: batch, big"},
+		{"Invalid job array specification", StageWork, "", Resources{1, 1 << 20, time.Minute}, "--elements 1001", "at most 1001 elements"},
+		{"Invalid account or account/partition combination specified", StageWork, "", Resources{1, 1 << 20, time.Minute}, "", "--account; this lists them: sacctmgr"},
+		{"Invalid qos specification", StageWork, "", Resources{1, 1 << 20, time.Minute}, "", "format=qos"},
+		{"Invalid feature specification", StageWork, "", Resources{1, 1 << 20, time.Minute}, "", "--constraint; this lists them: sinfo"},
+	} {
+		r := &Refused{Script{Stage: c.stage, Name: "x.sbatch"}, errors.New(c.says)}
+		flags, text := r.Cure(c.job, c.partition, list, 5000, DefaultLimits)
+		if strings.Join(flags, " ") != c.flags || !strings.Contains(text, c.text) {
+			t.Errorf("%s, %q: %q %q, want %q, %q", c.says, c.partition, flags, text, c.flags, c.text)
+		}
 	}
 }
 
