@@ -65,6 +65,8 @@ func TestDamageIsNamed(t *testing.T) {
 	root := footer(plain) + int(binary.LittleEndian.Uint32(plain[footer(plain):]))
 	vtable := root - int(int32(binary.LittleEndian.Uint32(plain[root:])))
 	stream := load(t, "stream.arrows")
+	bare := load(t, "polars.arrow") // its first message has no head
+	slot := len(bare) - 53          // of the names in the last table of slots
 	for name, c := range map[string]struct {
 		data []byte
 		want string
@@ -74,6 +76,9 @@ func TestDamageIsNamed(t *testing.T) {
 		"a schema that contradicts":    {load(t, "damaged_rows.feather"), "the schema contradicts itself"},
 		"a footer without its batches": {patch("lists_in_structs.feather", vtable+4, 0, 0, 0, 0, 0, 0, 0, 0), "the footer contradicts itself"},
 		"a footer without batches":     {patch("lists_in_structs.feather", vtable+10, 0, 0), "that the footer does not name"},
+		"a footer of another schema":   {patch("polars.arrow", slot, 0), "is not that of the footer"},
+		"a schema of another name":     {patch("polars.arrow", bytes.Index(bare, []byte("id\x00")), 'j'), "is not that of the footer"},
+		"something else than a schema": {patch("polars.arrow", 22, isBatch), "no schema in front of the batches"},
 		"streams put together":         {append(bytes.Clone(stream), stream...), "behind the end mark"},
 		"a schema again":               {append(bytes.Clone(stream[:len(stream)-8]), stream...), "a second schema"},
 		"half a message":               {stream[:len(stream)-20], "beyond"},
@@ -149,7 +154,7 @@ func TestClaimsAreHeldAgainstTheBytes(t *testing.T) {
 // TestNoFlipLosesRows: with any bit flipped, a file is refused or it has the rows and the fields
 // that it had, or says that a stream has no end mark.
 func TestNoFlipLosesRows(t *testing.T) {
-	for _, name := range []string{"damaged_no_end.arrow", "deltas.arrows", "lists_in_structs.feather", "missing_fixed_list.feather", "not_utf8.feather"} {
+	for _, name := range []string{"damaged_no_end.arrow", "deltas.arrows", "lists_in_structs.feather", "missing_fixed_list.feather", "not_utf8.feather", "polars.arrow"} {
 		b := load(t, name)
 		if name == "damaged_no_end.arrow" {
 			b = append(b, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0)

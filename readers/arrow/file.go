@@ -147,10 +147,7 @@ func (f *file) footer(ctx context.Context) error {
 	all := map[int64]message{}
 	err = f.walk(ctx, lo, off, func(m message) error {
 		if m.kind == isSchema {
-			if !reflect.DeepEqual(m.fields, f.fields) {
-				return shardify.Corrupt(m.off, "the schema in front of the batches is not that of the footer")
-			}
-			return nil
+			return f.agree(m.off, m.fields)
 		}
 		if all[m.off] = m; len(all) > maxBatches {
 			return errBatches
@@ -171,6 +168,15 @@ func (f *file) footer(ctx context.Context) error {
 	}
 	for at := range all {
 		return shardify.Corrupt(off, "%d batches or dictionaries that the footer does not name, one of them at byte %d", len(all), at)
+	}
+	return nil
+}
+
+// agree refuses a schema in front of the batches that is not the footer's. Its metadata may differ:
+// some writers get theirs when they close the file.
+func (f *file) agree(off int64, fields []field) error {
+	if !reflect.DeepEqual(fields, f.fields) {
+		return shardify.Corrupt(off, "the schema in front of the batches is not that of the footer")
 	}
 	return nil
 }
@@ -202,7 +208,18 @@ func (f *file) front(r *flatbuf.Buf, foot int, end int64) (int64, error) {
 			return 0, shardify.Corrupt(at+int64(i), "a message that the footer does not name")
 		}
 	}
-	return first, nil
+	bare := message{off: at}
+	s, schema, err := f.parse(&bare, b)
+	if err == nil && bare.kind != isSchema {
+		err = shardify.Corrupt(at, "no schema in front of the batches")
+	}
+	if err == nil {
+		err = f.schema(&bare, s, schema)
+	}
+	if err == nil {
+		err = f.agree(at, bare.fields)
+	}
+	return first, err
 }
 
 // blocks takes the messages that a list of the footer names out of all that there are.
@@ -339,12 +356,7 @@ func (f *file) message(off int64) (m message, err error) {
 	batch := header
 	switch m.kind {
 	case isSchema:
-		if m.body > 0 {
-			return m, shardify.Corrupt(off, "a schema with %d bytes of data", m.body)
-		}
-		if m.fields, m.attrs, err = parseSchema(r, header); err != nil {
-			err = shardify.Amend(err, func(e *shardify.Error) { e.Offset = off })
-		}
+		err = f.schema(&m, r, header)
 		return m, err
 	case isDictionary:
 		if at := r.Slot(header, 0); at > 0 {
@@ -367,12 +379,28 @@ func (f *file) message(off int64) (m message, err error) {
 	return m, nil
 }
 
+// schema reads the schema of a message.
+func (f *file) schema(m *message, r *flatbuf.Buf, header int) (err error) {
+	if m.body > 0 {
+		return shardify.Corrupt(m.off, "a schema with %d bytes of data", m.body)
+	}
+	if m.fields, m.attrs, err = parseSchema(r, header); err != nil {
+		err = shardify.Amend(err, func(e *shardify.Error) { e.Offset = m.off })
+	}
+	return err
+}
+
 // header reads the flatbuffer of a message, and finds what it is about.
 func (f *file) header(m *message) (r *flatbuf.Buf, header int, err error) {
 	b, err := f.at(m.off+8, m.meta-8)
 	if err != nil {
 		return nil, 0, err
 	}
+	return f.parse(m, b)
+}
+
+// parse is header, of bytes that were read.
+func (f *file) parse(m *message, b []byte) (r *flatbuf.Buf, header int, err error) {
 	r = &flatbuf.Buf{B: b, Left: maxTables}
 	msg := r.Follow(0)
 	if at := r.Slot(msg, 1); at > 0 {
