@@ -89,6 +89,67 @@ func (t *tree) place(page []byte, n uint32, at, k, cells int) (int, error) {
 	return p, nil
 }
 
+// balance adds up what a page says of its bytes, while the whole tree is looked at: from where the
+// cells begin there are cells, a chain of free blocks, and as many more bytes as byte 7 of the head
+// says. A page that claims fewer cells than it has does not come out even. SQLite's integrity_check
+// wants the same of each page.
+func (t *tree) balance(page []byte, n uint32) error {
+	if t.met == nil {
+		return nil
+	}
+	cells, err := t.count(page, n)
+	if err != nil {
+		return err
+	}
+	at := 8
+	if page[0] < leafIndex {
+		at = 12
+	}
+	first := int(be.Uint16(page[5:]))
+	if first == 0 {
+		first = 1 << 16
+	}
+	if first < at+2*cells || first > t.usable {
+		return t.corrupt(n, "cells from byte %d on", first)
+	}
+	used := int(page[7])
+	for p := int(be.Uint16(page[1:])); p > 0; {
+		if p < first || p > t.usable-4 {
+			return t.corrupt(n, "a free block at %d", p)
+		}
+		next, size := int(be.Uint16(page[p:])), int(be.Uint16(page[p+2:]))
+		if next > 0 && next <= p+size {
+			return t.corrupt(n, "a free block at %d that is not behind the one at %d", next, p)
+		}
+		used += size
+		p = next
+	}
+	for k := range cells {
+		p, err := t.place(page, n, at, k, cells)
+		if err != nil {
+			return err
+		}
+		var x stored
+		if b := page[p:t.usable]; page[0] == innerTable {
+			_, x.end = varint(b[4:])
+			x.end += 4
+		} else if page[0] == innerIndex {
+			x, err = t.stored(b[4:], n)
+			x.end += 4
+		} else {
+			x, err = t.stored(b, n)
+		}
+		if err != nil {
+			return err
+		}
+		used += max(x.end, 4)
+	}
+	if used != t.usable-first {
+		return t.corrupt(n, "%d cells and free blocks of %d bytes in %d", cells, used, t.usable-first)
+	}
+	return nil
+}
+
 // inner is an inner page on the way to a leaf.
 type inner struct {
 	page   []byte
@@ -172,6 +233,9 @@ func (t *tree) parts() ([]part, error) {
 			return err
 		}
 		if err := t.mark(n); err != nil {
+			return err
+		}
+		if err := t.balance(x.page, n); err != nil {
 			return err
 		}
 		for ; x.at <= x.cells; x.at++ {
@@ -318,6 +382,9 @@ func (c *cursor) enter(n uint32) (err error) {
 	if c.cells, err = c.count(c.page, n); err == nil && c.cells == 0 && n != c.root {
 		err = c.corrupt(n, "a leaf without rows, which is not the only page")
 	}
+	if err == nil {
+		err = c.balance(c.page, n)
+	}
 	return err
 }
 
@@ -383,35 +450,57 @@ func varint(b []byte) (v uint64, n int) {
 	return 0, 0
 }
 
+// stored is a row in a page, from its number of bytes on.
+type stored struct {
+	bytes int64 // of all of the row
+	rowid int64
+	at    int // where the bytes begin that are in the page
+	local int // how many they are
+	end   int // of the cell: behind them there may be the number of the page with the others
+}
+
+// stored reads the head of a cell.
+func (t *tree) stored(b []byte, n uint32) (x stored, err error) {
+	size, k := varint(b)
+	if k == 0 || size > min(uint64(t.pages)*uint64(t.size), math.MaxInt32) {
+		return x, t.corrupt(n, "a row of %d bytes", size)
+	}
+	x.bytes, x.at = int64(size), k
+	if !t.index {
+		id, k := varint(b[x.at:])
+		if k == 0 {
+			return x, t.corrupt(n, "a row without its rowid")
+		}
+		x.rowid, x.at = int64(id), x.at+k
+	}
+	x.local = t.local(x.bytes)
+	if x.end = x.at + x.local; int64(x.local) < x.bytes {
+		x.end += 4
+	}
+	if x.end > len(b) {
+		return x, t.corrupt(n, "a row of %d bytes that is not there", size)
+	}
+	return x, nil
+}
+
 // find takes in the row of a cell of a page.
 func (c *cursor) find(b []byte, n uint32) error {
-	size, k := varint(b)
-	if k == 0 || size > min(uint64(c.pages)*uint64(c.size), math.MaxInt32) {
-		return c.corrupt(n, "a row of %d bytes", size)
+	x, err := c.stored(b, n)
+	if err != nil {
+		return err
 	}
-	b = b[k:]
 	if !c.index {
-		id, k := varint(b)
-		if k == 0 || !c.first && int64(id) <= c.rowid {
+		if !c.first && x.rowid <= c.rowid {
 			return c.corrupt(n, "rowids that do not rise")
 		}
-		b, c.rowid, c.first = b[k:], int64(id), false
+		c.rowid, c.first = x.rowid, false
 	}
-	c.bytes, c.over = int64(size), 0
-	local := c.local(c.bytes)
-	if int64(local) < c.bytes {
-		if local+4 <= len(b) {
-			if c.over = be.Uint32(b[local:]); c.over == 0 {
-				return c.corrupt(n, "a row without its further pages")
-			}
-		} else {
-			local = len(b) + 1
+	c.bytes, c.over, c.row = x.bytes, 0, b[x.at:x.at+x.local]
+	if int64(x.local) < x.bytes {
+		if c.over = be.Uint32(b[x.end-4:]); c.over == 0 {
+			return c.corrupt(n, "a row without its further pages")
 		}
 	}
-	if local > len(b) {
-		return c.corrupt(n, "a row of %d bytes that is not there", size)
-	}
-	c.row = b[:local]
 	return nil
 }
 

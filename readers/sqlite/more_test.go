@@ -10,12 +10,14 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/storage/local"
 )
 
 func openWith(options format.Options, name string) (shardify.Source, error) {
@@ -200,6 +202,94 @@ func TestAColumnThatIsInTheKeyTwice(t *testing.T) {
 	}
 }
 
+// TestPagesWithFewerCells are refused, leaves and inner ones, in trees whose rows were changed and
+// removed, which are read as they are.
+func TestPagesWithFewerCells(t *testing.T) {
+	for what, first := range map[string][]string{
+		"small":         {"PRAGMA page_size = 512"},
+		"large":         {"PRAGMA page_size = 65536"},
+		"auto vacuum":   {"PRAGMA page_size = 1024", "PRAGMA auto_vacuum = full"},
+		"zeros":         {"PRAGMA page_size = 1024", "PRAGMA secure_delete = on"},
+		"one at a time": {"PRAGMA page_size = 4096"},
+	} {
+		statements := append(first, "CREATE TABLE a(k INT, n, s)", "CREATE TABLE b(n, s, k INT, PRIMARY KEY(k, n)) WITHOUT ROWID", "CREATE TABLE c(z)", "CREATE TABLE d(z INT PRIMARY KEY) WITHOUT ROWID",
+			fmt.Sprintf(count, 3000, "a", "i * 7919 % 15001, i, CASE i % 97 WHEN 0 THEN hex(zeroblob(i)) WHEN 1 THEN NULL ELSE printf('%.*c', i % 41, 'x') END"),
+			"INSERT INTO b SELECT n, s, k FROM a", "INSERT INTO c SELECT n % 2 FROM a", "INSERT INTO d VALUES (0), (1)")
+		for i := range 12 {
+			for _, table := range []string{"a", "b"} {
+				statements = append(statements, fmt.Sprintf("DELETE FROM %s WHERE n * %d %% 31 < 4", table, 2*i+1),
+					fmt.Sprintf("UPDATE %s SET s = printf('%%.*c', n * %d %% 67, 'y') WHERE n %% 13 = %d", table, i+3, i),
+					fmt.Sprintf("INSERT INTO %s(k, n, s) SELECT k + 20000, n + %d, 'more' FROM a WHERE n %% 17 = %d", table, 20000*(i+1), i))
+			}
+			statements = append(statements, fmt.Sprintf("DELETE FROM c WHERE rowid %% 13 = %d", i))
+		}
+		name := made(t, "a.db", statements...)
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := int(be.Uint16(b[16:]))
+		if size == 1 {
+			size = 65536
+		}
+		for _, object := range []string{"a", "b", "c", "d"} {
+			options := format.Options{optObject: object}
+			src, err := openWith(options, name)
+			if err != nil {
+				t.Fatalf("%s, %s: %v", what, object, err)
+			}
+			src.Close()
+			pages := pagesOf(t, name, object)
+			for k := 0; k < len(pages); k += 1 + len(pages)/40 {
+				p := b[(int(pages[k])-1)*size:]
+				cells := be.Uint16(p[3:])
+				be.PutUint16(p[3:], cells-1)
+				if err := os.WriteFile(name, b, 0o666); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := openWith(options, name); !errors.Is(err, shardify.ErrCorrupt) {
+					t.Errorf("%s, %s: page %d of kind %d with %d cells of %d: %v", what, object, pages[k], p[0], cells-1, cells, err)
+				}
+				be.PutUint16(p[3:], cells)
+			}
+			t.Logf("%s, %s: %d pages", what, object, len(pages))
+		}
+	}
+}
+
+// pagesOf are the pages of a table with cells.
+func pagesOf(t *testing.T, name, object string) (all []uint32) {
+	t.Helper()
+	d, err := openDatabase(context.Background(), local.Files, name, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	tab, err := d.table(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := d.tree(tab.root, tab.index)
+	tr.met = make([]atomic.Uint32, tr.pages/32+1)
+	parts, err := tr.parts()
+	for i := 0; err == nil && i < len(parts); i++ {
+		c := &cursor{tree: tr}
+		err = c.seek(parts[i].path, parts[i].leaves)
+		for more := err == nil; more && err == nil; {
+			more, err = c.next()
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range tr.pages + 1 {
+		if tr.met[n/32].Load()&(1<<(n%32)) != 0 {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
 // TestSizesThatAreClaimed: those of values do not overflow, and those of rows take no memory.
 func TestSizesThatAreClaimed(t *testing.T) {
 	row := func(head ...byte) []byte { // a cell of a leaf, with numbers behind the head
@@ -224,8 +314,14 @@ func TestSizesThatAreClaimed(t *testing.T) {
 		k, n := varint(cell)
 		claimed := int64(k)
 		tr := &tree{size: 1024, usable: 1024, index: false}
-		if local := tr.local(claimed); int64(local) < claimed && at+n+1+local+4 <= 1024 {
-			be.PutUint32(page[at+n+1+local:], 3)
+		end := at + n + 1 + tr.local(claimed)
+		if int64(tr.local(claimed)) < claimed && end+4 <= 1024 {
+			be.PutUint32(page[end:], 3)
+			end += 4
+		}
+		if end+4 <= 1024 { // the rest is free
+			be.PutUint16(page[1:], uint16(end))
+			be.PutUint32(page[end:], uint32(1024-end))
 		}
 		if err := os.WriteFile(name, b, 0o666); err != nil {
 			t.Fatal(err)
