@@ -58,6 +58,7 @@ type Spec struct {
 // args are settings by name; that of Value is "".
 type args struct {
 	op    *Op
+	spec  string // as it was given
 	given map[string]string
 }
 
@@ -92,7 +93,7 @@ func Parse(text string) (*Spec, error) {
 	if s.Op = Lookup(strings.TrimSpace(name)); s.Op == nil {
 		return nil, s.wrong("no operation %q; there are %s", strings.TrimSpace(name), strings.Join(names(), ", "))
 	}
-	s.args = args{s.Op, map[string]string{}}
+	s.args = args{s.Op, text, map[string]string{}}
 	if valued {
 		s.args.given[""] = strings.TrimSpace(value)
 	}

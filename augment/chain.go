@@ -27,10 +27,12 @@ func NewChain(specs []string) (*Chain, error) {
 		}
 		op, ok := t.(*images)
 		switch {
-		case !ok:
+		case !ok || s.Op.Effect != rawEffect:
 			return nil, s.wrong("a loader does what makes pixels of images: %s", strings.Join(pixelOps(), ", "))
 		case s.Splits != nil:
 			return nil, s.wrong("a loader reads one split: leave out what is in front of the colon")
+		case op.upper:
+			return nil, s.wrong("a loader does not decode images of 16 bits: leave out bits16=upper")
 		case op.glob != "*":
 			return nil, s.wrong("decode= names the field")
 		case op.orient && i > 0:
@@ -70,7 +72,10 @@ type Canvas struct{ s buffers }
 // until the canvas is used again. What is random follows from the seed alone.
 func (c *Chain) JPEG(k *Canvas, file []byte, seed uint64) (pix []byte, w, h int, err error) {
 	s, ops := &k.s, c.ops
-	s.fill = len(ops) > 0 && ops[0].fill
+	s.decoding = decoding{}
+	if len(ops) > 0 {
+		s.decoding = ops[0].decoding
+	}
 	var p picture
 	if len(ops) > 0 && ops[0].cut != nil {
 		p, err = ops[0].cutJPEG(file, operation(seed, 0), s)

@@ -49,6 +49,7 @@ func (c *check) Apply(b *shardify.Batch, _ uint64, _ *shardify.Arena) (*shardify
 		s = new(buffers)
 	}
 	defer c.pool.Put(s)
+	s.upper = true // pixels are not kept
 	out := fork(b)
 	for k := range b.Columns {
 		col := &b.Columns[k]
@@ -81,7 +82,7 @@ func (c *check) Apply(b *shardify.Batch, _ uint64, _ *shardify.Arena) (*shardify
 // more than most is not decoded, nor is one of a kind without a decoder: that is
 // ErrUnsupported.
 func CheckImage(b []byte, most int) (pixels int, err error) {
-	s := new(buffers)
+	s := &buffers{decoding: decoding{upper: true}}
 	if isJPEG(b) {
 		w, h, err := s.open(b)
 		if err != nil {

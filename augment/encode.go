@@ -17,8 +17,8 @@ import (
 type encode struct {
 	glob, format string
 	how          jpeg.Encoding
-	fill         bool // JPEG files that end early are taken
-	pool         sync.Pool
+	decoding
+	pool sync.Pool
 
 	n    int
 	plan []imageColumn
@@ -34,7 +34,7 @@ func newEncode(a *args, _ Env) (shardify.Transform, error) {
 		return nil, fmt.Errorf("%q: want jpg or png", e.format)
 	}
 	var err error
-	if e.fill, err = fills(a); err != nil {
+	if e.decoding, err = newDecoding(a); err != nil {
 		return nil, err
 	}
 	sampling := a.text("chroma")
@@ -94,7 +94,7 @@ func (e *encode) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*shard
 		s = new(buffers)
 	}
 	defer e.pool.Put(s)
-	s.fill = e.fill
+	s.decoding = e.decoding
 	out := *b
 	out.Columns = make([]shardify.Column, len(e.plan))
 	for k, c := range e.plan {

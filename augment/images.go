@@ -21,6 +21,7 @@ import (
 const (
 	AttrImage = "image"
 	hwc       = "HWC"
+	hw        = "HW" // of 16 bits
 )
 
 // LostOrientation follows the field in the name of a count of images that were decoded
@@ -30,6 +31,7 @@ const LostOrientation = ": EXIF orientation ignored (--augment orient in front a
 var (
 	fieldArg  = Arg{"field", "*", "image fields, as a glob"}
 	cutArg    = Arg{"truncated", "error", "JPEG files that end early are an error, or fill: what is missing is grey"}
+	bitsArg   = Arg{"bits16", "error", "images of 16 bits a channel are an error, or upper: the upper 8 bits are kept"}
 	filterArg = Arg{"filter", "bilinear", "box, bilinear, bicubic or lanczos; antialiased"}
 	sizeValue = Arg{Name: "SIZE", Help: "N for N x N pixels, or WxH"}
 )
@@ -44,48 +46,53 @@ var imageOps = []Op{
 		make: newCheck,
 	},
 	{
-		Name: "orient", Help: "turn and mirror images as their EXIF tag says; before all others, which ignore the tag", Args: []Arg{fieldArg, cutArg}, Effect: rawEffect,
+		Name: "decode", Help: "decode images, and change nothing", Value: Arg{Name: "u8|u16", Help: "u8: pixels of 8 bits, RGB; u16: those of grey PNG of 16 bits"}, Args: []Arg{fieldArg, cutArg, bitsArg},
+		Effect: "u8: raw pixels, as resize makes them; u16: U16 [H, W], which no other operation on images takes",
+		make:   newDecode,
+	},
+	{
+		Name: "orient", Help: "turn and mirror images as their EXIF tag says; before all others, which ignore the tag", Args: []Arg{fieldArg, cutArg, bitsArg}, Effect: rawEffect,
 		make: newOrient,
 	},
 	{
 		Name: "resize", Help: "scale images", Value: Arg{Name: "SIZE", Help: "N: the shorter side becomes N pixels and the ratio stays; WxH: both sides"},
-		Args: []Arg{filterArg, fieldArg, cutArg}, Effect: rawEffect,
+		Args: []Arg{filterArg, fieldArg, cutArg, bitsArg}, Effect: rawEffect,
 		make: newResize,
 	},
 	{
-		Name: "centre-crop", Help: "cut the middle out of images; smaller ones are an error", Value: sizeValue, Args: []Arg{fieldArg, cutArg}, Effect: rawEffect,
+		Name: "centre-crop", Help: "cut the middle out of images; smaller ones are an error", Value: sizeValue, Args: []Arg{fieldArg, cutArg, bitsArg}, Effect: rawEffect,
 		make: func(a *args, env Env) (shardify.Transform, error) { return newCrop(a, env, false) },
 	},
 	{
-		Name: "random-crop", Help: "cut a part out of images at a random place; smaller ones are an error", Value: sizeValue, Args: []Arg{fieldArg, cutArg}, Effect: rawEffect, Random: true,
+		Name: "random-crop", Help: "cut a part out of images at a random place; smaller ones are an error", Value: sizeValue, Args: []Arg{fieldArg, cutArg, bitsArg}, Effect: rawEffect, Random: true,
 		make: func(a *args, env Env) (shardify.Transform, error) { return newCrop(a, env, true) },
 	},
 	{
 		Name: "random-resized-crop", Help: "cut a random part out of images and scale it", Value: sizeValue, Random: true, Effect: rawEffect,
-		Args: []Arg{{"scale", "0.08:1", "LO:HI of the part's area, as a share of the image"}, {"ratio", "0.75:1.3333", "LO:HI of its width over height"}, filterArg, fieldArg, cutArg},
+		Args: []Arg{{"scale", "0.08:1", "LO:HI of the part's area, as a share of the image"}, {"ratio", "0.75:1.3333", "LO:HI of its width over height"}, filterArg, fieldArg, cutArg, bitsArg},
 		make: newResizedCrop,
 	},
 	{
 		Name: "flip", Help: "mirror images at random", Value: Arg{Name: "horizontal|vertical", Default: "horizontal", Help: "left and right, or top and bottom"}, Random: true,
-		Args: []Arg{{"p", "0.5", "chance of each image"}, fieldArg, cutArg}, Effect: rawEffect,
+		Args: []Arg{{"p", "0.5", "chance of each image"}, fieldArg, cutArg, bitsArg}, Effect: rawEffect,
 		make: newFlip,
 	},
 	{
 		Name: "rotate", Help: "turn images about their centre by a random angle, keeping their size", Value: Arg{Name: "DEGREES", Help: "the most to either side"}, Random: true,
-		Args: []Arg{{"fill", "0", "0 to 255: what comes in from outside"}, fieldArg, cutArg}, Effect: rawEffect,
+		Args: []Arg{{"fill", "0", "0 to 255: what comes in from outside"}, fieldArg, cutArg, bitsArg}, Effect: rawEffect,
 		make: newTurn,
 	},
 	{
 		Name: "colour-jitter", Help: "change brightness, contrast, saturation and hue at random, in this order", Random: true, Effect: rawEffect,
 		Args: []Arg{
 			{"brightness", "0", "S: a factor between 1-S and 1+S"}, {"contrast", "0", "S: a factor between 1-S and 1+S, about the mean grey"},
-			{"saturation", "0", "S: a factor between 1-S and 1+S"}, {"hue", "0", "H up to 0.5: a turn of up to H of the circle to either side"}, fieldArg, cutArg,
+			{"saturation", "0", "S: a factor between 1-S and 1+S"}, {"hue", "0", "H up to 0.5: a turn of up to H of the circle to either side"}, fieldArg, cutArg, bitsArg,
 		},
 		make: newJitter,
 	},
 	{
 		Name: "encode", Help: "encode raw pixels", Value: Arg{Name: "jpg|png", Help: "the format"},
-		Args: []Arg{{"quality", "90", "1 to 100, of jpg"}, {"chroma", "4:2:0", "4:2:0, 4:2:2 or 4:4:4: pixels that share the colour of a jpg"}, fieldArg, cutArg}, Effect: "a field of encoded images",
+		Args: []Arg{{"quality", "90", "1 to 100, of jpg"}, {"chroma", "4:2:0", "4:2:0, 4:2:2 or 4:4:4: pixels that share the colour of a jpg"}, fieldArg, cutArg, bitsArg}, Effect: "a field of encoded images",
 		make: newEncode,
 	},
 }
@@ -101,8 +108,9 @@ type images struct {
 	same bool
 	// orient: pictures are made upright by their EXIF tag, which is lost in all that follows.
 	orient bool
-	fill   bool // JPEG files that end early are taken
-	pool   sync.Pool
+	deep   bool // pixels are grey, of 16 bits
+	decoding
+	pool sync.Pool
 
 	n    int
 	plan []imageColumn
@@ -121,19 +129,10 @@ type imageColumn struct {
 func newImages(a *args, env Env) (*images, error) {
 	m := &images{glob: a.text("field"), dice: dice{table: env.Table}}
 	var err error
-	if m.fill, err = fills(a); err == nil {
+	if m.decoding, err = newDecoding(a); err == nil {
 		_, err = path.Match(m.glob, "")
 	}
 	return m, err
-}
-
-// fills tells whether JPEG files that end early are taken.
-func fills(a *args) (bool, error) {
-	what := a.text("truncated")
-	if what != "error" && what != "fill" {
-		return false, fmt.Errorf("truncated=%s: want error or fill", what)
-	}
-	return what == "fill", nil
 }
 
 // Needs names the field, if it is a name.
@@ -151,11 +150,16 @@ func raw(f *shardify.Field) bool {
 
 // chosen lists the image fields that the glob takes.
 func chosen(in []shardify.Field, glob string, fits func(*shardify.Field) bool, what string) ([]bool, error) {
-	out, any := make([]bool, len(in)), false
+	out, any, deep := make([]bool, len(in)), false, ""
 	for i := range in {
 		if ok, _ := path.Match(glob, in[i].Name); ok && !shardify.Companion(in, i) && fits(&in[i]) {
 			out[i], any = true, true
+		} else if ok && in[i].Attrs[AttrImage] == hw {
+			deep = in[i].Name
 		}
+	}
+	if !any && deep != "" {
+		return nil, shardify.Mismatch("%s holds pixels of 16 bits, which no operation on images takes: --augment decode=u8,bits16=upper instead of decode=u16 makes pixels of 8", deep)
 	}
 	if !any {
 		return nil, shardify.Mismatch("no field %s holds %s", glob, what)
@@ -166,8 +170,11 @@ func chosen(in []shardify.Field, glob string, fits func(*shardify.Field) bool, w
 // Schema makes raw pixels of the image fields.
 func (m *images) Schema(in []shardify.Field) ([]shardify.Field, error) {
 	fits, what := func(f *shardify.Field) bool { return encoded(f) || raw(f) }, "jpg, png, gif or webp images"
-	if m.orient {
+	switch {
+	case m.orient:
 		fits, what = encoded, what+" as they are encoded: orient comes before other operations"
+	case m.deep:
+		fits, what = encoded, what+" as they are encoded: decode=u16 comes before other operations"
 	}
 	mine, err := chosen(in, m.glob, fits, what)
 	if err != nil {
@@ -191,10 +198,14 @@ func (m *images) Schema(in []shardify.Field) ([]shardify.Field, error) {
 		if m.same && f.Levels == 0 {
 			h, w = f.Shape[0], f.Shape[1]
 		}
-		m.plan, m.out = append(m.plan, c), append(m.out, rawField(f, w, h))
+		pixels, dims := rawField(f, w, h), 3
+		if m.deep {
+			pixels.DType, pixels.Attrs[AttrImage], dims = shardify.U16, hw, 2
+		}
+		m.plan, m.out = append(m.plan, c), append(m.out, pixels)
 		if w == 0 {
 			m.plan = append(m.plan, imageColumn{from: i, shapes: true})
-			m.out = append(m.out, shardify.Field{Name: f.Name + shardify.ShapeSuffix, DType: shardify.I64, Shape: []int{3}})
+			m.out = append(m.out, shardify.Field{Name: f.Name + shardify.ShapeSuffix, DType: shardify.I64, Shape: []int{dims}})
 		}
 	}
 	return m.out, nil
@@ -244,7 +255,7 @@ func (m *images) Apply(b *shardify.Batch, seed uint64, mem *shardify.Arena) (*sh
 		s = new(buffers)
 	}
 	defer m.pool.Put(s)
-	s.fill = m.fill
+	s.decoding = m.decoding
 	out := *b
 	out.Columns = make([]shardify.Column, len(m.plan))
 	var shapes []int64 // of the picture column before
@@ -283,12 +294,14 @@ func (m *images) Apply(b *shardify.Batch, seed uint64, mem *shardify.Arena) (*sh
 func (m *images) column(dst, src, shape *shardify.Column, b *shardify.Batch, seed uint64, s *buffers, mem *shardify.Arena) (shapes []int64, err error) {
 	fixed := dst.Levels == 0
 	var offsets []int64
-	each := 0
+	each, dims := dst.ElemBytes(), 3
+	if m.deep {
+		dims = 2
+	}
 	if fixed {
-		each = dst.ElemBytes()
 		dst.Data = mem.Alloc(each * b.Samples)
 	} else {
-		offsets, shapes = mem.Int64s(b.Samples+1), mem.Int64s(3*b.Samples)
+		offsets, shapes = mem.Int64s(b.Samples+1), mem.Int64s(dims*b.Samples)
 		offsets[0] = 0
 		dst.Offsets = [][]int64{offsets}
 		s.out = s.out[:0]
@@ -312,8 +325,9 @@ func (m *images) column(dst, src, shape *shardify.Column, b *shardify.Batch, see
 			return
 		}
 		s.out = append(s.out, p.pix...)
-		offsets[i+1] = int64(len(s.out))
-		shapes[3*i], shapes[3*i+1], shapes[3*i+2] = int64(p.h), int64(p.w), 3
+		offsets[i+1] = int64(len(s.out) / each)
+		shape := [3]int64{int64(p.h), int64(p.w), 3}
+		copy(shapes[dims*i:dims*(i+1)], shape[:])
 	})
 	if err == nil && !fixed {
 		dst.Data = mem.Alloc(len(s.out))
@@ -352,6 +366,9 @@ func (m *images) cutJPEG(file []byte, r *source, s *buffers) (picture, error) {
 
 // loaded makes the picture of the whole one.
 func (m *images) loaded(src, shape *shardify.Column, i int, r *source, s *buffers) (picture, error) {
+	if m.deep {
+		return m.greys(src, i, s)
+	}
 	p, err := load(src, shape, i, s)
 	if err != nil {
 		return p, err

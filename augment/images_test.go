@@ -86,7 +86,7 @@ func then(t testing.TB, b *shardify.Batch, mem *shardify.Arena, specs ...string)
 func TestImagesConform(t *testing.T) {
 	for _, spec := range []string{
 		"resize=24", "resize=20x30,filter=lanczos", "centre-crop=32", "random-crop=16x20", "random-resized-crop=24", "flip", "flip=vertical,p=0.3",
-		"rotate=30,fill=128", "colour-jitter,brightness=0.4,contrast=0.4,saturation=0.4,hue=0.1", "encode=png", "encode=jpg,quality=80", "encode=jpg,chroma=4:4:4",
+		"decode=u8", "rotate=30,fill=128", "colour-jitter,brightness=0.4,contrast=0.4,saturation=0.4,hue=0.1", "encode=png", "encode=jpg,quality=80", "encode=jpg,chroma=4:4:4",
 	} {
 		kinds := []string{"png", "fixed"}
 		if strings.HasPrefix(spec, "resize=24") || strings.HasPrefix(spec, "encode") || spec == "flip" {

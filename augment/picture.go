@@ -36,8 +36,8 @@ type buffers struct {
 	encoder           jpeg.Encoder
 	png               png.Decoder
 	pngBuffer         pngBuffer
-	fill              bool  // JPEG files that end early are taken
 	lost              int64 // images whose orientation was ignored
+	decoding
 }
 
 // pngBuffer keeps the encoder's memory.
@@ -107,9 +107,14 @@ func (s *buffers) decode(b []byte) (picture, error) {
 		return picture{}, shardify.Corrupt(-1, "an image of 0 bytes")
 	}
 	if bytes.HasPrefix(b, []byte(png.Signature)) {
-		if p, err := s.decodePNG(b); !errors.Is(err, shardify.ErrUnsupported) {
-			return p, err
+		p, err := s.decodePNG(b)
+		if errors.Is(err, shardify.ErrUnsupported) {
+			p, err = s.decodeOther(b)
 		}
+		if deep, grey := png.Deep(b); deep && err == nil && !s.upper {
+			err = s.refused(grey)
+		}
+		return p, err
 	}
 	if !isJPEG(b) {
 		return s.decodeOther(b)

@@ -70,7 +70,7 @@ var table = []row{
 	{"internal/columns", "helpers", "format internal/printable internal/suggest shardify"},
 	{"internal/dims", "helpers", ""},
 	{"internal/exif", "helpers", ""},
-	{"internal/filekind", "helpers", "format internal/exif internal/glance shardify"},
+	{"internal/filekind", "helpers", "format internal/exif internal/glance internal/png shardify"},
 	{"internal/glance", "helpers", "shardify"},
 	{"internal/filter", "helpers", "internal/codec internal/inflate shardify"},
 	{"internal/grid", "helpers", "format internal/cf internal/elementary internal/numeric shardify"},

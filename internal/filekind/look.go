@@ -8,6 +8,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/exif"
 	"github.com/shardify/shardify/internal/glance"
+	"github.com/shardify/shardify/internal/png"
 )
 
 // How many images Look reads at most: a plan is made before every conversion, and must
@@ -46,10 +47,10 @@ func Look(ctx context.Context, src shardify.Source, images int, upright bool, al
 		facts = append(facts, fmt.Sprintf("%d of %d images looked at have an EXIF tag that turns them: loaders that ignore it see them as they are stored; --augment orient turns the pixels", t.turned, t.looked))
 	}
 	if t.grey > 0 {
-		facts = append(facts, fmt.Sprintf("%d of %d images looked at are grey with 16 bits a pixel: the Loader delivers their bytes, and does not decode them; --augment keeps the upper 8 bits", t.grey, t.looked))
+		facts = append(facts, fmt.Sprintf("%d of %d images looked at are grey with 16 bits a pixel: the Loader delivers their bytes, and does not decode them; --augment decode=u16 makes their pixels, decode=u8,bits16=upper keeps the upper 8 bits", t.grey, t.looked))
 	}
 	if t.deep > 0 {
-		facts = append(facts, fmt.Sprintf("%d of %d images looked at have colours of 16 bits a channel: the Loader delivers their bytes, and does not decode them; --augment keeps the upper 8 bits", t.deep, t.looked))
+		facts = append(facts, fmt.Sprintf("%d of %d images looked at have colours of 16 bits a channel: the Loader delivers their bytes, and does not decode them; --augment decode=u8,bits16=upper keeps the upper 8 bits", t.deep, t.looked))
 	}
 	return facts
 }
@@ -65,12 +66,11 @@ func (t *tally) add(image []byte) {
 	if t.looked++; exif.Orientation(image) != 1 {
 		t.turned++
 	}
-	if k := Of(image); k != nil && k.Name == PNG && len(image) > 25 && image[24] == 16 {
-		if image[25] == 0 {
-			t.grey++
-		} else {
-			t.deep++
-		}
+	switch deep, grey := png.Deep(image); {
+	case grey:
+		t.grey++
+	case deep:
+		t.deep++
 	}
 }
 

@@ -5,7 +5,7 @@
 //	pix := make([]byte, 3*h.W*h.H)
 //	err = d.Decode(pix, png.Options{})
 //
-// Of 16 bits a channel, the upper 8 are kept. Checksums of all chunks are compared, and a file that lacks anything is refused.
+// Of 16 bits a channel, the upper 8 are kept, unless Options.Deep asks for all. Checksums of all chunks are compared, and a file that lacks anything is refused.
 package png
 
 import (
@@ -26,6 +26,12 @@ type Header struct {
 	Grey  bool // and not transparent
 	Alpha bool // there are pixels that may be transparent
 	Bits  int  // of a channel, in the file
+}
+
+// Deep says whether the header of a file says 16 bits a channel, and whether there is one channel: grey.
+func Deep(file []byte) (deep, oneChannel bool) {
+	deep = len(file) > 25 && file[24] == 16 && string(file[:len(Signature)]) == Signature
+	return deep, deep && file[25] == grey
 }
 
 // Decoder decodes images, one after the other. The zero value is ready. It keeps its
@@ -210,6 +216,9 @@ type Options struct {
 	// Grey gives one byte a pixel for files that are Header.Grey. Else there are three: R,
 	// G, B.
 	Grey bool
+	// Deep gives two bytes a pixel, the lower one first, for files that are Deep and grey. A colour that
+	// is transparent is shown as it is.
+	Deep bool
 	// Black shows what is transparent on black. Else transparency is left out, and the
 	// colours behind it are shown.
 	Black bool
@@ -218,10 +227,13 @@ type Options struct {
 // Decode writes the pixels of the image that was opened, row by row.
 func (d *Decoder) Decode(dst []byte, o Options) error {
 	h, n := d.head, 3
-	if o.Grey {
+	switch {
+	case o.Deep:
+		n = 2
+	case o.Grey:
 		n = 1
 	}
-	if h.W == 0 || o.Grey && !h.Grey || len(dst) != n*h.W*h.H {
+	if h.W == 0 || o.Grey && !h.Grey || o.Deep && (d.kind != grey || d.depth != 16) || len(dst) != n*h.W*h.H {
 		return shardify.Mismatch("png: %d bytes for %d x %d pixels of %d bytes", len(dst), h.W, h.H, n)
 	}
 	rows, size := d.rowBytes(h.W), d.size()
@@ -317,6 +329,10 @@ func (d *Decoder) unpack() error {
 // colours writes the pixels of a row, in n bytes each.
 func (d *Decoder) colours(dst, row []byte, n int, black bool) {
 	switch {
+	case n == 2:
+		for ; len(dst) >= 2; dst, row = dst[2:], row[2:] {
+			dst[0], dst[1] = row[1], row[0]
+		}
 	case d.depth == 16:
 		d.upper(dst, row, n, black)
 	case d.kind == colour:

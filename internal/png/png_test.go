@@ -135,6 +135,17 @@ func testDecode(t *testing.T) {
 		if err := d.Decode(got, Options{}); err != nil || !bytes.Equal(got, plain) {
 			t.Fatalf("image %d, kind %d, %d bits, %+v: other pixels: %v", i, d.kind, d.depth, h, err)
 		}
+		deep := make([]byte, 2*h.W*h.H)
+		for p := range h.W * h.H {
+			if n, ok := m.At(p%h.W, p/h.W).(color.Gray16); ok {
+				binary.LittleEndian.PutUint16(deep[2*p:], n.Y)
+			}
+		}
+		all := make([]byte, len(deep))
+		wide, oneChannel := Deep(src)
+		if err := d.Decode(all, Options{Deep: true}); (wide && oneChannel) != (err == nil) || wide != (d.depth == 16) || err == nil && len(d.key) == 0 && !bytes.Equal(all, deep) {
+			t.Fatalf("image %d, kind %d, %d bits, %+v: other values of 16 bits: %v", i, d.kind, d.depth, h, err)
+		}
 		one := make([]byte, len(greys))
 		if err := d.Decode(one, Options{Grey: true}); h.Grey != (err == nil) || h.Grey && !bytes.Equal(one, greys) {
 			t.Fatalf("image %d, kind %d, %d bits, %+v: other levels of grey: %v", i, d.kind, d.depth, h, err)

@@ -49,6 +49,8 @@ RARE = (
     (0, (b"\xff\x0a", b"\x00\x00\x00\x0cJXL "), "JXL", "a JPEG XL image: pip install pillow-jxl-plugin, and import pillow_jxl"),
 )  # fmt: skip
 
+YOURSELF = "leave out decode=, and decode in transform="
+
 # What is wrong with the damaged images of a batch, by row. Texts, as an exception keeps the
 # batch through its traceback.
 Bad = Dict[int, str]
@@ -517,7 +519,12 @@ class File:
         kind, width, height, bits = _header(self.data)
         self.bound(width, height)
         if bits > 8:
-            raise self.refused("%d bits a channel: decode it yourself, with transform=" % bits)
+            ways = ""
+            if kind == "png":
+                ways = "shardify convert --augment decode=u8,bits16=upper keeps the upper 8 bits; "
+                if self.data[25:26].tolist() == [0]:  # grey
+                    ways = "shardify convert --augment decode=u16 makes u16 pixels, and " + ways[len("shardify convert ") :]
+            raise self.refused("%d bits a channel, and pixels of a batch have 8: %s%s" % (bits, ways, YOURSELF))
         return kind, width, height
 
 
@@ -568,6 +575,15 @@ def _rare(data: Array) -> Optional[Tuple[str, str]]:
     return None
 
 
+def _deep(image: Any) -> bool:
+    """Whether Pillow makes 8 bits a channel of more: of colours in TIFF and PPM."""
+    for tile in getattr(image, "tile", ()):
+        args = tile[3] if isinstance(tile[3], tuple) else (tile[3],)
+        if any(isinstance(a, str) and ";16" in a for a in args) or tile[0] == "ppm" and any(isinstance(a, int) and a > 255 for a in args):
+            return True
+    return False
+
+
 def _pillow(d: Decoder) -> Callable[[File], Array]:
     try:
         from PIL import Image
@@ -586,8 +602,8 @@ def _pillow(d: Decoder) -> Callable[[File], Array]:
         with Image.open(io.BytesIO(f.data.data), formats=known) as image:
             width, height = image.size
             f.bound(width, height)
-            if image.mode[0] in "IF":
-                raise f.refused("pixels of mode %s: decode it yourself, with transform=" % image.mode)
+            if image.mode[0] in "IF" or _deep(image):
+                raise f.refused("%s with more than 8 bits a channel, and pixels of a batch have 8: %s" % (image.format, YOURSELF))
             cut = f.cut(d.shaping, width, height)
             by = 1.0
             if image.format in ("JPEG", "MPO") and (d.scaled and cut.smaller or mode == "L"):

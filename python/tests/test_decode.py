@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import io
 import os
 import pickle
+import re
+import struct
+import subprocess
 import sys
 import threading
 import types
@@ -348,6 +352,81 @@ HOSTILE = {
     "16 bits": (coded(Image.fromarray(np.zeros((60, 80), "u2"))), shardify.UnsupportedError, "16 bits a channel"),
     "another size": (coded(picture(0, 81, 60)), shardify.SchemaError, "sample 1 is 60x81, sample 0 is 60x80"),
 }
+
+
+def tiff16():
+    """Colours of 16 bits a channel, 5 x 4 pixels, of which Pillow has the upper 8."""
+    tags = [(256, 5), (257, 4), (258, 122), (259, 1), (262, 2), (273, 128), (277, 3), (278, 4), (279, 120)]
+    entries = b"".join(struct.pack("<HHII", t, 4 if t in (273, 279) else 3, 3 if t == 258 else 1, v) for t, v in tags)
+    return b"II*\0" + struct.pack("<IH", 8, len(tags)) + entries + struct.pack("<IHHH", 0, 16, 16, 16) + bytes(range(120))
+
+
+DEEP = {
+    "grey png": coded(Image.fromarray(np.arange(4800, dtype="u2").reshape(60, 80))),
+    "colours png": base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABEAIAAADA54+dAAAAD0lEQVR4nGNgZGJmYWUDAAA/ABYhutRUAAAAAElFTkSuQmCC"),
+    "grey pgm": b"P5 5 4 65535\n" + bytes(range(40)),
+    "colours ppm": b"P6 5 4 65535\n" + bytes(range(120)),
+    "colours ppm of 12 bits": b"P6 5 4 4095\n" + bytes(120),
+    "colours tiff": tiff16(),
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_no_bits_are_lost(backend, name):
+    """What has more than 8 bits a channel is refused, whatever Pillow makes of it."""
+    Image.open(io.BytesIO(DEEP[name])).load()  # it is sound
+    if backend == "torchvision" and not name.endswith("png"):
+        return  # it takes neither PPM nor TIFF
+    for color in "rgb", "gray":
+        with pytest.raises(shardify.UnsupportedError, match="more than 8 bits|16 bits a channel") as e:
+            decode.make("photo", backend, resize=(4, 4), color=color)(*packed([DEEP[name]]))
+        assert "leave out decode=, and decode in transform=" in str(e.value)
+        hints = re.findall(HINT, str(e.value))
+        assert hints == {"grey png": ["decode=u16", "decode=u8,bits16=upper"], "colours png": ["decode=u8,bits16=upper"]}.get(name, [])
+
+
+HINT = r"--augment (\S+?)(?=[,;:]? |$)"
+PROGRAM = os.environ.get("SHARDIFY", "")
+
+
+@pytest.mark.skipif(not os.access(PROGRAM, os.X_OK), reason="the converter is not built: SHARDIFY=bin/shardify names it")
+def test_what_the_error_of_16_bits_names_gives_pillows_values(tmp_path):
+    rng, want = np.random.default_rng(16), []
+    (tmp_path / "in").mkdir()
+    for k in range(7):
+        want.append(rng.integers(0, 65536, (12 + k % 2, 9), dtype="u2"))
+        Image.fromarray(want[-1]).save(str(tmp_path / "in" / ("%d.png" % k)))
+    want = [np.asarray(Image.open(str(tmp_path / "in" / ("%d.png" % k)))) for k in range(7)]
+    assert want[0].dtype == np.uint16
+
+    def convert(name, *options):
+        subprocess.run([PROGRAM, "convert", "-q", str(tmp_path / "in"), "-o", str(tmp_path / name), *options], check=True)
+        return str(tmp_path / name)
+
+    plain = convert("plain")
+    with shardify.Loader(plain, 3, framework="numpy", decode="pillow") as loader:
+        with pytest.raises(shardify.UnsupportedError, match="16 bits a channel") as e:
+            next(iter(loader))
+    deep, upper = re.findall(HINT, str(e.value))
+
+    def rows(path):
+        with shardify.Loader(path, 3, framework="numpy", last="short") as loader:
+            for b in loader:
+                x = b["png"]
+                yield from (x["values"][lo:hi].reshape(s) for lo, hi, s in zip(x["offsets"], x["offsets"][1:], x["shapes"]))
+
+    for got, a in zip(list(rows(convert("deep", "--augment", deep))), want):
+        assert got.dtype == np.uint16 and np.array_equal(got, a)
+    for got, a in zip(list(rows(convert("upper", "--augment", upper))), want):
+        assert got.dtype == np.uint8 and np.array_equal(got, np.repeat((a >> 8)[..., None], 3, 2))
+
+    def pixels(batch):
+        batch["png"] = [np.asarray(Image.open(io.BytesIO(f))) for f in batch["png"]]
+        return batch
+
+    with shardify.Loader(plain, 3, framework="numpy", transform=pixels, last="short") as loader:
+        got = [x for b in loader for x in b["png"]]
+    assert len(got) == 7 and all(np.array_equal(x, a) for x, a in zip(got, want))
 
 
 @pytest.mark.parametrize("name", HOSTILE)
