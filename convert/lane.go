@@ -17,11 +17,19 @@ type lane struct {
 	run      uint32
 	activity *activity
 	most     int64 // bytes of a sample
+	memory   int64 // see Job.Memory
 	table    *format.Table
 }
 
 func (j *Job) lane() lane {
-	return lane{source: j.Source, activity: j.activities.open(), most: j.Plan.MaxSample, table: j.Plan.Table}
+	l := bareLane(j)
+	l.activity = j.activities.open()
+	return l
+}
+
+// bareLane is a lane that no status shows.
+func bareLane(j *Job) lane {
+	return lane{source: j.Source, most: j.Plan.MaxSample, memory: j.Memory, table: j.Plan.Table}
 }
 
 func (l *lane) end(j *Job) {
@@ -60,6 +68,9 @@ func (l *lane) read(ctx context.Context, s shardify.Span, mem *shardify.Arena) (
 
 func (l *lane) once(ctx context.Context, s shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
 	if err := l.open(s.Run); err != nil {
+		return nil, err
+	}
+	if err := l.memoryFits(s); err != nil {
 		return nil, err
 	}
 	b, err := l.reader.Read(ctx, s, mem)

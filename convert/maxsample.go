@@ -14,16 +14,39 @@ func sampleFits(most int64, s shardify.Span, bytes int64, t *format.Table) error
 	if most <= 0 {
 		most = DefaultMaxSample
 	}
-	n := max(s.Samples(), 1)
-	if bytes/n <= most {
+	n := bytes / max(s.Samples(), 1)
+	if n <= most {
 		return nil
 	}
-	err := &shardify.Error{Op: "read", Sample: s.Lo, Offset: -1,
-		Err: fmt.Errorf("a sample of %s; at most %s are taken, --max-sample SIZE sets another bound", shardify.FormatSize(bytes/n), shardify.FormatSize(most))}
+	return atSample(s, t, fmt.Errorf("a sample of %s; at most %s are taken, --max-sample SIZE sets another bound", shardify.FormatSize(n), shardify.FormatSize(most)))
+}
+
+func atSample(s shardify.Span, t *format.Table, cause error) error {
+	err := &shardify.Error{Op: "read", Sample: s.Lo, Offset: -1, Err: cause}
 	if t != nil && int(s.Input) < t.Len() {
 		err.File = t.Path(int(s.Input))
 	}
 	return err
+}
+
+// memoryFits refuses a span whose samples take more than twice the memory, unless they pass
+// in pieces. Up to then one is held alone.
+func (l *lane) memoryFits(s shardify.Span) error {
+	each := s.Bytes / max(s.Samples(), 1)
+	if p, ok := l.source.(format.Passer); ok && s.Stream {
+		each = min(each, p.Held(s))
+	}
+	if l.memory <= 0 || each/2 <= l.memory {
+		return nil
+	}
+	return shardify.Hint(atSample(s, l.table, fmt.Errorf("a sample of %s takes more than twice the memory, %s", shardify.FormatSize(each), shardify.FormatSize(l.memory))),
+		"--memory "+MemoryFor(each)+" has room for it; --columns FIELD,... takes a part of it")
+}
+
+// MemoryFor is a size of at least n bytes as users write it.
+func MemoryFor(n int64) string {
+	const step = 64 << 20
+	return fmt.Sprintf("%dMiB", (n+step-1)/step*step>>20)
 }
 
 // DefaultMaxSample is how many bytes a sample may take at the most, unless the user says

@@ -32,6 +32,9 @@ type Job struct {
 	Store  storage.Store
 	Pool   *shardify.Pool // memory for samples on their way; nil is one of 256 MiB
 	Jobs   int            // units at once; 0 means GOMAXPROCS
+	// Memory is what all of the job should take. A sample of more than twice that is an
+	// error, unless it passes in pieces; 0 is no bound.
+	Memory int64
 	// Compile makes the plan's operations anew; nil without operations.
 	Compile flow.Compile
 	// IgnoreTimes takes inputs of another modification time than the plan knows for

@@ -187,7 +187,7 @@ func (w *worker) skip(ctx context.Context, r result) error {
 	if r.span.Run > 0 || r.span.Samples() == 1 {
 		return w.skipped(r.span, r.err)
 	}
-	l := lane{source: w.j.Source}
+	l := bareLane(w.j)
 	defer l.close()
 	mid := r.span.Lo + r.span.Samples()/2
 	for _, half := range []shardify.Span{plan.Sub(r.span, r.span.Lo, mid), plan.Sub(r.span, mid, r.span.Hi)} {

@@ -119,6 +119,10 @@ type Piecer interface {
 	LargestPiece() (what string, bytes int64)
 }
 
+// Passer is a Source that passes columns of a large sample on in pieces where a span allows it
+// with Stream. Held is the bytes of the others.
+type Passer interface{ Held(shardify.Span) int64 }
+
 // Previewer is a Source that can show some values of a field without decoding what is stored
 // around them: at most as many as wanted, from places spread over the inputs, the same ones
 // every time. A value may be cut short, and there may be none.

@@ -53,6 +53,14 @@ func (a *Around) LargestPiece() (what string, bytes int64) {
 	return "", 0
 }
 
+// Held implements Passer.
+func (a *Around) Held(s shardify.Span) int64 {
+	if p, ok := a.Rows.(Passer); ok {
+		return p.Held(s)
+	}
+	return s.Bytes
+}
+
 // Notes implements Noter.
 func (a *Around) Notes() []string {
 	if n, ok := a.Rows.(Noter); ok {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/format"
 )
 
@@ -14,7 +15,7 @@ func (p *Prepared) tight() (notes []string) {
 		// As it is stored, between two steps of decoding, and decoded.
 		if what, n := s.LargestPiece(); 3*n > p.Memory {
 			notes = append(notes, fmt.Sprintf("%s is decoded whole, %s: with what that needs on the way it may take more than the memory; --memory %s has room for it",
-				what, shardify.FormatSize(n), memoryFor(3*n)))
+				what, shardify.FormatSize(n), convert.MemoryFor(3*n)))
 		}
 	}
 	var most shardify.Span
@@ -25,13 +26,7 @@ func (p *Prepared) tight() (notes []string) {
 	}
 	if limit := poolLimit(p.Memory); most.Bytes > limit {
 		notes = append(notes, fmt.Sprintf("%s that cannot be read apart in %s are larger than the memory for samples: they are read in parts, and some is decoded more than once; --memory %s reads them at once",
-			shardify.FormatSize(most.Bytes), p.Plan.Table.Shown(int(most.Input)), memoryFor(most.Bytes/5*8+1)))
+			shardify.FormatSize(most.Bytes), p.Plan.Table.Shown(int(most.Input)), convert.MemoryFor(most.Bytes/5*8+1)))
 	}
 	return notes
-}
-
-// memoryFor is a size of at least n bytes as users write it.
-func memoryFor(n int64) string {
-	const step = 64 << 20
-	return fmt.Sprintf("%dMiB", (n+step-1)/step*step>>20)
 }

@@ -167,7 +167,7 @@ func (p *Prepared) choose(jobs int, memory int64) {
 
 // finish fills in what depends on the plan.
 func (p *Prepared) finish(compile flow.Compile) {
-	p.Job.Plan, p.Job.Store, p.Job.Jobs, p.Job.Compile = p.Plan, p.Store, p.Jobs, compile
+	p.Job.Plan, p.Job.Store, p.Job.Jobs, p.Job.Memory, p.Job.Compile = p.Plan, p.Store, p.Jobs, p.Memory, compile
 	limit := poolLimit(p.Memory)
 	if k, ok := storage.As[storage.Keeper](p.Store); ok {
 		kept := p.Memory / 8

@@ -21,6 +21,29 @@ func (j *job) passes(c int, r *region) bool {
 	return j.straight(l, r) && !j.group.columns[c].wanted[0].widens(l) && !l.Scalar.IsText() && !l.Scalar.Repairs() && int64(l.Values()*l.Scalar.Size)*r.perRow == r.rowBytes
 }
 
+// Held implements format.Passer.
+func (s *source) Held(sp shardify.Span) (n int64) {
+	r := &reader{src: s, run: sp.Run}
+	at, err := r.locate(sp)
+	if err != nil {
+		return sp.Bytes
+	}
+	for i, g := range s.groups {
+		j := job{reader: r, span: sp, group: g}
+		for c := range g.columns {
+			x := g.region(at[i], c, s.byFile)
+			if w := g.columns[c].wanted; len(w) > 0 && (g.columns[c].single || !j.passes(c, &x)) {
+				rows := sp.Samples()
+				if s.byFile {
+					rows = x.rows
+				}
+				n = satAdd(n, satMul(x.cost(w), rows))
+			}
+		}
+	}
+	return n
+}
+
 // straight: the leaf is the whole of the item.
 func (j *job) straight(l *npy.Leaf, r *region) bool {
 	return len(l.Runs) == 1 && l.Runs[0] == 0 && l.RunBytes == l.Values()*l.Scalar.Size
