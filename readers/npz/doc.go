@@ -42,6 +42,7 @@
 //	c8, c16             f32, f64 with a last dimension of 2; Attrs complex="true"
 //	S                   bytes without trailing NULs: media bin
 //	U                   text as UTF-8 without trailing NULs: media txt
+//	<V2, >V2            bf16, as ml_dtypes and JAX write it
 //	V                   u8 with a last dimension of the item size; Attrs void="true"
 //	M8, m8              i64; Attrs time=UNIT ("ns", "25ns", "generic"), of m8 also delta="true"
 //	f16, c32, O         refused by name

@@ -110,6 +110,11 @@ func (s *source) survey(ctx context.Context, a format.OpenArgs, zip bool) error 
 		shapes = append(shapes, fmt.Sprintf("%s has %s", b.refName, b.ref.Shapes()))
 	}
 	s.notes = append(s.notes, chooser.Renamed(s.own())...)
+	for _, f := range s.own() {
+		if n := len(f.Shape); f.Attrs["void"] != "" && f.Shape[n-1] == 2 { // as NumPy saves again what it does not know
+			s.notes = append(s.notes, fmt.Sprintf("%s is pairs of bytes, which have no type (|V2): if they are bfloat16, save %s.view(ml_dtypes.bfloat16)", f.Name, f.Name))
+		}
+	}
 	for _, p := range chooser.Unmatched() {
 		if !strings.ContainsAny(p, `*?[\`) {
 			return shardify.Misuse("there is no %s; %s", p, strings.Join(shapes, "; "))

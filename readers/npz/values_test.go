@@ -29,6 +29,8 @@ func TestValues(t *testing.T) {
 		{"big-endian text", ">U1", false, []int{1}, "\x00\x00\x00a", `"a"[[0 1]]`},
 		{"lists of texts", "|S1", false, []int{2, 2}, "ab\x00d", `"abd"[[0 2 4] [0 1 2 2 3]]`},
 		{"void stays", ">V3", false, []int{2}, "abcdef", `"abcdef"[]`},
+		{"bfloat16", "<V2", false, []int{2}, "\x80\x3f\x00\x40", `"\x80?\x00@"[]`},
+		{"big-endian bfloat16", ">V2", false, []int{1}, "\x3f\x80", `"\x80?"[]`},
 		{"Fortran order", "|u1", true, []int{2, 3}, "adbecf", `"abcdef"[]`},
 		{"Fortran order of rank 3", "|u1", true, []int{2, 2, 2}, "aecgbfdh", `"abcdefgh"[]`},
 		{"fields of a struct", "[('a', '>u2'), ('', '|V1'), ('s', '|S2', (2,)), ('n', [('x', '|u1'), ('y', '|b1')], (2,))]", false, []int{2},

@@ -51,6 +51,8 @@ func TestHeaderSpellings(t *testing.T) {
 		{2, `{'des\x63r': '>U5', 'fortran_order': False, 'shape': (1,)}`, ">U5 [1]"},
 		{1, "{'descr': 'a3', 'fortran_order': False, 'shape': (1,)}", "|S3 [1]"},
 		{1, "{'descr': '<M8[25ns]', 'fortran_order': False, 'shape': (1,)}", "<M8[25ns] [1]"},
+		{1, "{'descr': '<V2', 'fortran_order': False, 'shape': (1,)}", "<V2 [1]"},
+		{1, "{'descr': '|V2', 'fortran_order': False, 'shape': (1,)}", "|V2 [1]"},
 		{1, "{'descr': '>m8', 'fortran_order': False, 'shape': (1,)}", ">m8 [1]"},
 		{1, "{'descr': [('a', '<f4'), ('', '|V4'), (('t', 'b'), '>i2', (2,3)), ('n', [('c', 'u1')], 4)], 'fortran_order': False, 'shape': (1,)}",
 			"[('a', '<f4'), ('', '|V4'), ('b', '>i2', (2,3,)), ('n', [('c... [1]"},

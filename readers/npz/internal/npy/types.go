@@ -12,7 +12,7 @@ import (
 
 // scalar is the type of one stored value.
 type scalar struct {
-	Kind byte // as in the type string: b i u f c S U V M m
+	Kind byte // as in the type string: b i u f c S U V M m; B is bfloat16
 	Big  bool // big-endian
 	Size int  // bytes
 	unit string
@@ -117,7 +117,13 @@ func (t *scalar) check(s string) error {
 			return unsupportedType(s)
 		}
 		t.Size *= 4
-	case 'S', 'V':
+	case 'V':
+		// NumPy gives bytes without a type no byte order; ml_dtypes gives bfloat16 one, its
+		// only type of two bytes.
+		if t.Size == 2 && (s[0] == '<' || s[0] == '>') {
+			t.Kind = 'B'
+		}
+	case 'S':
 	default:
 		for _, n := range kindSizes[t.Kind] {
 			if n == t.Size {
@@ -171,7 +177,11 @@ func (t scalar) String() string {
 	if t.Big && order == "<" {
 		order = ">"
 	}
-	s := order + string(rune(t.Kind)) + strconv.Itoa(n)
+	kind := t.Kind
+	if kind == 'B' {
+		kind = 'V'
+	}
+	s := order + string(rune(kind)) + strconv.Itoa(n)
 	if t.unit != "" && t.unit != "generic" {
 		s += "[" + t.unit + "]"
 	}
@@ -191,6 +201,8 @@ func (t scalar) DType() (d shardify.DType, last []int) {
 		return map[int]shardify.DType{2: shardify.F16, 4: shardify.F32, 8: shardify.F64}[t.Size], nil
 	case 'c':
 		return map[int]shardify.DType{8: shardify.F32, 16: shardify.F64}[t.Size], []int{2}
+	case 'B':
+		return shardify.BF16, nil
 	case 'M', 'm':
 		return shardify.I64, nil
 	case 'V':
