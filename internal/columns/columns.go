@@ -88,7 +88,7 @@ func (w *Wanted) Renamed(schema []shardify.Field) []string {
 	if list == nil {
 		return nil
 	}
-	return []string{printable.Few(list) + ": # and control characters are reserved in names; --columns and --rename take both names"}
+	return []string{printable.Few(list) + ": #, control characters and __ in front are reserved in names; --columns and --rename take both names"}
 }
 
 // Original is the name that a field has in the input.

@@ -334,7 +334,7 @@ func TestWhatOnlyAllPartsTogetherShow(t *testing.T) {
 				return []string{fmt.Sprintf("a/%03d.jpg", i)}
 			}
 			return []string{fmt.Sprintf("a/%03d.jpg", i), fmt.Sprintf("a/%03d.txt", i)}
-		}, nil, 0, "", 0, "of 60 samples some lack a file: txt in 41 samples (a/000, a/001, a/002, ...); --missing drop"},
+		}, nil, 0, "", 0, "of 60 samples some lack a file: txt in 41 samples (a/000, a/001, a/002, ...); --columns jpg --missing drop"},
 		{"and is filled", func(i int) []string {
 			if i%2 == 0 {
 				return []string{fmt.Sprintf("a/%03d.jpg", i)}

@@ -20,6 +20,7 @@ PROGRAM = os.environ.get("SHARDIFY", os.path.join(os.path.dirname(PYTHON), "bin"
 @needs_library
 def test_a_device_is_its_keywords(make, tmp_path):
     folder = make("fixed")
+    (tmp_path / "stage").mkdir()
     at = shardify.Device("cpu", tier="staged", stage=tmp_path / "stage", keep_stage=True)
     for given in {"device": at}, {"device": "cpu", "tier": "staged", "stage": tmp_path / "stage", "keep_stage": True}:
         with shardify.Loader(folder, 4, framework="numpy", **given) as loader:

@@ -376,7 +376,7 @@ func (e *encoder) item(descr any, name string, i int64) error {
 // values writes values [i, i+n) of a column.
 func (e *encoder) values(descr, name string, i, n int64) error {
 	t, err := npy.ParseScalar(descr)
-	c := e.cols[name]
+	c := e.cols[format.PlainName(name)]
 	if err != nil || c == nil {
 		return fmt.Errorf("no column %s for %s (%v)", name, descr, err)
 	}

@@ -145,7 +145,7 @@ func TestWhatIsASample(t *testing.T) {
 		{"two bytes without a type", folder(t, npz("s.npz", member{"x.npy", 0, zeros("|V2", 9, 3)})), nil, nil,
 			"x u8[3 2] map[void:true]; 9 samples; note x is pairs of bytes, which have no type (|V2): if they are bfloat16, save x.view(ml_dtypes.bfloat16)"},
 		{"reserved name", folder(t, npz("s.npz", member{"__x__.npy", 0, zeros("<f8", 9)}, member{"y.npy", 0, zeros("<f8", 9)})), nil, nil,
-			`_x__ f64[]; y f64[]; 9 samples; note __x__ is named _x__: # and control characters are reserved in names; --columns and --rename take both names`},
+			"_x__ f64[]; y f64[]; 9 samples; note __x__ is named _x__: #, control characters and __ in front are reserved in names; --columns and --rename take both names"},
 		{"the last of equal names", folder(t, npz("s.npz", member{"x.npy", 0, zeros("<f8", 9)}, member{"x.npy", 0, zeros("<f4", 5)})), nil, nil,
 			"x f32[]; 5 samples; left x: an earlier member of the same name; the last one counts, as for numpy"},
 		{"times and complex", folder(t, npz("s.npz", member{"t.npy", 0, zeros("<M8[25ns]", 2)}, member{"d.npy", 0, zeros(">m8", 2)},

@@ -378,7 +378,7 @@ func TestManyWriters(t *testing.T) {
 				defer cancel(nil)
 				s := c.to("s3://bucket/set")
 				if other && i%2 == 1 {
-					s.Seed, s.ShardSamples = 9, 90
+					s.ShardSamples = 90
 				}
 				_, errs[i] = pipeline.Convert(ctx, s)
 			})
@@ -398,7 +398,7 @@ func TestManyWriters(t *testing.T) {
 		srv.SetFault(nil)
 		if other { // those of the plan that won may have ended
 			second := c.to("s3://bucket/set")
-			second.Seed, second.ShardSamples = 9, 90
+			second.ShardSamples = 90
 			_, err1 := pipeline.Convert(t.Context(), c.to("s3://bucket/set"))
 			_, err2 := pipeline.Convert(t.Context(), second)
 			if a, b := errors.Is(err1, shardify.ErrExists), errors.Is(err2, shardify.ErrExists); a == b || err1 != nil && !a || err2 != nil && !b {
