@@ -358,7 +358,7 @@ func (r *Request) shapeSplit(p *plan.Plan) error {
 // checkShaped looks at the schema that the operations make.
 func (r *Request) checkShaped(p *plan.Plan, f *flow.Flow) error {
 	if p.Provenance && shardify.FieldIndex(f.Schema, plan.OriginField) >= 0 {
-		return shardify.Mismatch("--provenance makes the field %q, which is there already: rename that", plan.OriginField)
+		return shardify.Mismatch("--provenance makes the field %q, which exists already: rename that field", plan.OriginField)
 	}
 	if err := shardify.ValidateSchema(p.Schema); err != nil {
 		return err

@@ -56,7 +56,7 @@ func Extend(ctx context.Context, set string, s Settings, again bool) (*Result, e
 	p, err := prepare(ctx, like)
 	if err != nil {
 		if errors.Is(err, shardify.ErrExists) { // and its hints are about folders
-			err = fmt.Errorf("%s: an extension by other inputs was begun and is not finished: %w", set, shardify.ErrExists)
+			err = fmt.Errorf("%s: an extension by other inputs was started and is not finished: %w", set, shardify.ErrExists)
 			return nil, shardify.Hint(err, "run its command again, or give it up: the same command with --fresh")
 		}
 		return nil, err
@@ -158,7 +158,7 @@ func settingsOf(dir string, m *index.Manifest) (Settings, error) {
 	}
 	for _, name := range []string{"group-rows", "group-index"} {
 		if r[name] != "" {
-			return refuse("it was made with --%s %s, and rows of its samples may stand in further inputs: convert all of them together", name, r[name])
+			return refuse("it was made with --%s %s, and rows of its samples may be in further inputs: convert all of them together", name, r[name])
 		}
 	}
 	for _, name := range []string{"limit", "range"} {

@@ -51,7 +51,7 @@ func (s *Settings) parseGrouping() (*plan.Grouping, error) {
 	}
 	switch {
 	case len(list) == 0 || shardify.ValidName(g.Name) != nil:
-		return nil, shardify.Usage("--group-rows %q: want fields whose values tell the samples apart, as in --group-rows event_id", fields)
+		return nil, shardify.Usage("--group-rows %q: want fields whose values identify the samples, as in --group-rows event_id", fields)
 	case s.GroupRows != "":
 		if g.Keys = list; g.From != nil && g.From.Columns == nil {
 			g.From.Columns = list

@@ -53,8 +53,8 @@ var Keys = []Key{
 	{"follow-symlinks", "", GroupInput, "follow symbolic links in input folders to any place; without it those that leave the folder are refused", func(s *Settings) Value { return (*value.Bool)(&s.FollowSymlinks) }},
 
 	{"group-rows", "", GroupInput, "`[NAME=]KEY,...`: rows with equal keys are one sample, with lists of the other fields; NAME counts them, rows if left out", func(s *Settings) Value { return (*value.Text)(&s.GroupRows) }},
-	{"group-rows-per-file", "", GroupInput, "keys of --group-rows begin anew in each file", func(s *Settings) Value { return (*value.Bool)(&s.GroupRowsPerFile) }},
-	{"group-order", "", GroupInput, "rows of a key that stand apart are collected in scratch files, if there are any, or refused", func(s *Settings) Value {
+	{"group-rows-per-file", "", GroupInput, "keys of --group-rows start again in each file", func(s *Settings) Value { return (*value.Bool)(&s.GroupRowsPerFile) }},
+	{"group-order", "", GroupInput, "rows of a key that are not next to each other are collected in scratch files, if there are any, or refused", func(s *Settings) Value {
 		return value.OneOf(&s.GroupOrder, plan.OrderAuto, plan.OrderAdjacent)
 	}},
 	{"samples-from", "", GroupInput, "`TABLE[ on=COLUMN,...][ take=COLUMN,...]`: its rows are the samples of --group-rows, in its order, with its other columns; a sample may have no rows", func(s *Settings) Value { return (*value.Text)(&s.SamplesFrom) }},

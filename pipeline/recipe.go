@@ -50,7 +50,7 @@ func (s *Settings) ReadRecipe(r io.Reader, o Override) error {
 	for i := 0; i < len(top.Content); i += 2 {
 		k, v := top.Content[i], top.Content[i+1]
 		if first, ok := seen[k.Value]; ok {
-			return shardify.Usage("line %d: key %q stands in line %d already", k.Line, k.Value, first)
+			return shardify.Usage("line %d: key %q is in line %d already", k.Line, k.Value, first)
 		}
 		seen[k.Value] = k.Line
 		if err := s.read(k, v, o); err != nil {

@@ -143,7 +143,7 @@ func TestOutputsMayBeAddresses(t *testing.T) {
 	}
 	m.Set("foreign/file", []byte("x"))
 	s := pipeline.Settings{From: "synth", Output: "mem://foreign", Options: map[string]string{"samples": "20", "schema": "y:i64"}}
-	if _, err := pipeline.Convert(ctx, s); !errors.Is(err, shardify.ErrExists) || !strings.Contains(err.Error(), "file is there") {
+	if _, err := pipeline.Convert(ctx, s); !errors.Is(err, shardify.ErrExists) || !strings.Contains(err.Error(), "file exists") {
 		t.Errorf("a folder of somebody else: %v", err)
 	}
 	s.Output = "az://bucket/set"

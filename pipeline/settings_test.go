@@ -35,7 +35,7 @@ func TestRecipeMistakesNameTheLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                               "line 1: the recipe is empty",
 		"- a\n":                          "line 1: want lines",
-		"limit: 1\nlimit: 2\n":           "line 2: key \"limit\" stands in line 1",
+		"limit: 1\nlimit: 2\n":           "line 2: key \"limit\" is in line 1",
 		"limit: 1\n\ncolumns: {a: b}\n":  "line 3: key \"columns\"",
 		"limit: [1]\n":                   "line 1: key \"limit\": want one value",
 		"limit:\n":                       "line 1: key \"limit\": want one value",

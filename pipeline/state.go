@@ -46,7 +46,7 @@ func (p *Prepared) compare(fresh bool) error {
 		p.replace = func() error { return p.clear(old) }
 		return nil
 	case err != nil:
-		return shardify.Hint(err, "the plan in "+printable.Quote(p.Output)+" cannot be read; --fresh removes that conversion and begins anew")
+		return shardify.Hint(err, "the plan in "+printable.Quote(p.Output)+" cannot be read; --fresh removes that conversion and starts again")
 	case old.Digest() != p.Plan.Digest():
 		return shardify.Hint(&differs{p.Output, &plan.Conflict{Diff: old.Diff(p.Plan)}}, "choose another folder: -o "+printable.Quote(strings.TrimRight(p.Output, "/")+"-2"),
 			"or replace the conversion there: the same command with --fresh")
@@ -84,7 +84,7 @@ func touched(old, now *plan.Plan) error {
 func isFolder(output string) error {
 	st, err := storages.Files.Stat(context.Background(), output)
 	if err == nil && st.Type != storage.Folder {
-		return fmt.Errorf("output %s is there and no folder: %w", output, shardify.ErrExists)
+		return fmt.Errorf("output %s exists and is not a folder: %w", output, shardify.ErrExists)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -158,7 +158,7 @@ func (p *Prepared) foreign() error {
 		if name == storage.Private { // an earlier run ended before its plan was there
 			continue
 		}
-		err := fmt.Errorf("%s is not empty and holds no conversion of ours (%s is there): %w", p.Output, name, shardify.ErrExists)
+		err := fmt.Errorf("%s is not empty and has no conversion of shardify in it (%s exists): %w", p.Output, name, shardify.ErrExists)
 		return shardify.Hint(err, "nothing is ever overwritten: choose a new folder, or empty this one yourself")
 	}
 	return nil
@@ -185,7 +185,7 @@ func (p *Prepared) removed(err error) error {
 			return shardify.Hint(err, "the folder held shards without the plan that they were made by; the same command with --fresh removes them")
 		}
 	case errors.Is(e, fs.ErrNotExist) && !errors.Is(err, context.Canceled):
-		return shardify.Hint(err, "the folder "+printable.Quote(p.Output)+" was removed meanwhile, or its plan was; the same command begins anew")
+		return shardify.Hint(err, "the folder "+printable.Quote(p.Output)+" was removed meanwhile, or its plan was; the same command starts again")
 	}
 	return err
 }

@@ -14,7 +14,7 @@ import (
 type StatsSettings struct {
 	Jobs       int
 	Memory     int64
-	Duplicates bool // samples that are there more than once
+	Duplicates bool // samples that occur more than once
 	Thumbnails int  // images of a field that the report has
 	Hooks      Hooks
 	// Opened is called when the inputs are open, with the memory to stay under.

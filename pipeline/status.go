@@ -34,7 +34,7 @@ func Unfinished(r *StatusReport) error {
 		return err
 	}
 	if _, e := storages.Files.Stat(context.Background(), storage.Join(r.Output, storage.Private)); e == nil {
-		return shardify.Hint(err, "what was begun there has no plan, as a merge of sets has none: run its command again, shardify merge-sets ... -o "+printable.Quote(r.Output))
+		return shardify.Hint(err, "the unfinished work there has no plan, as a merge of sets has none: run its command again, shardify merge-sets ... -o "+printable.Quote(r.Output))
 	}
-	return shardify.Hint(err, "it is no data set of ours; what is there tells: shardify inspect "+printable.Quote(r.Output))
+	return shardify.Hint(err, "it is not a data set of shardify; this shows what it is: shardify inspect "+printable.Quote(r.Output))
 }

@@ -150,7 +150,7 @@ func (b *submitter) complete() (err error) {
 	}
 	if s.Scripts == "" {
 		if !storages.Local(s.Folder) {
-			return shardify.Hint(shardify.Usage("Slurm reads scripts and writes logs in folders, and %s is none", s.Folder), "name one that all nodes see: --scripts FOLDER")
+			return shardify.Hint(shardify.Usage("Slurm reads scripts and writes logs in folders, and %s is not a folder", s.Folder), "name one that all nodes see: --scripts FOLDER")
 		}
 		s.Scripts = filepath.Join(s.Folder, filepath.FromSlash(cluster.SubmitDir))
 	}

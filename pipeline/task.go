@@ -199,7 +199,7 @@ func (p *Prepared) hintWaiting(err error, t Task) error {
 			list = append(list, strconv.Itoa(k))
 		}
 	}
-	return shardify.Hint(err, fmt.Sprintf("the first stage of task %s of %d is not done; what this task has scattered stays", printable.Few(list), t.Tasks),
+	return shardify.Hint(err, fmt.Sprintf("the first stage of task %s of %d is not done; what this task has scattered is kept", printable.Few(list), t.Tasks),
 		fmt.Sprintf("when it is, run this again: shardify work %s %s", printable.Quote(p.Output), t.flags()))
 }
 

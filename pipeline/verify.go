@@ -25,7 +25,7 @@ func Verify(ctx context.Context, paths []string, o verify.Options, h Hooks) (*ve
 	foreign := verify.IsForeign(o.Dir)
 	switch {
 	case foreign && (o.Against || o.Repair || o.PublicKey != ""):
-		return nil, shardify.Usage("%s is no data set: --against, --repair and --public-key are for data sets", paths[0])
+		return nil, shardify.Usage("%s is not a data set: --against, --repair and --public-key are for data sets", paths[0])
 	case !foreign && len(paths) > 1 && !o.Against:
 		return nil, shardify.Hint(shardify.Usage("want one folder, not %d", len(paths)), "to compare with inputs: "+o.Command+" "+printable.Quote(paths[0])+" --against "+printable.Quote(paths[1]))
 	}

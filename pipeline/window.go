@@ -27,7 +27,7 @@ func (s *Settings) checkWindow(split *plan.Split) error {
 		return nil
 	}
 	if s.Copies > 1 {
-		return shardify.Usage("--window and --copies exclude each other: the copies of a row stand at the same place")
+		return shardify.Usage("--window and --copies exclude each other: the copies of a row are at the same place")
 	}
 	if s.Shuffle != "" && s.Shuffle != plan.ShuffleNone && !s.copied() {
 		return shardify.Usage("--window and --shuffle %s exclude each other: a window is of rows in order; the loader shuffles windows", s.Shuffle)
@@ -164,7 +164,7 @@ func (s *Settings) checkCopied(specs []view.Spec, split *plan.Split) error {
 	case len(specs) > 1:
 		reason = "samples are the windows of one --window"
 	case named != nil:
-		reason = "only --split-from by input tells the split of a row before it is read"
+		reason = "only --split-from by input gives the split of a row before it is read"
 	case s.moves(named) != "":
 		reason = "--" + s.moves(named) + " may leave rows out or move them, which is known when they are read"
 	}

@@ -78,7 +78,7 @@ var (
 	// ErrSpace: the copy does not fit.
 	ErrSpace = errors.New("not enough space")
 	// ErrBusy: another process was copying for longer than Wait.
-	ErrBusy = errors.New("another process is at it")
+	ErrBusy = errors.New("another process is using it")
 	// ErrNotOurs: the folder is no copy that was staged.
 	ErrNotOurs = errors.New("not a staged copy")
 )

@@ -77,7 +77,7 @@ func (p *plan) result(at *place) *Result {
 // error, unless it is a copy that may go.
 func (p *plan) there(at *place, fresh bool) (bool, error) {
 	if st, err := os.Stat(at.dest); err == nil && !st.IsDir() {
-		return false, fmt.Errorf("%s is there and no folder: %w", at.dest, shardify.ErrExists)
+		return false, fmt.Errorf("%s exists and is not a folder: %w", at.dest, shardify.ErrExists)
 	}
 	none, err := empty(at.dest)
 	if err != nil || none {

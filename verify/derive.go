@@ -185,7 +185,7 @@ func (s *set) remakeManifest(ctx context.Context, d *derived) error {
 	if want == nil {
 		s.c.mu.Lock()
 		defer s.c.mu.Unlock()
-		s.c.report.Done = append(s.c.report.Done, s.prefix+index.ManifestName+": cannot be made anew: that wants the plan and the receipts of all shards, in "+storage.Private)
+		s.c.report.Done = append(s.c.report.Done, s.prefix+index.ManifestName+": cannot be rebuilt: that needs the plan and the receipts of all shards, in "+storage.Private)
 		return nil
 	}
 	s.c.again = true

@@ -14,7 +14,7 @@ func (s *set) repairFile(ctx context.Context, name string, content []byte) error
 	if content == nil {
 		s.c.mu.Lock()
 		defer s.c.mu.Unlock()
-		s.c.report.Done = append(s.c.report.Done, full+": cannot be made anew, the shard or the receipts it follows from are damaged too")
+		s.c.report.Done = append(s.c.report.Done, full+": cannot be rebuilt, the shard or the receipts it follows from are damaged too")
 		return nil
 	}
 	if err := ctx.Err(); err != nil {
@@ -23,6 +23,6 @@ func (s *set) repairFile(ctx context.Context, name string, content []byte) error
 	if err := storage.Replace(ctx, s.store, name, content); err != nil {
 		return fmt.Errorf("repair %s: %w", full, err)
 	}
-	s.c.repaired(full, fmt.Sprintf("%s: made anew, %d bytes", full, len(content)))
+	s.c.repaired(full, fmt.Sprintf("%s: rebuilt, %d bytes", full, len(content)))
 	return nil
 }

@@ -113,7 +113,7 @@ func TestRepairBelievesNoDamagedShard(t *testing.T) {
 	m.Set("shard-000000.tar", b)
 	m.Remove("shard-000000.tar.idx")
 	r := check(t, m, func(o *Options) { o.Repair = true })
-	if r.OK() || len(r.Done) != 1 || !strings.Contains(r.Done[0], "cannot be made anew") || m.Files()["shard-000000.tar.idx"] != nil {
+	if r.OK() || len(r.Done) != 1 || !strings.Contains(r.Done[0], "cannot be rebuilt") || m.Files()["shard-000000.tar.idx"] != nil {
 		t.Errorf("done %q:%s", r.Done, list(r))
 	}
 	if !strings.Contains(r.Next, "shard-000000.tar ") || !strings.Contains(r.Next, "merge") {

@@ -57,7 +57,7 @@ func (c *comparison) convertAgain(ctx context.Context) (r *replay, err error) {
 		return nil, shardify.Unsupported("output format %q", c.format)
 	}
 	if len(p.Ops) > 0 && c.o.Compile == nil {
-		return nil, errors.New("the samples were changed by operations that this program lacks")
+		return nil, errors.New("the samples were changed by operations that this program does not have")
 	}
 	dir, err := os.MkdirTemp(c.o.Scratch, "shardify-verify-")
 	if err != nil {

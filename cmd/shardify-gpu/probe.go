@@ -19,7 +19,7 @@ func probeCommand(out *cli.IO) *cobra.Command {
 	var device string
 	c := &cobra.Command{
 		Use:     "probe",
-		Short:   "tell which GPUs there are, and how fast data get there",
+		Short:   "list the GPUs, and measure how fast data get there",
 		Long:    `Opens every GPU as a loader would and measures the way there: one large copy from pinned memory, and a kernel that reads it.`,
 		Example: "shardify-gpu probe --device cuda:0",
 		Args:    cobra.NoArgs,

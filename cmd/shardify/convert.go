@@ -45,7 +45,7 @@ func (p *program) convert(ctx context.Context, s pipeline.Settings) error {
 		}
 		p.NotePlan(x)
 		if x.State == pipeline.StateResume {
-			p.Note("%-9sthe same conversion was begun here and goes on", "resume")
+			p.Note("%-9sthe same conversion was started here and is resumed", "resume")
 		}
 	}
 	r, err := pipeline.Convert(ctx, s)

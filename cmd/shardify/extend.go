@@ -31,7 +31,7 @@ there is nothing to do.`,
 	})
 	cli.Grouped(c.Flags(), "Running", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&s.Dry, "dry-run", false, "print the plan and write nothing")
-		fs.BoolVar(&s.Fresh, "fresh", false, "give up an extension by other inputs that was begun and not finished")
+		fs.BoolVar(&s.Fresh, "fresh", false, "give up an unfinished extension by other inputs")
 		addRunning(fs, &s)
 	})
 	c.RunE = func(c *cobra.Command, args []string) error {

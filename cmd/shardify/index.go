@@ -32,7 +32,7 @@ loaders, the manifest. Shards are never touched, and their data are not read; sh
 			if err != nil {
 				return err
 			}
-			p.Result("done: %s made anew in %s", printable.Of(int64(len(r.Done)), "file"), dir)
+			p.Result("done: %s rebuilt in %s", printable.Of(int64(len(r.Done)), "file"), dir)
 			p.Result("next: shardify verify %s", printable.Quote(dir))
 			return nil
 		},

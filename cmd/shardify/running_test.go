@@ -98,7 +98,7 @@ func TestADiskThatFillsUp(t *testing.T) {
 			says(t, code, text, 0)
 			c.fill(out)
 			code, text = under(t, dir, "exec", "work", "out/set")
-			says(t, code, text, 1, "no space left on device", "out/set", c.want, "then go on with: ", " work out/set\n")
+			says(t, code, text, 1, "no space left on device", "out/set", c.want, "then continue with: ", " work out/set\n")
 			code, text = under(t, dir, "exec", "work", "out/set", "--retry-full")
 			says(t, code, text, 75, "no space left on device")
 			fills, _ := filepath.Glob(filepath.Join(out, "fill*"))

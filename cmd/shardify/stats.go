@@ -24,7 +24,7 @@ func addStats(fs *pflag.FlagSet) *statsFlags {
 		fs.BoolVar(&f.stats, "stats", false, "read all data once: extremes, quantiles, histograms, class balance, lengths, NaN, missing values")
 		fs.StringVar(&f.html, "html", "", "write the statistics as one self-contained page to `FILE`.html, with charts and images")
 		fs.StringVar(&f.npy, "npy", "", "write mean, std, min and max of each field, or of each of its channels, as arrays of NumPy into the folder `DIR`")
-		fs.BoolVar(&f.s.Duplicates, "duplicates", false, "look for samples that are there more than once; takes 32 bytes of memory a sample")
+		fs.BoolVar(&f.s.Duplicates, "duplicates", false, "look for samples that occur more than once; takes 32 bytes of memory a sample")
 		cli.AddKeys(fs, &f.running, "jobs", "memory")
 		fs.Lookup("jobs").Usage = "parts read at the same time; the cores of the machine or allocation if left out"
 	})

@@ -57,7 +57,7 @@ func New(p *plan.Plan, compile Compile) (*Flow, error) {
 	switch {
 	case len(ops) > 0:
 		if compile == nil {
-			return nil, fmt.Errorf("the plan has operations, and nobody to compile them")
+			return nil, fmt.Errorf("the plan has operations, and no compiler for them is set")
 		}
 		env := Env{Table: p.Table, Seed: p.Seed, Schema: p.SourceSchema(), Helpers: helpers, Keyed: p.Keyed, Splits: p.SplitNames()}
 		var err error
@@ -245,7 +245,7 @@ func (f *Flow) routable(in []shardify.Field) error {
 	}
 	for _, n := range f.router.Needs() {
 		if shardify.FieldIndex(in, n) < 0 {
-			return shardify.Misuse("the split goes by field %q, which is not there", n)
+			return shardify.Misuse("the split uses field %q, which does not exist", n)
 		}
 	}
 	return nil

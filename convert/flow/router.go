@@ -89,7 +89,7 @@ func column(b *shardify.Batch, name string) (*shardify.Column, error) {
 			return &b.Columns[i], nil
 		}
 	}
-	return nil, shardify.Misuse("the split goes by field %q, which is not there", name)
+	return nil, shardify.Misuse("the split uses field %q, which does not exist", name)
 }
 
 // valueHash is a hash of the value of sample i; a missing one has its own.

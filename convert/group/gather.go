@@ -258,7 +258,7 @@ func (c *scanner) count(ctx context.Context, all []found, runs int64) (*parts, e
 // tally counts the rows of parts whose samples a table lists.
 func (c *scanner) tally(ctx context.Context, p *parts, total, rows int64) error {
 	if c.s.opts.Order == plan.OrderAdjacent {
-		return shardify.Hint(shardify.Mismatch("--group-order %s: the rows stand in another order than the samples in %s", plan.OrderAdjacent, c.s.opts.From.Table), "leave --group-order out: such rows are collected in scratch files then")
+		return shardify.Hint(shardify.Mismatch("--group-order %s: the rows are in another order than the samples in %s", plan.OrderAdjacent, c.s.opts.From.Table), "leave --group-order out: such rows are collected in scratch files then")
 	}
 	counts := make([][]int64, c.jobs)
 	for w := range counts {

@@ -97,7 +97,7 @@ func (v *view) starts(s *Source, first, samples int64, mem *shardify.Arena) ([]i
 		for i, x := range v.cols[0].vals[:v.n] {
 			k := int64(x) - first
 			if k < int64(len(starts))-1 || k >= samples {
-				return nil, fmt.Errorf("rows stand in another order than when the plan was made: %w", shardify.ErrChanged)
+				return nil, fmt.Errorf("rows are in another order than when the plan was made: %w", shardify.ErrChanged)
 			}
 			for k >= int64(len(starts)) {
 				starts = append(starts, int64(i))

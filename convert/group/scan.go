@@ -172,7 +172,7 @@ func (s *Source) note(all []found, rows, samples, spanning int64) {
 	}
 	how := "the rows of each stand together"
 	if s.parts != nil {
-		how = fmt.Sprintf("their rows stand apart and are collected in scratch files of about %s first", shardify.FormatSize(s.CollectBytes()))
+		how = fmt.Sprintf("their rows are not next to each other and are collected in scratch files of about %s first", shardify.FormatSize(s.CollectBytes()))
 	}
 	text := fmt.Sprintf("%d rows are %d samples by %s: %s", rows, samples, by, how)
 	if spanning > 0 && s.parts == nil {

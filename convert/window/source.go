@@ -173,7 +173,7 @@ func (s *Source) findAxis(ctx context.Context, p *plan.Plan, pool *shardify.Pool
 		return s.restore(p.State, 0)
 	}
 	if s.column = shardify.FieldIndex(s.Rows.Schema(), name); s.column < 0 {
-		return shardify.Misuse("--window %s: the inputs have no field %s; what operations make tells no rows before they are read", s.spec.Text, name)
+		return shardify.Misuse("--window %s: the inputs have no field %s; a field that operations make is not known before the rows are read", s.spec.Text, name)
 	}
 	s.made = shardify.FieldIndex(s.flow.Schema, name)
 	f, as := s.Rows.Schema()[s.column], s.flow.Schema[s.made]

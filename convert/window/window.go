@@ -45,7 +45,7 @@ func Views(p *plan.Plan, store storage.Store, m *index.Manifest) error {
 		if s.Axis == "" {
 			var rows int64
 			if r.Borders, rows, err = borders(p); err == nil && rows*each != m.Samples {
-				err = shardify.Mismatch("window %q: the set has %d of %d rows, and nothing tells which by their numbers: choose rows by a field, such as time=%s", s.Text, m.Samples, rows, s.Text)
+				err = shardify.Mismatch("window %q: the set has %d of %d rows, and their numbers do not say which: choose rows by a field, such as time=%s", s.Text, m.Samples, rows, s.Text)
 			}
 			for k := range r.Borders {
 				r.Borders[k] *= each

@@ -47,7 +47,7 @@ func TestStopIsReportedAsSuch(t *testing.T) {
 	cancel(convert.ErrStopped)
 	var out bytes.Buffer
 	o := &IO{Out: &out, Err: &out}
-	if code := o.Report(ctx, "p", fmt.Errorf("read x: %w", context.Canceled)); code != CodeStopped || !strings.Contains(out.String(), "hint: what is published stays") {
+	if code := o.Report(ctx, "p", fmt.Errorf("read x: %w", context.Canceled)); code != CodeStopped || !strings.Contains(out.String(), "hint: what is published is kept") {
 		t.Errorf("code %d: %s", code, &out)
 	}
 	if code := o.Report(ctx, "p", shardify.Corrupt(3, "bad")); code != CodeFailed {

@@ -13,7 +13,7 @@ import (
 func HelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "help COMMAND",
-		Short:  "tell how a command is used",
+		Short:  "show how a command is used",
 		Hidden: true,
 		ValidArgsFunction: func(c *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 			for _, sub := range c.Root().Commands() {

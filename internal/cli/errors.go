@@ -67,13 +67,13 @@ func (o *IO) Report(ctx context.Context, program string, err error) int {
 	}
 	hints := shardify.Hints(err)
 	if stalled(err) {
-		hints = append(hints, "the storage does not answer; --stall TIME waits longer, --stall 0 for ever")
+		hints = append(hints, "the storage does not answer; --stall TIME waits longer, --stall 0 without end")
 	}
 	if errors.Is(err, convert.ErrStopped) || errors.Is(err, ErrInterrupted) || stalled(err) {
-		hints = append(hints, "what is published stays; the same command goes on from there")
+		hints = append(hints, "what is published is kept; the same command continues from there")
 	}
 	if errors.Is(err, shardify.ErrChanged) {
-		hints = append(hints, "convert what it is now: into another folder (-o), or in the place of what was begun (the same conversion with --fresh)")
+		hints = append(hints, "convert what it is now: into another folder (-o), or in place of the unfinished one (the same conversion with --fresh)")
 		if text := err.Error(); strings.Contains(text, "modified") || strings.Contains(text, "was replaced") {
 			hints = append(hints, "if only the time is another and the bytes are the same: --ignore-times")
 		}

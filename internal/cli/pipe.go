@@ -13,7 +13,7 @@ import (
 const CodePipe = 141
 
 // ErrPipe is the cause of a context that ends because nobody reads the output.
-var ErrPipe = errors.New("nobody reads the output any more")
+var ErrPipe = errors.New("the reader of the output has closed it")
 
 // pipe knows whether somebody reads the output.
 type pipe struct {

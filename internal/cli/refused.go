@@ -38,10 +38,10 @@ func refused(err error, command string) (hints []string) {
 	}
 	hints = []string{cure}
 	if f.Written > 0 {
-		hints = append(hints, fmt.Sprintf("this run has written %s; what is published stays", shardify.FormatSize(f.Written)))
+		hints = append(hints, fmt.Sprintf("this run has written %s; what is published is kept", shardify.FormatSize(f.Written)))
 	}
 	if command != "" {
-		hints = append(hints, "then go on with: "+command)
+		hints = append(hints, "then continue with: "+command)
 	}
 	return hints
 }
@@ -55,11 +55,11 @@ func cures(f *local.Failure) string {
 	switch f.Errno {
 	case syscall.ENOSPC:
 		if f.NoInodes() {
-			return fmt.Sprintf("the file system of %s has no inodes left, though %s are free: remove files that nobody needs, or make fewer and larger shards (--shard-size)", where, shardify.FormatSize(f.Space.Bytes))
+			return fmt.Sprintf("the file system of %s has no inodes left, though %s are free: remove files that are not needed, or make fewer and larger shards (--shard-size)", where, shardify.FormatSize(f.Space.Bytes))
 		}
 		return "the file system of " + where + " is full: free some space, or let the operators do it"
 	case syscall.EDQUOT:
-		return "a quota is used up in " + where + whose(where) + ": remove files that nobody needs, or ask for more"
+		return "a quota is used up in " + where + whose(where) + ": remove files that are not needed, or ask for more"
 	case syscall.EFBIG:
 		if n, ok := limit(unix.RLIMIT_FSIZE); ok {
 			return fmt.Sprintf("files of this process may have no more than %s (ulimit -f): raise it, or make smaller shards (--shard-size)", shardify.FormatSize(n))
@@ -91,7 +91,7 @@ func whose(dir string) string {
 		}
 	}
 	if of == nil {
-		return " (of the user, the group or the project; lfs quota or quota -s tells)"
+		return " (of the user, the group or the project; see lfs quota or quota -s)"
 	}
 	return " (" + strings.Join(of, "; ") + ")"
 }

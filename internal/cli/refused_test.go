@@ -42,7 +42,7 @@ func TestRefusalsSayWhatIsMissingAndHowToGoOn(t *testing.T) {
 			}
 			words := append([]string{"/out/shard-1.tar", c.errno.Error()}, c.words...)
 			if c.words != nil {
-				words = append(words, "hint: this run has written 3 MiB", "hint: then go on with: shardify convert 'a b' -o out\n")
+				words = append(words, "hint: this run has written 3 MiB", "hint: then continue with: shardify convert 'a b' -o out\n")
 			}
 			for _, w := range words {
 				if !strings.Contains(text.String(), w) {

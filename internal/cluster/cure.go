@@ -24,7 +24,7 @@ func (a *Attempt) cure(state string) (why, cure string) {
 	case StateFailed:
 		return a.Error, strings.Join(a.Hints, "; ")
 	case StateStopped:
-		return "", "it goes on when it is started again"
+		return "", "it continues when it is started again"
 	case StateWaiting:
 		return a.Error, "start it again when the others are done"
 	}
@@ -41,7 +41,7 @@ func (a *Attempt) killed() (why, cure string) {
 	switch {
 	case a.Deadline != nil && a.Deadline.Sub(a.Updated) < 2*Heartbeat+time.Minute:
 		why = "killed at the time limit"
-		cure = "what is done stays: start it again, with a longer --time if it does not get on"
+		cure = "what is done is kept: start it again, with a longer --time if it makes no progress"
 	case a.MemoryLimit > 0 && float64(a.Peak) >= near*float64(a.MemoryLimit):
 		why = fmt.Sprintf("killed, probably out of memory: it had %s of %s (%s)", peak, shardify.FormatSize(a.MemoryLimit), limitName(a.LimitFrom))
 		cure = a.moreMemory()
@@ -50,7 +50,7 @@ func (a *Attempt) killed() (why, cure string) {
 		cure = a.moreMemory()
 	default:
 		why += fmt.Sprintf(" (memory was %s)", peak)
-		cure = "start it again: what is done stays. If it is killed again, the log of the batch system says by whom"
+		cure = "start it again: what is done is kept. If it is killed again, the log of the batch system names the cause"
 	}
 	return why, cure
 }

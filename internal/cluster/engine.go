@@ -252,7 +252,7 @@ func (e env) number(name string) (int, error) {
 	text := strings.TrimSpace(e(name))
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 || n > min(MaxTasks, math.MaxInt) {
-		return 0, &Misplaced{fmt.Sprintf("%s is %q, which is no number of a task", name, text), "say which task this is with --task I --tasks N"}
+		return 0, &Misplaced{fmt.Sprintf("%s is %q, which is not the number of a task", name, text), "say which task this is with --task I --tasks N"}
 	}
 	return int(n), nil
 }

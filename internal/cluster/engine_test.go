@@ -87,7 +87,7 @@ func TestAGuessIsRefused(t *testing.T) {
 		{"PALS in an array", array + "PALS_RANKID=1", 0, "PALS_RANKID 1 in SLURM_ARRAY_TASK_ID"},
 		{"rubbish", "RANK=x WORLD_SIZE=2", 0, `RANK is "x"`},
 		{"negative", "RANK=-1 WORLD_SIZE=2", 0, `"-1"`},
-		{"huge", "RANK=99999999999999999999 WORLD_SIZE=2", 0, "no number of a task"},
+		{"huge", "RANK=99999999999999999999 WORLD_SIZE=2", 0, "not the number of a task"},
 		{"rank beyond the size", "RANK=2 WORLD_SIZE=2", 0, "contradict"},
 		{"LSF index 12 of 10", "LSB_JOBINDEX=12 LSB_JOBINDEX_END=10", 0, "contradict"},
 		{"product overflows", array + "RANK=1 WORLD_SIZE=1073741824", 0, "too many tasks"},

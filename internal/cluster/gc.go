@@ -100,9 +100,9 @@ func (w *Waste) temps(s storage.Store, at string, age time.Duration) error {
 		case t.Anonymous:
 			l.Kind, l.Name, l.Keep = LeftUpload, t.Name, w.upload(t.Age >= age)
 		case !t.Gone && t.Age < age && t.Host != "":
-			l.Keep = fmt.Sprintf("process %d on %s may be at work", t.PID, t.Host)
+			l.Keep = fmt.Sprintf("process %d on %s may be running", t.PID, t.Host)
 		case !t.Gone && t.Age < age:
-			l.Keep = "its process may be at work"
+			l.Keep = "its process may be running"
 		}
 		w.List = append(w.List, l)
 	}
@@ -116,9 +116,9 @@ func (w *Waste) upload(old bool) string {
 	case w.complete || old:
 		return ""
 	case len(w.Running) > 0:
-		return "it may be that of an attempt at work"
+		return "it may belong to a running attempt"
 	case !w.recorded:
-		return "its process may be at work" // one that leaves no records
+		return "its process may be running" // one that leaves no records
 	}
 	return ""
 }
@@ -132,7 +132,7 @@ func (w *Waste) fragments(ctx context.Context, p *plan.Plan, scratch storage.Sto
 	}
 	keep := ""
 	if len(w.Running) > 0 && !w.complete {
-		keep = "it may be that of an attempt at work"
+		keep = "it may belong to a running attempt"
 	}
 	for _, f := range unused {
 		w.List = append(w.List, Leftover{Kind: LeftFragment, Name: at + f.Name, Bytes: f.Size, Keep: keep, remove: func() error { return scratch.Remove(f.Name) }})
@@ -177,7 +177,7 @@ func (w *Waste) attempts(ctx context.Context) error {
 		name := AttemptsDir + "/" + a.Name
 		l := Leftover{Kind: LeftAttempt, Name: name, Bytes: AttemptBytes, remove: func() error { return w.set.Remove(name) }}
 		if a.Unreadable == "" && a.State(now) == StateRunning {
-			l.Keep = "it is at work"
+			l.Keep = "it is running"
 			w.Running = append(w.Running, a)
 		}
 		w.List = append(w.List, l)

@@ -98,7 +98,7 @@ func TestGCLeavesWhatIsNeeded(t *testing.T) {
 	}
 	w = find(t, dir)
 	if got, want := kinds(w), []string{"fragment", "temporary file kept"}; !slices.Equal(got, want) {
-		t.Errorf("with nobody at work: %q, want %q", got, want)
+		t.Errorf("with no running attempt: %q, want %q", got, want)
 	}
 	if n, _, err := w.Remove(bg); n != 1 || err != nil {
 		t.Errorf("removed %d: %v", n, err)

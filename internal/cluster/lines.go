@@ -93,11 +93,11 @@ func (r *Report) sentence() string {
 	case StatusPlanning:
 		return "a plan is being made"
 	case StatusPlanned:
-		return "planned, nobody has begun"
+		return "planned, not started"
 	case StatusPartial:
-		return "not complete, and nobody is at work"
+		return "not complete, and no task is running"
 	case StatusUnmerged:
-		return "all shards are there; what is left is the merge"
+		return "all shards are there; the merge has not run"
 	case StatusMerging:
 		return "all shards are there and are being merged"
 	}

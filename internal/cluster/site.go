@@ -49,7 +49,7 @@ func ParseSite(r io.Reader) ([]Setting, error) {
 			}
 			return nil, errors.New(text)
 		case slices.ContainsFunc(out, func(s Setting) bool { return s.Key == k.Value }):
-			return nil, fmt.Errorf("line %d: %q stands there twice", k.Line, k.Value)
+			return nil, fmt.Errorf("line %d: %q is given twice", k.Line, k.Value)
 		}
 		s, err := setting(k, v)
 		if err != nil {

@@ -84,7 +84,7 @@ func (s *Submission) check() error {
 		}
 	}
 	if strings.Contains(s.Logs, `\`) {
-		return &Misplaced{fmt.Sprintf("logs in %q: Slurm takes a backslash in the name of a log for something else", s.Logs), "choose another folder with --logs"}
+		return &Misplaced{fmt.Sprintf("logs in %q: Slurm gives a backslash in the name of a log another meaning", s.Logs), "choose another folder with --logs"}
 	}
 	return nil
 }

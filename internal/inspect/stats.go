@@ -36,7 +36,7 @@ func WriteStats(w io.Writer, r *stats.Report) {
 		}
 	}
 	if d := r.Duplicates; d != nil {
-		section(w, "samples that are there more than once:", duplicateLines(d))
+		section(w, "samples that occur more than once:", duplicateLines(d))
 	}
 }
 

@@ -71,7 +71,7 @@ type Images struct {
 	Thumbnails []Thumbnail      `json:"-"`
 }
 
-// Duplicates is the samples that are there more than once.
+// Duplicates is the samples that occur more than once.
 type Duplicates struct {
 	Samples int64     `json:"samples"` // beyond the first of each
 	Groups  int64     `json:"groups"`

@@ -57,7 +57,7 @@ Tars and safetensors files made by others, or folders of them, are checked for w
 	fs.Var(&f.against, "against", "compare the values with the inputs")
 	fs.Lookup("against").NoOptDefVal = recorded
 	fs.StringVar(&f.scratch, "scratch", "", "`FOLDER` in which --against converts again what was shuffled, split or changed; that of the system ($TMPDIR) if left out")
-	fs.BoolVar(&f.repair, "repair", false, "make damaged indexes, files for other loaders and the manifest anew")
+	fs.BoolVar(&f.repair, "repair", false, "rebuild damaged indexes, files for other loaders and the manifest")
 	fs.StringVar(&f.publicKey, "public-key", "", "check that minisign's shardify.json.minisig in the folder signs the manifest with this `KEY` (RW...)")
 	fs.Var(&f.jobs, "jobs", "shards checked at once; the number of processors if left out")
 	fs.IntVar(&f.show, "show", 100, "print at most `N` problems; 0 means all")

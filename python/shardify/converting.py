@@ -94,7 +94,7 @@ def convert(
 
 
 def _stop(lib: clib.Library, handle: ctypes.c_uint64) -> None:
-    """Ends a conversion; what is published stays."""
+    """Ends a conversion; what is published is kept."""
     err = ctypes.c_void_p()
     code = lib.convert_stop(handle, ctypes.byref(err))
     while code in (clib.OK, clib.AGAIN):  # what comes then is that it was stopped

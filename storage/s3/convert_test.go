@@ -312,7 +312,7 @@ func TestGCLeavesUploadsOfThoseAtWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin()
-	if w := waste(); !strings.Contains(w, "1 upload that was not completed") || !strings.Contains(w, "kept: its process may be at work") {
+	if w := waste(); !strings.Contains(w, "1 upload that was not completed") || !strings.Contains(w, "kept: its process may be running") {
 		t.Errorf("nobody has left a record: %s", w)
 	}
 	owner, _ := cluster.Self(os.Getenv)
@@ -320,7 +320,7 @@ func TestGCLeavesUploadsOfThoseAtWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := waste(); !strings.Contains(w, "kept: it may be that of an attempt at work") || len(srv.Uploads()) != 1 {
+	if w := waste(); !strings.Contains(w, "kept: it may belong to a running attempt") || len(srv.Uploads()) != 1 {
 		t.Errorf("an attempt is at work: %s", w)
 	}
 	r.End(cluster.Ending{Outcome: cluster.OutcomeFailed})
