@@ -97,6 +97,9 @@ func openDatabase(ctx context.Context, fs storage.FS, name string, size int64) (
 	if err == nil {
 		err = d.each("PRAGMA cell_size_check=ON", nil)
 	}
+	if err == nil { // a page of the schema with fewer cells hides tables
+		err = d.quickCheck("'sqlite_schema'")
+	}
 	if err != nil {
 		d.Close()
 		return nil, err
@@ -191,6 +194,16 @@ func (d *database) each(query string, f func(s *sqlite.Stmt) error, args ...int6
 				}
 			}
 		}
+	})
+}
+
+// quickCheck lets SQLite look at the pages of a table, or at all with a number of errors.
+func (d *database) quickCheck(what string) error {
+	return d.each("PRAGMA quick_check("+what+")", func(r *sqlite.Stmt) error {
+		if t := r.ColumnText(0); t != "ok" {
+			return shardify.Corrupt(-1, "quick_check: %s", t)
+		}
+		return nil
 	})
 }
 

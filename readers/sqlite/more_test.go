@@ -257,6 +257,22 @@ func TestPagesWithFewerCells(t *testing.T) {
 	}
 }
 
+// TestASchemaWithFewerTables is refused: the one that is left is not taken for the only one.
+func TestASchemaWithFewerTables(t *testing.T) {
+	name := made(t, "a.db", "CREATE TABLE a(x)", "CREATE TABLE b(x)", "INSERT INTO a VALUES (1)", "INSERT INTO b VALUES (1), (2)")
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	be.PutUint16(b[headerBytes+3:], 1)
+	if err := os.WriteFile(name, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openWith(nil, name); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(fmt.Sprint(err), "quick_check") {
+		t.Error(err)
+	}
+}
+
 // pagesOf are the pages of a table with cells.
 func pagesOf(t *testing.T, name, object string) (all []uint32) {
 	t.Helper()

@@ -248,12 +248,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 		}
 	}
 	if t.view {
-		err = d.each("PRAGMA quick_check(1)", func(r *sqlite.Stmt) error {
-			if t := r.ColumnText(0); t != "ok" {
-				return shardify.Corrupt(-1, "quick_check: %s", t)
-			}
-			return nil
-		})
+		err = d.quickCheck("1")
 	}
 	if err == nil {
 		err = v.look(ctx, s.declared, s.jobs)
