@@ -45,7 +45,7 @@ func (i *input) matrix(ctx context.Context, group string) (*column.Matrix, error
 	if err != nil {
 		return nil, err
 	}
-	m, err := i.Matrix(ctx, g, group, true)
+	m, err := i.Matrix(ctx, g, group, column.MatrixNames[0], true)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (j *spanRead) jagged(ctx context.Context, o *look.BlobObject, cols []colPla
 		return nil
 	}
 	s.A.Announce(&j.work.Buffers, s.Lo, s.Hi)
-	if err := s.Read(ctx, &j.work, j.data); err != nil || m == nil || path.Base(o.Path) != column.MatrixIndices {
+	if err := s.Read(ctx, &j.work, j.data); err != nil || m == nil || path.Base(o.Path) != m.Indices {
 		return err
 	}
 	for _, c := range cols {

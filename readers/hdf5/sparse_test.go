@@ -82,6 +82,12 @@ func TestSparseMatricesThatHaveNoRowsAreRefused(t *testing.T) {
 			t.Errorf("columns %v of a matrix by columns: %v", columns, err)
 		}
 	}
+	if _, err := load([]string{"mat_sparse.mat"}, nil, nil); !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "sparse matrix stored by columns") {
+		t.Errorf("of MATLAB: %v", err)
+	}
+	if s, err := load([]string{"mat_sparse.mat"}, nil, format.Options{"object": "/y"}); err != nil || s.samples != 5 {
+		t.Errorf("the rest of MATLAB's file: %v", err)
+	}
 	for _, o := range []format.Options{{"object": "/obs"}, {"object": "/obs,/varm"}} {
 		s, err := load([]string{"anndata_csc.h5ad"}, []string{"obs/n"}, o)
 		if err != nil || s.samples != 7 {
@@ -129,5 +135,14 @@ func TestTablesOfColumnsAreNoSamples(t *testing.T) {
 	s := mustLoad(t, []string{"tenx_tall.h5"}, nil, nil)
 	if got := strings.Join(s.order, " "); got != "matrix/barcodes matrix/data matrix/indices" {
 		t.Errorf("fields %s; left out %v", got, s.left)
+	}
+}
+
+func TestAwkwardArraysAreNamed(t *testing.T) {
+	s := mustLoad(t, []string{"awkward.h5ad"}, nil, nil)
+	for _, name := range []string{"obsm/ak/node0-offsets", "obsm/ak/node1-data"} {
+		if s.samples != 5 || !strings.Contains(s.left[name], "awkward array /obsm/ak") {
+			t.Errorf("%d samples, left out: %v", s.samples, s.left)
+		}
 	}
 }

@@ -19,6 +19,8 @@ import (
 //	10x Genomics   data sets barcodes and shape = features, barcodes: stored by columns,
 //	               each of which is a barcode, so that barcodes are the rows here
 //
+//	MATLAB 7.3     MATLAB_sparse = rows; ir, jc for indices, indptr: stored by columns
+//
 // A row is a sample. A matrix that is stored by columns (csc_matrix) has no rows to read.
 type Matrix struct {
 	Lists     // the rows
@@ -26,28 +28,39 @@ type Matrix struct {
 	What      string // a row is
 	Columns   int64
 	ByColumns bool
-	Err       error // it contradicts itself
+	// Indices and Ends are the data sets beside MatrixData.
+	Indices, Ends string
+	Err           error // it contradicts itself
 }
 
-// The data sets of a sparse matrix.
-const (
-	MatrixData    = "data"
-	MatrixIndices = "indices"
-	MatrixEnds    = "indptr"
-)
+// MatrixData is the values of a sparse matrix, MatrixNames its indices and ends.
+const MatrixData = "data"
 
-// Matrix takes the measures of a sparse matrix, nil if the group is none. tenx: it
-// has barcodes and a shape.
-func (f *File) Matrix(ctx context.Context, g *h5.Object, group string, tenx bool) (*Matrix, error) {
+// MatrixNames are those of NumPy, and those of MATLAB.
+var MatrixNames = [][2]string{{"indices", "indptr"}, {"ir", "jc"}}
+
+// Matrix takes the measures of a sparse matrix, nil if the group is not one. names: of
+// MatrixNames; tenx: it has barcodes and a shape.
+func (f *File) Matrix(ctx context.Context, g *h5.Object, group string, names [2]string, tenx bool) (*Matrix, error) {
 	list, _ := g.Attributes()
 	attrs := element.Attributes(list)
-	m := &Matrix{Group: group, What: "rows", Lists: Lists{Path: group + "/" + MatrixEnds, Counter: strings.TrimPrefix(group, "/"), start: -1, matrix: true}}
+	m := &Matrix{Group: group, What: "rows", Indices: names[0], Ends: names[1], Lists: Lists{Path: group + "/" + names[1], Counter: strings.TrimPrefix(group, "/"), start: -1, matrix: true}}
 	shape := attrs.Numbers(f.H5, "shape")
 	form := strings.TrimSuffix(attrs.Text(f.H5, "encoding-type"), "_matrix")
 	if form == "" {
 		form, shape = attrs.Text(f.H5, "h5sparse_format"), attrs.Numbers(f.H5, "h5sparse_shape")
 	}
 	switch {
+	case names != MatrixNames[0]:
+		rows := attrs.Numbers(f.H5, "MATLAB_sparse")
+		if len(rows) != 1 || form != "" {
+			return nil, nil
+		}
+		ends, err := f.Dataset(group + "/" + m.Ends)
+		if err != nil {
+			return nil, err
+		}
+		shape, m.ByColumns = []int64{rows[0], ends.Rows - 1}, true
 	case form == "csr" || form == "csc":
 		m.ByColumns = form == "csc"
 	case form == "" && tenx:
@@ -77,7 +90,7 @@ func (f *File) Matrix(ctx context.Context, g *h5.Object, group string, tenx bool
 // between are checked when they are read.
 func (m *Matrix) measure(ctx context.Context, f *File) error {
 	var arrays [3]*Dataset
-	for i, name := range []string{MatrixData, MatrixIndices, MatrixEnds} {
+	for i, name := range []string{MatrixData, m.Indices, m.Ends} {
 		a, err := f.Dataset(m.Group + "/" + name)
 		if err == nil {
 			err = a.Usable()

@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 )
 
 // convention is what wrote a file, as far as it matters here.
@@ -76,11 +77,22 @@ func (c *convention) leavesOut(f *h5.File, list element.Attributes) string {
 	return ""
 }
 
-// pandas notes groups that are fixed frames.
+// pandas notes groups that are fixed frames, and awkward arrays.
 func (t *Tree) pandas(g *h5.Object, p string) {
 	if t.Kind.Pytables && element.TextOf(t.File.H5, g, "pandas_type") == "frame" {
 		t.frames[p] = true
 	}
+	if element.TextOf(t.File.H5, g, "encoding-type") == "awkward-array" {
+		t.awkward[p] = true
+	}
+}
+
+// awkwardNote says which awkward array of AnnData a data set is a part of.
+func (t *Tree) awkwardNote(o *object) string {
+	if p := naming.Group(o.path); t.awkward[p] {
+		return "part of the awkward array " + p + ", which is not read"
+	}
+	return ""
 }
 
 // frameNote says why a part of pandas' fixed frame is no column.

@@ -72,6 +72,7 @@ type Tree struct {
 	listNotes map[string]string        // why offsets are no columns
 	listErr   error                    // they contradict themselves
 	frames    map[string]bool          // groups that are pandas' fixed frames
+	awkward   map[string]bool          // groups that are awkward arrays
 	dims      dimensions
 	sparse    map[string]*column.Matrix // by the path of its group
 	bounded   map[string]string         // where bounds of a data set should be: the data set
@@ -101,7 +102,7 @@ const (
 
 // Scan lists the data sets that --object and --columns want.
 func Scan(ctx context.Context, f *column.File, opts *Settings, want *rows.Wanted, c *Choice) (*Tree, error) {
-	t := &Tree{File: f, want: want, media: opts.media, frames: map[string]bool{}, tables: map[int64]int64{},
+	t := &Tree{File: f, want: want, media: opts.media, frames: map[string]bool{}, awkward: map[string]bool{}, tables: map[int64]int64{},
 		sparse: map[string]*column.Matrix{}, bounded: map[string]string{}, categories: map[string]string{},
 		lists: map[string]*column.Lists{}, listNotes: map[string]string{}, dims: dimensions{scales: map[int64]scale{}, others: map[int64]string{}}, coords: grid.Memo[int64]{}}
 	root, err := f.H5.Object(f.H5.Root, "/")

@@ -18,16 +18,18 @@ const SparseColumns = "sparse_columns"
 
 // sparse notes a group that is a sparse matrix.
 func (s *scanner) sparse(g *h5.Object, prefix string, links []h5.Link) error {
-	if !hasLink(links, column.MatrixData) || !hasLink(links, column.MatrixIndices) || !hasLink(links, column.MatrixEnds) {
+	at := slices.IndexFunc(column.MatrixNames, func(n [2]string) bool { return hasLink(links, n[0]) && hasLink(links, n[1]) })
+	if at < 0 || !hasLink(links, column.MatrixData) {
 		return nil
 	}
-	m, err := s.tree.File.Matrix(s.ctx, g, prefix, hasLink(links, "shape") && hasLink(links, "barcodes"))
+	names := column.MatrixNames[at]
+	m, err := s.tree.File.Matrix(s.ctx, g, prefix, names, hasLink(links, "shape") && hasLink(links, "barcodes"))
 	if e := s.ctx.Err(); e != nil {
 		return e
 	}
 	if err != nil {
 		s.tree.File.Fault(cmp.Or(prefix, "/"), err)
-		m = &column.Matrix{Group: prefix, Err: err}
+		m = &column.Matrix{Group: prefix, Indices: names[0], Ends: names[1], Err: err}
 	}
 	if m == nil {
 		return nil
@@ -60,11 +62,11 @@ func (t *Tree) folded() *Tree {
 			continue
 		}
 		switch base := path.Base(o.path); {
-		case m.Err != nil && (base == column.MatrixData || base == column.MatrixIndices || base == column.MatrixEnds):
+		case m.Err != nil && (base == column.MatrixData || base == m.Indices || base == m.Ends):
 			o.note = Reason(m.Err)
-		case base == column.MatrixData || base == column.MatrixIndices:
+		case base == column.MatrixData || base == m.Indices:
 			o.matrix, o.dims, o.unlimited, o.unit, o.chunkRows, o.axes = m, []int64{m.Rows}, []bool{false}, 1, 0, nil
-		case base == column.MatrixEnds:
+		case base == m.Ends:
 			o.note = "where the " + m.What + " of a sparse matrix end, kept with its fields"
 		case base == "shape" && m.Err == nil:
 			o.note = "the shape of a sparse matrix, kept with its fields"
@@ -74,7 +76,7 @@ func (t *Tree) folded() *Tree {
 }
 
 // note says why a data set is no column wherever its rows are samples.
-func (t *Tree) note(o *object) string { return cmp.Or(o.note, t.frameNote(o)) }
+func (t *Tree) note(o *object) string { return cmp.Or(o.note, t.frameNote(o), t.awkwardNote(o)) }
 
 // largest finds the sparse matrix that holds most values.
 func (t *Tree) largest() (best *column.Matrix) {
@@ -102,10 +104,10 @@ func (o *object) sparseField(f *shardify.Field) error {
 	m := o.matrix
 	switch {
 	case m.ByColumns:
-		return shardify.Unsupported("a sparse matrix stored by columns (csc), whose rows lie apart; adata.X = adata.X.tocsr() in anndata stores it by rows, --object selects other data sets")
+		return shardify.Unsupported("a sparse matrix stored by columns (csc), whose rows lie apart; adata.X = adata.X.tocsr() in anndata stores it by rows, S = full(S) in MATLAB makes it dense, --object selects other data sets")
 	case f.Levels != 0 || len(f.Shape) != 0:
 		return shardify.Unsupported("a sparse matrix of other values than numbers")
-	case path.Base(o.path) == column.MatrixIndices && (f.DType.IsFloat() || f.DType == shardify.Bool):
+	case path.Base(o.path) == m.Indices && (f.DType.IsFloat() || f.DType == shardify.Bool):
 		return shardify.Unsupported("a sparse matrix whose indices are %s", f.DType)
 	}
 	f.Levels, f.Counter = 1, m.Counter
