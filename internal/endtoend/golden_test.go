@@ -38,7 +38,7 @@ var goldens = []struct {
 	{"npz-global-split", []string{"convert digits.npz -o OUT --shard-samples 300 --shuffle global --split train=0.8,val=0.1,test=0.1"}},
 	{"root-copies", []string{"convert HZZ.root -o OUT --columns MET_px,MET_py --limit 300 --copies 3 --augment noise=MET_px,sigma=0.5 --shuffle global --seed 5"}},
 	{"npz-range", []string{"convert digits.npz -o OUT --range 100:333 --columns *y*"}},
-	{"npz-cast", []string{"convert digits.npz -o OUT --limit 500 --cast *=f16"}},
+	{"npz-cast", []string{"convert digits.npz -o OUT --limit 500 --cast *=i32"}},
 	{"hdf5-mmap", []string{"convert hdf5/calo.hdf5 -o OUT --shard-samples 8"}},
 	{"hdf5-wds", []string{"convert hdf5/calo.hdf5 -o OUT --shard-samples 8 --format wds"}},
 	{"hdf5-mds", []string{"convert hdf5/calo.hdf5 -o OUT --shard-samples 8 --format mds"}},
