@@ -28,12 +28,12 @@ type room struct {
 }
 
 var rooms = []room{
-	{name: "convert", lines: 3700, back: 12, methodsOf: "Job", methods: 50, inFiles: 15},
+	{name: "convert", lines: 3715, back: 12, methodsOf: "Job", methods: 50, inFiles: 15},
 	{name: "plan", lines: 3270, back: 8, methodsOf: "Plan", methods: 76, inFiles: 13},
 	{name: "convert/flow", lines: 1525, back: 0, methodsOf: "Flow", methods: 22, inFiles: 3},
 	{name: "convert/internal/shuffle", lines: 1366, back: 0, methodsOf: "Shuffle", methods: 6, inFiles: 3},
 	{name: "readers/hdf5", lines: 1790, back: 9, methodsOf: "spanRead", methods: 13, inFiles: 4},
-	{name: "readers/hdf5/internal/look", lines: 4370, back: 11, methodsOf: "Tree", methods: 74, inFiles: 16},
+	{name: "readers/hdf5/internal/look", lines: 4370, back: 11, methodsOf: "Tree", methods: 75, inFiles: 16},
 	{name: "readers/hdf5/internal/column", lines: 1010, back: 0, methodsOf: "Dataset", methods: 9, inFiles: 3},
 	{name: "readers/hdf5/internal/element", lines: 880, back: 0, methodsOf: "Leaf", methods: 11, inFiles: 2},
 	{name: "readers/hdf5/internal/h5", lines: 5361, back: 11, methodsOf: "File", methods: 51, inFiles: 23},

@@ -171,7 +171,7 @@ func (r *Refused) Cure(job Resources, names string, list []Partition, elements i
 	for _, x := range []struct{ word, text string }{
 		{"account", "name an account of yours with --account; this lists them: sacctmgr -nP show assoc user=$USER format=account"},
 		{"qos", "name another with --qos; this lists those you may use: sacctmgr -nP show assoc user=$USER format=qos"},
-		{"feature", "name others with --constraint; this lists them: sinfo -h -o '%R %f'"},
+		{"feature", "name others with --constraint; this lists them: sinfo -h -O Partition,Features"},
 		{"time limit", "name a shorter --time; this lists the limits: sinfo -o '%R %l'"},
 	} {
 		if strings.Contains(says, x.word) {
