@@ -267,7 +267,7 @@ func TestStoppedConversionGoesOn(t *testing.T) {
 			}
 			p.Process.Signal(c.signal)
 			wait(t, p, c.code)
-			if s := fmt.Sprint(p.Stderr); !strings.Contains(s, c.says) || !strings.Contains(s, "goes on from there") {
+			if s := fmt.Sprint(p.Stderr); !strings.Contains(s, c.says) || !strings.Contains(s, "continues from there") {
 				t.Errorf("said %q", s)
 			}
 			if _, err := os.Stat(filepath.Join(out, "shardify.json")); err == nil {
@@ -276,7 +276,7 @@ func TestStoppedConversionGoesOn(t *testing.T) {
 			before := len(receipts(out))
 			p = start(t, append(convert(out), "--sync", "none")...)
 			wait(t, p, 0)
-			if !strings.Contains(fmt.Sprint(p.Stderr), "goes on") {
+			if !strings.Contains(fmt.Sprint(p.Stderr), "is resumed") {
 				t.Errorf("after %d shards it began anew: %s", before, p.Stderr)
 			}
 			if a, b := tree(whole), tree(out); !maps.Equal(a, b) {

@@ -142,7 +142,7 @@ func stalled(t *testing.T, dir, calls string, args func(n string) (file string, 
 		if code == 0 {
 			continue
 		}
-		says(t, code, text, 75, "nothing was read or written for 500ms", "the same command goes on from there")
+		says(t, code, text, 75, "nothing was read or written for 500ms", "the same command continues from there")
 		code, more := under(t, dir, "exec", append(list, "--stall", "500ms")...)
 		says(t, code, more, 0)
 		return text

@@ -97,7 +97,7 @@ func TestExitCodesAndLastLines(t *testing.T) {
 		{"", 2, "", "verify --help"},
 		{"good idx", 2, "", "--against idx"},
 		{"good --read 9/8", 2, "", "1/8"},
-		{"photos/a.jpg --repair", 2, "", "no data set"},
+		{"photos/a.jpg --repair", 2, "", "is not a data set"},
 		{"good --aginst x", 2, "", "did you mean: --against"},
 		{"idx --repair", 0, "repaired: idx is as it was converted", ""},
 		{"idx", 0, "ok: idx", ""},
