@@ -396,8 +396,8 @@ def test_what_the_error_of_16_bits_names_gives_pillows_values(tmp_path):
     for k in range(7):
         want.append(rng.integers(0, 65536, (12 + k % 2, 9), dtype="u2"))
         Image.fromarray(want[-1]).save(str(tmp_path / "in" / ("%d.png" % k)))
-    want = [np.asarray(Image.open(str(tmp_path / "in" / ("%d.png" % k)))) for k in range(7)]
-    assert want[0].dtype == np.uint16
+    # Older versions of Pillow give i32.
+    want = [np.asarray(Image.open(str(tmp_path / "in" / ("%d.png" % k)))).astype("u2") for k in range(7)]
 
     def convert(name, *options):
         subprocess.run([PROGRAM, "convert", "-q", str(tmp_path / "in"), "-o", str(tmp_path / name), *options], check=True)
