@@ -70,7 +70,7 @@ func polynomial(p shardify.Proof) uint32 {
 // complete tells whether a proof is of the whole object.
 func complete(p shardify.Proof) bool { return p.Lo == 0 && p.Hi == p.Total }
 
-// compare tells how the sum of a whole object differs from the one on record.
+// compare reports how the sum of a whole object differs from the one on record.
 func compare(x shardify.Proof) error {
 	switch {
 	case x.Digest != "":

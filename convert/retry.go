@@ -93,7 +93,7 @@ type unproven struct{ error }
 // Unwrap is the error itself.
 func (e *unproven) Unwrap() error { return e.error }
 
-// Unproven tells damage of which is known that it is in an object, and not in which samples: they
+// Unproven reports damage that is in an object, but not known to be in certain samples: they
 // cannot be left out.
 func Unproven(err error) bool {
 	_, ok := errors.AsType[*unproven](err)

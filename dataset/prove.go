@@ -12,7 +12,7 @@ import (
 
 // Prover sums the pieces of a file's digest while the file is read, span by span, and hands them
 // on as Proofs. A piece is of the span that has its first byte: the spans of a file together have
-// each of them once, whoever reads them. What a span leaves unread of its pieces is read at its
+// each of them once, by any reader. What a span leaves unread of its pieces is read at its
 // end. A Prover is used by one goroutine.
 type Prover struct {
 	r      io.ReaderAt
@@ -23,7 +23,7 @@ type Prover struct {
 	lo, at int64 // of what is summed: the first piece, and the byte that is next
 	part   xxh3.Hasher
 	sums   []byte // of the pieces that are complete
-	rest   []byte // memory for what nobody reads
+	rest   []byte // memory for what no span reads
 }
 
 // Reset goes to another file, whose digest the manifest has. A digest that is not one of pieces
@@ -101,7 +101,7 @@ func (p *Prover) add(b []byte, at int64) {
 	}
 }
 
-// read sums the bytes up to a place, which nobody has read.
+// read sums the bytes up to a place, which no span has read.
 func (p *Prover) read(to int64) error {
 	for p.digest != "" && p.at < to {
 		if p.rest == nil {

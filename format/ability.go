@@ -56,8 +56,8 @@ type Leftover struct {
 	// Unreadable: the field has values, of a type or in a form that is not read. Else it
 	// is no column of the samples.
 	Unreadable bool `json:"unreadable,omitempty"`
-	// Err is the reason as an error, if there is one. What is damaged cannot be left out: whoever
-	// collects Leftovers of a reader returns it.
+	// Err is the reason as an error, if there is one. What is damaged cannot be left out: the
+	// code that collects the Leftovers of a reader returns it.
 	Err error `json:"-"`
 }
 

@@ -88,7 +88,7 @@ func (r Resources) within(most Resources) Resources {
 	return Resources{least(r.CPUs, most.CPUs), least(r.Memory, most.Memory), least(r.Time, most.Time)}
 }
 
-// least is the lower of two limits, of which 0 is none.
+// least is the lower of two limits, of which 0 means no limit.
 func least[N ~int | ~int64](a, b N) N {
 	if a == 0 || b > 0 && b < a {
 		return b

@@ -77,7 +77,7 @@ func (w *Wanted) Match(names ...string) (hit, exact bool) {
 }
 
 // Renamed is the note about those fields of a schema that have other names than in the inputs;
-// nothing if there are none.
+// nothing if all have the same names.
 func (w *Wanted) Renamed(schema []shardify.Field) []string {
 	var list []string
 	for i := range schema {

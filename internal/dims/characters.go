@@ -18,5 +18,5 @@ func (c *Characters) Use(names []string, text bool) {
 	}
 }
 
-// Along tells whether characters along a last dimension of this name are a text.
+// Along reports whether characters along a last dimension of this name are a text.
 func (c *Characters) Along(name string) bool { return name != "" && !c.other[name] }

@@ -5,7 +5,7 @@ import "strings"
 // offsetWords are the names of offsets, alone or behind that of their lists.
 var offsetWords = []string{"offsets", "offset", "row_splits", "indptr", "ptr"}
 
-// OffsetsOf tells whether an array is named as offsets, and of which lists: "" are all that are
+// OffsetsOf reports whether an array is named as offsets, and of which lists: "" are all that are
 // beside it.
 func OffsetsOf(name string) (of string, ok bool) {
 	lower := strings.ToLower(name)
@@ -20,7 +20,7 @@ func OffsetsOf(name string) (of string, ok bool) {
 	return "", false
 }
 
-// InScope tells whether an array may hold the lists of offsets in a group, by their paths; of is
+// InScope reports whether an array may hold the lists of offsets in a group, by their paths; of is
 // what OffsetsOf says.
 func InScope(group, of, p string) bool {
 	rest := p
