@@ -146,14 +146,14 @@ func TestManyNamesTakeLinearTime(t *testing.T) {
 		{"the same", linesOfNames(20, 30000, false, false)},
 	} {
 		d, err := took(c.lines)
-		if err != nil || d > 5*time.Second {
+		if err != nil || d > 30*time.Second {
 			t.Errorf("%s: %v, %v", c.name, d, err)
 		}
 		t.Log(c.name, len(c.lines), d)
 	}
 	many := linesOfNames(40000, 1, true, false)
 	d, err := took(many)
-	if err == nil || !strings.Contains(err.Error(), "more than 32768 names") || d > 5*time.Second {
+	if err == nil || !strings.Contains(err.Error(), "more than 32768 names") || d > 30*time.Second {
 		t.Fatalf("%v: %v", d, err)
 	}
 	hints := shardify.Hints(err)

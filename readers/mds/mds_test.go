@@ -217,7 +217,7 @@ func TestManyColumns(t *testing.T) {
 	if list, err := columnsOf(&c); err != nil || len(list) != n {
 		t.Fatal(len(list), err)
 	}
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("%v for %d columns", took, n)
 	}
 	c.Names[n-1] = c.Names[0]

@@ -163,7 +163,7 @@ func TestAnObjectThatIsReplacedIsAnError(t *testing.T) {
 	if !errors.Is(err, shardify.ErrChanged) || !strings.Contains(err.Error(), "its ETag is b, it was a") || !strings.Contains(err.Error(), "s3://bbb/x.bin") {
 		t.Error(err)
 	}
-	if s.n.Load() != 3 || time.Since(began) > 150*time.Millisecond {
+	if s.n.Load() != 3 || time.Since(began) > 20*time.Second {
 		t.Errorf("%d requests, %v", s.n.Load(), time.Since(began))
 	}
 }

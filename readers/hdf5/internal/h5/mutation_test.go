@@ -61,7 +61,7 @@ func TestCrashersGiveErrorsOrValues(t *testing.T) {
 		if err != nil {
 			refused++
 		}
-		if d := time.Since(start); d > 2*time.Second {
+		if d := time.Since(start); d > 30*time.Second {
 			t.Errorf("%s took %v", p, d)
 		}
 	}
