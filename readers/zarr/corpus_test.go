@@ -21,8 +21,8 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/corpus"
+	"github.com/shardify/shardify/readers/internal/arrays/store"
 	"github.com/shardify/shardify/readers/readertest"
-	"github.com/shardify/shardify/readers/zarr/internal/store"
 )
 
 // tableOf has a line for each store.

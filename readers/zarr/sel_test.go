@@ -15,6 +15,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/corpus"
+	core "github.com/shardify/shardify/readers/internal/arrays"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
@@ -148,7 +149,8 @@ func TestSelectionsInEveryForm(t *testing.T) {
 			}
 			r, _ := src.Reader(0)
 			var got []float64
-			n := src.(*source).Samples()
+			spans := readertest.Spans(t, src, 1<<40)
+			n := spans[len(spans)-1].Hi
 			for lo := int64(0); lo < n; lo += 2 { // without regard to chunks
 				mem, _ := shardify.NewPool(1<<30).Grant(context.Background(), 1)
 				b, err := r.Read(context.Background(), shardify.Span{Lo: lo, Hi: min(lo+2, n), Bytes: 1}, mem)
@@ -162,7 +164,7 @@ func TestSelectionsInEveryForm(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("%v --sel %s: %v, want %v", form, c.sel, got, want)
 			}
-			if n := r.(*reader).work.decoded; n != int64(parts) {
+			if n := core.Decoded(r); n != int64(parts) {
 				t.Errorf("%v --sel %s: %d parts are decoded, want %d", form, c.sel, n, parts)
 			}
 			r.Close()

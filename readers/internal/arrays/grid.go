@@ -1,4 +1,4 @@
-package zarr
+package arrays
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 
 	"github.com/shardify/shardify"
 	sel "github.com/shardify/shardify/internal/grid"
-	"github.com/shardify/shardify/readers/zarr/internal/node"
-	"github.com/shardify/shardify/readers/zarr/internal/store"
+	"github.com/shardify/shardify/readers/internal/arrays/node"
+	"github.com/shardify/shardify/readers/internal/arrays/store"
 )
 
 // grid is how an array lies in parts that are decoded at once: chunks, or those in shards.
@@ -83,7 +83,7 @@ func (g *grid) take(picks []sel.Pick) error {
 		return nil
 	}
 	if len(picks) != len(g.shape) || len(g.order) == 0 {
-		return shardify.Corrupt(-1, "state of Zarr inputs: a selection of %d dimensions of %s", len(picks), g.Path)
+		return shardify.Corrupt(-1, "state of arrays: a selection of %d dimensions of %s", len(picks), g.Path)
 	}
 	for d, p := range picks {
 		if err := p.Check(g.shape[d]); err != nil {

@@ -1,4 +1,4 @@
-package zarr
+package arrays
 
 import (
 	"cmp"
@@ -21,8 +21,8 @@ import (
 	"github.com/shardify/shardify/internal/dims"
 	sel "github.com/shardify/shardify/internal/grid"
 	"github.com/shardify/shardify/internal/rows"
-	"github.com/shardify/shardify/readers/zarr/internal/node"
-	"github.com/shardify/shardify/readers/zarr/internal/store"
+	"github.com/shardify/shardify/readers/internal/arrays/node"
+	"github.com/shardify/shardify/readers/internal/arrays/store"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -86,13 +86,13 @@ func (s *survey) scan(ctx context.Context, name string) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := store.Open(ctx, s.fs, name, f)
+	files, err := s.opts.kind.Open(ctx, s.fs, name, f)
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
 	t := &tree{in: newInput(f, files), path: name, several: s.inputs > 1, must: s.opts.chunks == "fail", coords: sel.Memo[*object]{}}
-	if t.Tree, err = store.Scan(ctx, files, s.opts.choice()); err != nil {
+	if t.Tree, err = s.opts.kind.Scan(ctx, files, s.opts.choice()); err != nil {
 		t.close()
 		return nil, err
 	}
@@ -242,12 +242,12 @@ func choose(objects []object, opts *settings, inputs int, before *choice) (*choi
 	if err != nil || before != nil {
 		return c, err
 	}
-	return settled(objects, c)
+	return settled(objects, opts, c)
 }
 
 func chooseAny(objects []object, opts *settings, inputs int, before *choice) (*choice, error) {
 	if opts.sample == byFile || before != nil && before.mode == byFile {
-		return &choice{mode: byFile, why: "each store is one sample, as asked for"}, nil
+		return &choice{mode: byFile, why: "each " + opts.kind.One + " is one sample, as asked for"}, nil
 	}
 	var arrays []dims.Array
 	time, several := map[string]bool{}, 0
@@ -293,13 +293,13 @@ func chooseAny(objects []object, opts *settings, inputs int, before *choice) (*c
 		return c, nil
 	}
 	if several == 0 {
-		return nil, format.NewDoubt("there are single values alone: "+shapes(objects), ways(objects))
+		return nil, format.NewDoubt("there are single values alone: "+shapes(objects), ways(objects, opts))
 	}
-	return nil, format.NewDoubt("the arrays have no common first dimension: "+shapes(objects), ways(objects))
+	return nil, format.NewDoubt("the arrays have no common first dimension: "+shapes(objects), ways(objects, opts))
 }
 
 // settled is the error where the samples have less than half of the bytes.
-func settled(objects []object, c *choice) (*choice, error) {
+func settled(objects []object, opts *settings, c *choice) (*choice, error) {
 	var in, total int64
 	for i := range objects {
 		o := &objects[i]
@@ -314,12 +314,12 @@ func settled(objects []object, c *choice) (*choice, error) {
 	if c.mode == byFile || 2*in >= total {
 		return c, nil
 	}
-	return nil, format.NewDoubt(fmt.Sprintf("%s: they have %s of %s", c.why, shardify.FormatSize(in), shardify.FormatSize(total)), ways(objects))
+	return nil, format.NewDoubt(fmt.Sprintf("%s: they have %s of %s", c.why, shardify.FormatSize(in), shardify.FormatSize(total)), ways(objects, opts))
 }
 
 // ways are the ways to take samples where arrays have different lengths, the one with the
 // most bytes first.
-func ways(objects []object) []format.Way {
+func ways(objects []object, opts *settings) []format.Way {
 	var parts []rows.Part
 	for i := range objects {
 		if o := &objects[i]; !o.single() && !o.coord {
@@ -328,7 +328,7 @@ func ways(objects []object) []format.Way {
 	}
 	return append(rows.Lengths(parts, func(paths []string) format.Way {
 		return format.Way{Options: format.Options{"object": strings.Join(paths, ","), rows.SampleOption: byAxis}}
-	}), format.Way{Options: format.Options{rows.SampleOption: byFile}, Makes: "each store one sample"})
+	}), format.Way{Options: format.Options{rows.SampleOption: byFile}, Makes: "each " + opts.kind.One + " one sample"})
 }
 
 const sharedAxis = "axis 0, which all arrays share"
@@ -453,7 +453,7 @@ func (t *tree) nothing(opts *settings) error {
 	if len(opts.objects) > 0 {
 		return shardify.Misuse("there is no array %s", strings.Join(opts.objects, ", "))
 	}
-	return shardify.Unsupported("the store has no arrays")
+	return shardify.Unsupported("the %s has no arrays", opts.kind.One)
 }
 
 // wanted tells whether some leaf of an array is wanted, and whether by name.
@@ -839,15 +839,15 @@ func readBlob(p []byte) (*blob, error) {
 	return b, json.Unmarshal(p, b)
 }
 
-// outline lists the arrays of a store, whether or not they make one table, and what cannot be
+// Outline lists the arrays of an input, whether or not they make one table, and what cannot be
 // read.
-func outline(ctx context.Context, fs storage.FS, name string) ([]string, error) {
-	o, err := format.CheckOptions(options, nil)
+func (k *Kind) Outline(ctx context.Context, fs storage.FS, name string) ([]string, error) {
+	o, err := format.CheckOptions(k.Options, nil)
 	if err != nil {
 		return nil, err
 	}
 	s := &survey{fs: fs}
-	if s.opts, err = newSettings(o); err != nil {
+	if s.opts, err = k.settings(o); err != nil {
 		return nil, err
 	}
 	t, err := s.scan(ctx, name)

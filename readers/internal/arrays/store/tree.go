@@ -14,7 +14,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/zarr/internal/node"
+	"github.com/shardify/shardify/readers/internal/arrays/node"
 	"github.com/shardify/shardify/storage"
 )
 

@@ -1,4 +1,4 @@
-package zarr
+package arrays
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	sel "github.com/shardify/shardify/internal/grid"
-	"github.com/shardify/shardify/readers/zarr/internal/node"
+	"github.com/shardify/shardify/readers/internal/arrays/node"
 )
 
 // taker leaves of all arrays what --sel and --channels take of them. It says of each why it is

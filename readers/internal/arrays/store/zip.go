@@ -14,7 +14,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/zarr/internal/node"
+	"github.com/shardify/shardify/readers/internal/arrays/node"
 	"github.com/shardify/shardify/storage"
 )
 

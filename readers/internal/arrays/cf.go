@@ -1,4 +1,4 @@
-package zarr
+package arrays
 
 import (
 	"encoding/base64"

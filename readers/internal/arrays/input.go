@@ -1,4 +1,4 @@
-package zarr
+package arrays
 
 import (
 	"cmp"
@@ -16,8 +16,8 @@ import (
 	sel "github.com/shardify/shardify/internal/grid"
 	"github.com/shardify/shardify/internal/openfiles"
 	"github.com/shardify/shardify/internal/rows"
-	"github.com/shardify/shardify/readers/zarr/internal/node"
-	"github.com/shardify/shardify/readers/zarr/internal/store"
+	"github.com/shardify/shardify/readers/internal/arrays/node"
+	"github.com/shardify/shardify/readers/internal/arrays/store"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -87,20 +87,20 @@ func newInput(f storage.File, files store.Files) *input {
 func (in *input) Close() error { return errors.Join(in.shards.Close(), in.file.Close()) }
 
 func (s *source) openInput(ctx context.Context, f storage.File, at *rows.Input) (*input, error) {
-	files, err := store.Open(ctx, s.fs, at.Path(), f)
+	files, err := s.opts.kind.Open(ctx, s.fs, at.Path(), f)
 	if err != nil {
 		return nil, err
 	}
 	in := newInput(f, files)
 	in.samples = at.Samples
 	if err := json.Unmarshal(at.Blob, &in.blob); err != nil {
-		return nil, shardify.Corrupt(-1, "state of Zarr inputs: %v", err)
+		return nil, shardify.Corrupt(-1, "state of arrays: %v", err)
 	}
 	var paths []string
 	for i := range in.blob.Objects {
 		paths = append(paths, in.blob.Objects[i].Path)
 	}
-	t, err := store.Reopen(ctx, files, paths)
+	t, err := s.opts.kind.Reopen(ctx, files, paths)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (in *input) add(a *store.Array, i int, opts *settings) error {
 	leaves := leavesOf(&a.Type)
 	for _, k := range o.Leaves {
 		if k < 0 || k >= len(leaves) {
-			return shardify.Corrupt(-1, "state of Zarr inputs: no leaf %d of %s", k, a.Path)
+			return shardify.Corrupt(-1, "state of arrays: no leaf %d of %s", k, a.Path)
 		}
 		if err := leaves[k].decode(a, o.Units, opts.cf); err != nil {
 			return err

@@ -1,4 +1,4 @@
-package zarr
+package arrays
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/dims"
-	"github.com/shardify/shardify/readers/zarr/internal/node"
+	"github.com/shardify/shardify/readers/internal/arrays/node"
 )
 
 // n is how many samples an array would have as rows, or as lists of rows.

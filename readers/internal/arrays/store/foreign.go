@@ -12,7 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/zarr/internal/node"
+	"github.com/shardify/shardify/readers/internal/arrays/node"
 )
 
 // A damaged directory of an archive gives a member another name: a chunk would be missing, and so

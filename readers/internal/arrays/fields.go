@@ -1,4 +1,4 @@
-package zarr
+package arrays
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cf"
-	"github.com/shardify/shardify/readers/zarr/internal/node"
-	"github.com/shardify/shardify/readers/zarr/internal/store"
+	"github.com/shardify/shardify/readers/internal/arrays/node"
+	"github.com/shardify/shardify/readers/internal/arrays/store"
 )
 
 // leaf is what one field gets of an element.

@@ -1,8 +1,7 @@
-package zarr
+package arrays
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -13,22 +12,10 @@ import (
 	"github.com/shardify/shardify/internal/chunks"
 	sel "github.com/shardify/shardify/internal/grid"
 	"github.com/shardify/shardify/internal/rows"
-	"github.com/shardify/shardify/readers/zarr/internal/store"
+	"github.com/shardify/shardify/readers/internal/arrays/store"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
-
-// Format is the readers' table's line for Zarr.
-var Format = format.Input{
-	Name:    "zarr",
-	Help:    "Zarr stores of formats 2 and 3: folders, zip files",
-	Sniff:   sniff,
-	Beside:  true,
-	Roots:   store.Roots,
-	Options: options,
-	Open:    open,
-	Outline: outline,
-}
 
 const (
 	byAxis  = rows.SampleAxis
@@ -40,36 +27,19 @@ const (
 	cfOff  = "off"
 )
 
-var options = []format.Option{
-	{Name: "object", Kind: format.KindString,
-		Help: "arrays or groups to read, as globs of their paths separated by commas: /train/*"},
-	{Name: rows.SampleOption, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", byAxis, byChunk, byFile},
-		Help: "what one sample is: a row of the arrays (axis 0), the rows of a chunk, or a whole store"},
-	{Name: rows.AxisOption, Kind: format.KindString, Default: "auto",
-		Help: "the axis of the samples in arrays of two axes or more, 0 being the first and -1 the last: auto is 0"},
-	{Name: "lists", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "off"},
-		Help: "auto: flat arrays beside an array of offsets are lists; off: they are read as they are"},
-	rows.Option,
-	{Name: "missing-chunks", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "fail", "fill"},
-		Help: "chunks that a store does not have. fill: they are the array's fill_value; fail: an error; auto: fail where an array ends early"},
-	{Name: "cf", Kind: format.KindEnum, Default: cfAuto, Values: []string{cfAuto, cfOn, cfOff},
-		Help: "auto: decode values as their CF attributes say (scale_factor, add_offset, _FillValue, times); on: elements that equal the fill_value of format 2 are missing, too; off: keep stored values"},
-	{Name: "text", Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
-		Help: "utf8: strings are text and must be UTF-8; bytes: strings are any bytes"},
-	sel.SelOption,
-	sel.ChannelsOption,
-}
-
-func sniff(head []byte, name string) bool {
-	if slices.Contains(store.Roots, name) {
-		return true
-	}
-	ext := strings.ToLower(path.Ext(name))
-	return ext == ".zarr" || ext == ".zip" && (head == nil || strings.HasPrefix(string(head), "PK"))
-}
+// Options that every kind has.
+var (
+	OptAxis = format.Option{Name: rows.AxisOption, Kind: format.KindString, Default: "auto",
+		Help: "the axis of the samples in arrays of two axes or more, 0 being the first and -1 the last: auto is 0"}
+	OptLists = format.Option{Name: "lists", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "off"},
+		Help: "auto: flat arrays beside an array of offsets are lists; off: they are read as they are"}
+	OptText = format.Option{Name: "text", Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
+		Help: "utf8: strings are text and must be UTF-8; bytes: strings are any bytes"}
+)
 
 // settings are the options, read.
 type settings struct {
+	kind    *Kind
 	objects []string // globs; none means all
 	sample  string   // auto, byAxis or byFile
 	chunked bool     // samples are the chunks of rows
@@ -84,8 +54,8 @@ type settings struct {
 	alone    bool // of other fields only the coordinate of the samples is read
 }
 
-func newSettings(o format.Options) (*settings, error) {
-	s := &settings{sample: o[rows.SampleOption], chunks: o["missing-chunks"], cf: o["cf"], media: "txt", lists: o["lists"]}
+func (k *Kind) settings(o format.Options) (*settings, error) {
+	s := &settings{kind: k, sample: o[rows.SampleOption], chunks: o["missing-chunks"], cf: o["cf"], media: "txt", lists: o["lists"]}
 	if o["text"] == "bytes" {
 		s.media = "bin"
 	}
@@ -116,7 +86,7 @@ func newSettings(o format.Options) (*settings, error) {
 }
 
 func (s *settings) key() string {
-	key := fmt.Sprintf("zarr 2 object=%q sample=%s axis=%d chunks=%s cf=%s text=%s", s.objects, s.sample, s.axis, s.chunks, s.cf, s.media)
+	key := fmt.Sprintf("%s object=%q sample=%s axis=%d chunks=%s cf=%s text=%s", s.kind.Key, s.objects, s.sample, s.axis, s.chunks, s.cf, s.media)
 	if s.chunked {
 		key += " chunks"
 	}
@@ -172,14 +142,15 @@ type source struct {
 	doubt   []string // another reading of the inputs
 }
 
-func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
-	o, err := format.CheckOptions(options, a.Options)
+// Source opens inputs of the kind as one table.
+func (k *Kind) Source(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
+	o, err := format.CheckOptions(k.Options, a.Options)
 	if err != nil {
 		return nil, err
 	}
 	a.Options = o
 	s := &source{fs: storages.Of(a.Table)}
-	if s.opts, err = newSettings(o); err != nil {
+	if s.opts, err = k.settings(o); err != nil {
 		return nil, err
 	}
 	numbers := false
@@ -196,7 +167,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		}
 	}
 	defer sv.drop()
-	f := rows.Format{Name: "Zarr", Look: sv.look, Key: s.opts.key(), Ragged: true, Channels: s.opts.channels}
+	f := rows.Format{Name: k.Said, Look: sv.look, Key: s.opts.key(), Ragged: true, Channels: s.opts.channels}
 	if s.opts.chunked {
 		f.Beside = chunks.Field
 	}
@@ -218,11 +189,11 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	return s, nil
 }
 
-// chunksOf is how the rows of a store lie in chunks, as its survey found.
+// chunksOf is how the rows of an input lie in chunks, as its survey found.
 func chunksOf(in *rows.Input) (*chunks.Size, error) {
 	b, err := readBlob(in.Blob)
 	if err != nil {
-		return nil, shardify.Corrupt(-1, "state of Zarr inputs: %v", err)
+		return nil, shardify.Corrupt(-1, "state of arrays: %v", err)
 	}
 	return b.Chunk, nil
 }
@@ -277,7 +248,7 @@ func (s *source) Reopen() { s.handles.Reopen() }
 // Reader implements shardify.Source.
 func (s *source) Reader(run uint32) (shardify.Reader, error) {
 	if run != 0 {
-		return nil, fmt.Errorf("zarr: there is no run %d", run)
+		return nil, fmt.Errorf("%s: there is no run %d", s.opts.kind.Name, run)
 	}
 	return &reader{src: s}, nil
 }
@@ -288,6 +259,9 @@ type reader struct {
 	work   work
 	closed bool
 }
+
+// Decoded is how many parts of arrays a reader has decoded, for tests.
+func Decoded(r shardify.Reader) int64 { return r.(*reader).work.decoded }
 
 // Close implements shardify.Reader.
 func (r *reader) Close() error {
@@ -300,7 +274,7 @@ func (r *reader) Close() error {
 // Read implements shardify.Reader.
 func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
 	if r.closed {
-		return nil, errors.New("zarr: Read after Close")
+		return nil, fmt.Errorf("%s: Read after Close", r.src.opts.kind.Name)
 	}
 	in, b, err := r.src.Begin(ctx, sp, mem)
 	if err != nil {
@@ -332,7 +306,7 @@ func (r *reader) span(in *input, at *rows.Input, sp shardify.Span, b *shardify.B
 			continue
 		}
 		if f >= len(in.fields) {
-			return shardify.Corrupt(-1, "state of Zarr inputs: no field %d", f)
+			return shardify.Corrupt(-1, "state of arrays: no field %d", f)
 		}
 		cols[in.fields[f].object] = append(cols[in.fields[f].object], i)
 	}

@@ -1,4 +1,4 @@
-package zarr
+package arrays
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/openfiles"
-	"github.com/shardify/shardify/readers/zarr/internal/node"
+	"github.com/shardify/shardify/readers/internal/arrays/node"
 	"github.com/shardify/shardify/storage"
 )
 

@@ -1,0 +1,58 @@
+package zarr
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify/format"
+	sel "github.com/shardify/shardify/internal/grid"
+	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/internal/arrays"
+	"github.com/shardify/shardify/readers/internal/arrays/store"
+)
+
+// Format is the readers' table's line for Zarr.
+var Format = format.Input{
+	Name:    "zarr",
+	Help:    "Zarr stores of formats 2 and 3: folders, zip files",
+	Sniff:   sniff,
+	Beside:  true,
+	Roots:   store.Roots,
+	Options: options,
+	Open:    kind.Source,
+	Outline: kind.Outline,
+}
+
+var kind = arrays.Kind{
+	Name: "zarr", Said: "Zarr", Key: "zarr 2", One: "store",
+	Options: options,
+	Open:    store.Open,
+	Scan:    store.Scan,
+	Reopen:  store.Reopen,
+}
+
+var options = []format.Option{
+	{Name: "object", Kind: format.KindString,
+		Help: "arrays or groups to read, as globs of their paths separated by commas: /train/*"},
+	{Name: rows.SampleOption, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", rows.SampleAxis, rows.SampleChunk, rows.SampleFile},
+		Help: "what one sample is: a row of the arrays (axis 0), the rows of a chunk, or a whole store"},
+	arrays.OptAxis,
+	arrays.OptLists,
+	rows.Option,
+	{Name: "missing-chunks", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "fail", "fill"},
+		Help: "chunks that a store does not have. fill: they are the array's fill_value; fail: an error; auto: fail where an array ends early"},
+	{Name: "cf", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "on", "off"},
+		Help: "auto: decode values as their CF attributes say (scale_factor, add_offset, _FillValue, times); on: elements that equal the fill_value of format 2 are missing, too; off: keep stored values"},
+	arrays.OptText,
+	sel.SelOption,
+	sel.ChannelsOption,
+}
+
+func sniff(head []byte, name string) bool {
+	if slices.Contains(store.Roots, name) {
+		return true
+	}
+	ext := strings.ToLower(path.Ext(name))
+	return ext == ".zarr" || ext == ".zip" && (head == nil || strings.HasPrefix(string(head), "PK"))
+}
