@@ -60,9 +60,9 @@ func Decode(dst, src []byte) error {
 	return nil
 }
 
-// Check walks the headers alone: it reports whether the chain in src claims to
-// decode to at least size bytes. It costs nothing, so callers ask before they
-// allocate size bytes on the word of a stranger.
+// Check walks the headers alone: it reports whether the chain in src may decode to
+// size bytes. It costs nothing, so that callers ask before they allocate size bytes
+// for the claim of a file.
 func Check(size int64, src []byte) error {
 	at := 0
 	for n := int64(0); n < size; {
@@ -91,6 +91,8 @@ func parse(src []byte, at, room int) (h header, err error) {
 		return h, shardify.Corrupt(int64(at), "%s block of %d bytes, %d are left", h.magic[:], h.c, len(b)-HeaderSize)
 	case h.u == 0:
 		return h, shardify.Corrupt(int64(at), "%s block that decodes to nothing", h.magic[:])
+	case h.c == 0 || h.u > h.ratio()*(h.c+16):
+		return h, shardify.Corrupt(int64(at), "%s block of %d bytes that decodes to %d", h.magic[:], h.c, h.u)
 	case h.u > room:
 		return h, shardify.Corrupt(int64(at), "%s block of %d decoded bytes, %d are wanted", h.magic[:], h.u, room)
 	}
@@ -98,6 +100,17 @@ func parse(src []byte, at, room int) (h header, err error) {
 }
 
 func size24(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
+
+// ratio bounds what an algorithm makes of one byte.
+func (h *header) ratio() int {
+	switch h.magic[0] {
+	case 'Z', 'X': // ZS: 128 KiB from a run block of 4 bytes
+		return 1 << 15
+	case 'L':
+		return 256
+	}
+	return 1 << 11
+}
 
 // known checks magic alone: writers disagree about the method bytes of LZ4 (its
 // major version) and of old files.

@@ -150,13 +150,33 @@ func TestDamageIsFoundInItsBlock(t *testing.T) {
 	}
 }
 
-func TestCheckSeesTheClaimOnly(t *testing.T) {
-	one := encode("ZL", text(100))
-	if err := Check(100, one); err != nil {
-		t.Error(err)
+// TestClaimsOfBlocks: nothing is allocated for lengths that the bytes present
+// cannot give.
+func TestClaimsOfBlocks(t *testing.T) {
+	block := func(magic string, c, u int) []byte {
+		b := append([]byte(magic), 8, byte(c), byte(c>>8), byte(c>>16), byte(u), byte(u>>8), byte(u>>16))
+		return append(b, make([]byte, c)...)
 	}
-	if err := Check(1<<40, one); !errors.Is(err, shardify.ErrCorrupt) {
-		t.Errorf("a chain of 100 bytes for 1 TiB: %v", err)
+	twice := append(block("ZL", 100, 5000), block("ZL", 100, 700)...)
+	for _, c := range []struct {
+		name string
+		src  []byte
+		want int
+		ok   bool
+	}{
+		{"two blocks", twice, 5700, true},
+		{"slack behind", append(slices.Clone(twice), 1, 2, 3), 5700, true},
+		{"less than wanted", twice, 5701, false},
+		{"more than wanted", twice, 5600, false},
+		{"block beyond the end", twice[:len(twice)-1], 5700, false},
+		{"too good to be true", block("L4", 40, 1<<20), 1 << 20, false},
+		{"a block too good to be true behind another", append(slices.Clone(twice), block("ZS", 3, 1<<20)...), 5700 + 1<<20, false},
+		{"empty block", block("ZL", 0, 10), 10, false},
+		{"nothing", nil, 1 << 30, false},
+	} {
+		if err := Check(int64(c.want), c.src); (err == nil) != c.ok {
+			t.Errorf("%s: %v", c.name, err)
+		}
 	}
 }
 

@@ -65,7 +65,7 @@ func (f *File) Record(off, nbytes int64) (rec []byte, h Header, err error) {
 	if !h.Compressed() {
 		return raw[:h.KeyLen+h.ObjLen], h, nil
 	}
-	if err := CheckBlocks(raw[h.KeyLen:], h.ObjLen); err != nil {
+	if err := block.Check(int64(h.ObjLen), raw[h.KeyLen:]); err != nil {
 		return nil, h, shift(err, off)
 	}
 	rec = make([]byte, h.KeyLen+h.ObjLen)
@@ -91,46 +91,4 @@ func shift(err error, off int64) error {
 	c := *e
 	c.Offset = max(c.Offset, 0) + off
 	return &c
-}
-
-// blockHead is the bytes in front of each compression block.
-const blockHead = 9
-
-// CheckBlocks compares the sizes that a chain of blocks claims with the length
-// it shall give, so that nothing is allocated for a claim that the bytes present
-// cannot fulfil.
-func CheckBlocks(src []byte, objLen int) error {
-	total := 0
-	for off := 0; total < objLen; {
-		if len(src)-off < blockHead {
-			return shardify.Corrupt(int64(off), "compression blocks give %d bytes, the key says %d", total, objLen)
-		}
-		h := src[off:]
-		c := int(h[3]) | int(h[4])<<8 | int(h[5])<<16
-		u := int(h[6]) | int(h[7])<<8 | int(h[8])<<16
-		off += blockHead
-		if c > len(src)-off {
-			return shardify.Corrupt(int64(off), "compression block of %d bytes with %d left", c, len(src)-off)
-		}
-		if u > maxRatio(h[0])*(c+16) || c == 0 {
-			return shardify.Corrupt(int64(off), "compression block of %d bytes says it holds %d", c, u)
-		}
-		off += c
-		total += u
-	}
-	if total != objLen {
-		return shardify.Corrupt(0, "compression blocks hold %d bytes, the key says %d", total, objLen)
-	}
-	return nil
-}
-
-// maxRatio bounds what an algorithm can make of one byte.
-func maxRatio(magic byte) int {
-	switch magic {
-	case 'Z', 'X': // ZS: 128 KiB from a 4-byte run block
-		return 1 << 15
-	case 'L':
-		return 256
-	}
-	return 1 << 11
 }

@@ -360,3 +360,33 @@ func TestCancelledReadStops(t *testing.T) {
 		t.Error("entries beyond the end were read")
 	}
 }
+
+// TestListsAreNoLongerThanTheirItems: a damaged end offset claims no memory, even where no
+// checksum finds it: the page list says how many items there are.
+func TestListsAreNoLongerThanTheirItems(t *testing.T) {
+	arrayOf := func(item *model) *model {
+		item.name = "_0"
+		return &model{kind: fixed, n: 2, typeName: "std::array<" + item.typeName + ",2>", kids: []*model{item}}
+	}
+	for _, item := range []*model{
+		float(""), listOf("", float("")), arrayOf(arrayOf(float(""))), structOf("", float("x"), listOf("y", float(""))),
+	} {
+		f := listOf("l", item)
+		m := makeOf(200, nil, f)
+		n := m.open(t)
+		if len(n.Flats) == 0 {
+			t.Fatalf("%s: %v", f.typeName, n.Unreadable)
+		}
+		i := slices.IndexFunc(f.columns[0].clusters, func(c writtenChunk) bool { return c.pages[0].n > 2 })
+		p, lo := f.columns[0].clusters[i].pages[0], n.Clusters[i].FirstEntry
+		page := m.data[p.at:][:p.size]
+		le.PutUint64(page[8*(p.n-2):], 1<<23)
+		le.PutUint64(m.data[p.at+int64(p.size):], xxh3.Hash(page))
+		mem := shardify.NewPool(1 << 20).Overdraft()
+		_, err := n.Select(every(n)).Reader().Read(context.Background(), lo, lo+int64(p.n)-1, mem, nil)
+		if !errors.Is(err, shardify.ErrCorrupt) || mem.Used() > 1<<20 {
+			t.Errorf("%s: %d bytes of memory for a file of %d: %v", f.typeName, mem.Used(), len(m.data), err)
+		}
+		mem.Release()
+	}
+}

@@ -47,6 +47,8 @@ func (r *Reader) finishNode(n *node, st, parent *nodeState) error {
 		}
 		if err == nil && st.known && got != st.in[p] {
 			err = shardify.Corrupt(-1, "%d items, their column has %d in the cluster", got.hi, st.in[p].hi)
+		} else if err == nil && n.kind != array {
+			err = r.s.stored(n, &r.s.n.Clusters[r.parts[p].cluster], got.hi)
 		}
 		if err != nil {
 			return r.nodeError(n, err)

@@ -53,6 +53,21 @@ func (r *Reader) want(slot, part int, per int64, in span, dst []byte, t task) er
 	return nil
 }
 
+// stored checks that the columns of a list's items have so many in a cluster, before memory is
+// taken for them. None of them is deferred.
+func (s *Selection) stored(n *node, c *Cluster, items int64) error {
+	for i, slot := range n.slots {
+		id, err := s.n.choose(slot, c)
+		if err != nil {
+			return err
+		}
+		if have := c.chunk(id).elements; mul(items, n.perSlot[i]) > have {
+			return s.n.columnError(id, shardify.Corrupt(-1, "%d items of %d elements in the cluster from entry %d, %d elements are stored", items, n.perSlot[i], c.FirstEntry, have))
+		}
+	}
+	return nil
+}
+
 // search finds the page of a stored element.
 func (ch *chunk) search(c *Cluster, element int64) int {
 	lo, hi := ch.lo, ch.hi

@@ -103,7 +103,7 @@ func (b *Basket) fill(rec []byte) error {
 // unpack decompresses n bytes into Buf.
 func (b *Basket) unpack(src []byte, n int) ([]byte, error) {
 	if cap(b.Buf) < n {
-		if err := rfile.CheckBlocks(src, n); err != nil {
+		if err := block.Check(int64(n), src); err != nil {
 			return nil, err
 		}
 		b.Buf = make([]byte, n)
