@@ -257,6 +257,14 @@ func (d *database) table(name string) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A key has its index in the file, unless it is the rowid or the order of the rows.
+	err = d.each("SELECT l.name FROM pragma_index_list("+literal(name)+") l WHERE l.origin = 'u' OR l.origin = 'pk' AND NOT (SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = "+literal(name)+")"+
+		" EXCEPT SELECT name FROM sqlite_schema WHERE type = 'index'", func(s *sqlite.Stmt) error {
+		return shardify.Corrupt(-1, "table %s has a key without its index %s", name, s.ColumnText(0))
+	})
+	if err != nil {
+		return nil, err
+	}
 	order := map[int]int{} // by number of the column: its place in rows
 	keyed := false         // an index of its own has the primary key
 	places := 0            // in that index

@@ -273,6 +273,38 @@ func TestASchemaWithFewerTables(t *testing.T) {
 	}
 }
 
+// TestAKeyWithoutItsIndexIsDamage, as integrity_check of SQLite says: here the rowid's other name
+// is one byte away from a key of its own, whose values are not in the rows.
+func TestAKeyWithoutItsIndexIsDamage(t *testing.T) {
+	keys := []string{"CREATE TABLE a(id integer primary key, x)", "CREATE TABLE b(k UNIQUE, x JNIQUE, PRIMARY KEY(k, x))", "CREATE TABLE c(k TEXT PRIMARY KEY, x JNIQUE) WITHOUT ROWID",
+		"INSERT INTO a VALUES (7, 1)", "INSERT INTO b VALUES (7, 1)", "INSERT INTO c VALUES (7, 1)"}
+	open := func(name, object string) error {
+		src, err := openWith(format.Options{optObject: object}, name)
+		if err == nil {
+			src.Close()
+		}
+		return err
+	}
+	for object, damage := range map[string][2]string{
+		"a": {"id integer", "id\xa0integer"}, "b": {"x JNIQUE, P", "x UNIQUE, P"}, "c": {"x JNIQUE)", "x UNIQUE)"},
+	} {
+		name := made(t, "a.db", keys...)
+		if err := open(name, object); err != nil {
+			t.Errorf("%s, whole: %v", object, err)
+		}
+		b, err := os.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(name, bytes.Replace(b, []byte(damage[0]), []byte(damage[1]), 1), 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := open(name, object); !errors.Is(err, shardify.ErrCorrupt) {
+			t.Errorf("%s, damaged: %v", object, err)
+		}
+	}
+}
+
 // pagesOf are the pages of a table with cells.
 func pagesOf(t *testing.T, name, object string) (all []uint32) {
 	t.Helper()
