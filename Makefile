@@ -215,8 +215,9 @@ golden: ## rewrite the golden dumps and digests; review the diff
 	go test ./index ./writers/wds -run 'Golden|MmapShardBytes' -update
 	go test ./internal/endtoend -run GoldenBytes -update
 
-licences: ## rewrite THIRD_PARTY_LICENSES from the modules of go.mod
-	go run ./bench/licences >build.tmp && mv build.tmp THIRD_PARTY_LICENSES
+licences: ## build/THIRD_PARTY_LICENSES: the licences of the modules that are linked; make dist and make wheel add it
+	@mkdir -p build
+	go run ./bench/licences >build/THIRD_PARTY_LICENSES.part && mv build/THIRD_PARTY_LICENSES.part build/THIRD_PARTY_LICENSES
 
 dist: ## static binaries for linux amd64 and arm64, completions, man pages, licences, SBOM, SHA256SUMS
 	@sh bench/dist.sh

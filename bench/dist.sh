@@ -2,8 +2,9 @@
 # make dist: binaries, completions, man pages and checksums below dist/.
 set -eu
 cd "$(dirname "$0")/.."
-mkdir -p dist
+mkdir -p dist build
 rm -rf dist/shardify-linux-*
+go run ./bench/licences >build/THIRD_PARTY_LICENSES
 go build -trimpath -o build/shardify-host ./cmd/shardify
 go build -trimpath -o build/verify-host ./cmd/verify
 go build -trimpath -o build/shardify-gpu-host ./cmd/shardify-gpu
@@ -22,7 +23,7 @@ for arch in amd64 arm64; do
 	done
 	build/shardify-host man "$top/share/man/man1"
 	build/shardify-gpu-host man "$top/share/man/man1"
-	cp LICENSE THIRD_PARTY_LICENSES README.md CHANGELOG.md "$top"
+	cp LICENSE build/THIRD_PARTY_LICENSES README.md CHANGELOG.md "$top"
 	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -C "dist/shardify-linux-$arch" -cf - shardify | gzip -n >"dist/shardify-linux-$arch.tar.gz"
 	rm -rf "dist/shardify-linux-$arch"
 done

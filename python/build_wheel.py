@@ -66,10 +66,10 @@ def program(arch: str, work: str) -> bytes:
         return f.read()
 
 
-def sbom(version: str) -> bytes:
-    """What is linked into the program and the library, as SPDX (PEP 770)."""
+def licences(*flags: str) -> bytes:
+    """The licence texts of what is linked into the program and the library; with -spdx VERSION a list as SPDX (PEP 770)."""
     top = os.path.dirname(HERE)
-    return subprocess.run(["go", "run", "./bench/licences", "-spdx", version], cwd=top, check=True, stdout=subprocess.PIPE).stdout
+    return subprocess.run(["go", "run", "./bench/licences", *flags], cwd=top, check=True, stdout=subprocess.PIPE).stdout
 
 
 def platform(lib: bytes, arch: str) -> str:
@@ -101,7 +101,7 @@ def record(name: str, data: bytes) -> List[str]:
     return [name, "sha256=" + digest, str(len(data))]
 
 
-def repack(wheel: str, lib: bytes, exe: bytes, bom: bytes, tag: str, out: str) -> str:
+def repack(wheel: str, lib: bytes, exe: bytes, legal: Dict[str, bytes], tag: str, out: str) -> str:
     """The wheel with program and library, for one platform. Equal inputs give equal bytes."""
     with zipfile.ZipFile(wheel) as z:
         files: Dict[str, bytes] = {n: z.read(n) for n in z.namelist() if not n.endswith("/RECORD")}
@@ -109,9 +109,8 @@ def repack(wheel: str, lib: bytes, exe: bytes, bom: bytes, tag: str, out: str) -
     dist = info[: -len("/WHEEL")]
     exec_name = dist[: -len(".dist-info")] + ".data/scripts/shardify"
     del files[dist + "/entry_points.txt"]  # its script would take the place of the program
-    files.update({LIBRARY: lib, exec_name: exe, dist + "/sboms/shardify.spdx.json": bom})
-    with open(os.path.join(os.path.dirname(HERE), "THIRD_PARTY_LICENSES"), "rb") as f:
-        files[dist + "/licenses/THIRD_PARTY_LICENSES"] = f.read()
+    files.update({LIBRARY: lib, exec_name: exe})
+    files.update({dist + "/" + name: text for name, text in legal.items()})
     text = re.sub(r"(?m)^Root-Is-Purelib: .*$", "Root-Is-Purelib: false", files[info].decode())
     files[info] = re.sub(r"(?m)^Tag: .*$", "Tag: py3-none-" + tag, text).encode()
     rows = io.StringIO()
@@ -139,10 +138,11 @@ def main() -> None:
     os.makedirs(a.out, exist_ok=True)
     with tempfile.TemporaryDirectory() as work:
         wheel = pure(work)
-        bom = sbom(os.path.basename(wheel).split("-")[1])
+        version = os.path.basename(wheel).split("-")[1]
+        legal = {"sboms/shardify.spdx.json": licences("-spdx", version), "licenses/THIRD_PARTY_LICENSES": licences()}
         for arch in a.arch:
             lib = library(arch, os.path.abspath(a.zig), work)
-            print(repack(wheel, lib, program(arch, work), bom, platform(lib, arch), a.out))
+            print(repack(wheel, lib, program(arch, work), legal, platform(lib, arch), a.out))
         print(shutil.copy(wheel, a.out))
 
 

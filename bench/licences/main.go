@@ -1,7 +1,7 @@
 // Command licences writes the licence texts of all that is linked into the programs and
 // the loader's library, or a list of it in SPDX 2.3.
 //
-//	go run ./bench/licences >THIRD_PARTY_LICENSES
+//	go run ./bench/licences >build/THIRD_PARTY_LICENSES
 //	go run ./bench/licences -spdx VERSION >sbom.spdx.json
 package main
 
