@@ -141,7 +141,7 @@ func (j *Job) produce(ctx context.Context, wg *sync.WaitGroup, spans []shardify.
 // sink can: fresh memory for it costs more than reading it.
 const streamFrom = 8 << 20
 
-// streams tells whether a span may bring columns as streams. With skips allowed
+// streams reports whether a span may bring columns as streams. With skips allowed
 // damage must be found before the sink has a part of it.
 func (j *Job) streams(s shardify.Span) bool {
 	return j.Sink.Streams && j.flow.Plain && s.Bytes >= streamFrom && s.Samples() == 1 && j.Plan.OnError != plan.OnErrorSkip

@@ -47,7 +47,7 @@ func (j *Job) beside(s shardify.Span) int64 {
 	return min(j.flow.Memory(int(s.Samples()), s.Bytes), j.share())
 }
 
-// layout is how samples stand in fragments.
+// layout describes how samples are stored in fragments.
 func layout(p *plan.Plan, f *flow.Flow) shuffle.Layout {
 	grouped := p.Grouping != nil // numbers of samples are keys
 	l := shuffle.Layout{Schema: f.Schema, Keyed: p.Keyed, Copies: f.MostCopies() > 1, Wide: grouped, Inputs: grouped}

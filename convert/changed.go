@@ -13,9 +13,8 @@ import (
 	"github.com/shardify/shardify/storage/storages"
 )
 
-// followed remembers which input a worker reads, to look at it once more when it is
-// through with it: a file that is replaced or written to while it is read gives samples
-// of two versions.
+// followed remembers which input a worker reads. The worker checks the input again after reading
+// it: a file that is replaced or written to meanwhile gives samples of two versions.
 type followed struct {
 	input uint32
 	reads bool
@@ -33,7 +32,7 @@ func (w *worker) follow(ctx context.Context, input uint32) error {
 	if path, ok := w.file(); ok {
 		fs := storages.Of(w.j.Plan.Table)
 		if _, known := storage.Opened(fs, path); known {
-			return nil // the reader opens it anew, and unchanged compares that
+			return nil // the reader opens it again, and unchanged compares that
 		}
 		if st, err := fs.Stat(ctx, path); err == nil && w.j.Plan.Table.Replaced(int(input), st.Stamp, fs) {
 			return w.replaced(path) // by the plan of this process, or another worker

@@ -125,7 +125,7 @@ func (m *collected) shard(s shardify.Shard) {
 	m.Bytes += s.Bytes
 }
 
-// complete adds to a manifest what stands beside the shards, and publishes that.
+// complete adds the files beside the shards to a manifest, and publishes it.
 func (j *Job) complete(ctx context.Context, store storage.Store, m *index.Manifest) (err error) {
 	p := j.Plan
 	if j.Sink.Members != nil {

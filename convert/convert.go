@@ -55,8 +55,8 @@ func (j *Job) Share(ctx context.Context, units, shards []int) error {
 		if err == nil || ctx.Err() != nil || try == maxTries {
 			return err
 		}
-		// It may lack what another worker has removed, since it has completed the set, or
-		// since it took a fragment for one that nobody needs.
+		// Something may be missing because another worker completed the set and removed it,
+		// or took a fragment for one that is no longer needed.
 		var w *Waiting
 		if all, e := j.receipts().allGathered(); e == nil && all {
 			done = true
@@ -70,7 +70,7 @@ func (j *Job) Share(ctx context.Context, units, shards []int) error {
 // needs.
 const maxTries = 3
 
-// allScattered tells whether the portions of all units have receipts.
+// allScattered reports whether the portions of all units have receipts.
 func (s receipts) allScattered(units []int) (bool, error) {
 	for _, u := range units {
 		for i := s.plan.Units[u].Lo; i < s.plan.Units[u].Hi; i++ {
@@ -86,7 +86,7 @@ func (s receipts) allScattered(units []int) (bool, error) {
 	return true, nil
 }
 
-// gathered tells whether all shards are there.
+// gathered reports whether all shards are there.
 func (j *Job) gathered(ctx context.Context, shards []int) (bool, error) {
 	for _, i := range shards {
 		if ctx.Err() != nil {

@@ -13,8 +13,8 @@ type divider struct {
 	step  int64         // samples of its parts
 }
 
-// next is what to read next: the first span, or a part of it. rest is what is left of
-// the spans, in the list that it is given.
+// next returns what to read next: the first span, or a part of it. rest is the remaining spans, in
+// the list that was passed.
 func (d *divider) next(spans []shardify.Span) (part shardify.Span, rest []shardify.Span) {
 	s := spans[0]
 	if s != d.last {

@@ -25,7 +25,7 @@ func ExampleJob_Convert() {
 	// Output: 500 <nil>
 }
 
-// convertTo converts inputs of a format, or of the one that they tell if it is "".
+// convertTo converts inputs of a format; if it is "", the inputs decide.
 func convertTo(ctx context.Context, folder, kind string, inputs []string, given format.Options) (int64, error) {
 	f, _, err := readers.Choose(ctx, nil, kind, inputs)
 	if err != nil {

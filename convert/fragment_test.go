@@ -11,8 +11,7 @@ import (
 	"github.com/shardify/shardify/storage/memory"
 )
 
-// TestEveryChangedByteOfAFragmentIsNoticed: or does not matter; and the next run makes
-// it anew.
+// TestEveryChangedByteOfAFragmentIsNoticed: or does not matter; and the next run rebuilds it.
 func TestEveryChangedByteOfAFragmentIsNoticed(t *testing.T) {
 	f := mixed()
 	change := shapes(t)["all of it"]
@@ -42,7 +41,7 @@ func TestEveryChangedByteOfAFragmentIsNoticed(t *testing.T) {
 		_, err := shapedJob(p, f, c).Convert(bg)
 		if errors.Is(err, shardify.ErrCorrupt) {
 			refused++
-			_, err = shapedJob(p, f, c).Convert(bg) // makes the fragment anew
+			_, err = shapedJob(p, f, c).Convert(bg) // rebuilds the fragment
 		}
 		if err != nil {
 			t.Fatalf("byte %d: %v", at, err)

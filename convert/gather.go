@@ -86,7 +86,7 @@ func (w *Waiting) Error() string {
 // Unwrap is ErrIncomplete.
 func (w *Waiting) Unwrap() error { return ErrIncomplete }
 
-// fragments opens all fragments, or tells which are missing.
+// fragments opens all fragments, or reports which are missing.
 func (j *Job) fragments(ctx context.Context, set *shuffle.Set) error {
 	var missing []int
 	for i := range j.Plan.Shards {
@@ -165,8 +165,8 @@ func (s receipts) scatterOrWaiting(i int) (*plan.Receipt, error) {
 	return r, err
 }
 
-// collectScatter adds what the first stage has to tell, and compares the samples that
-// went in with those that came out.
+// collectScatter adds the results of the first stage, and compares the samples that went in with
+// those that came out.
 func (j *Job) collectScatter(ctx context.Context, m *collected, all *proofs) error {
 	p := j.Plan
 	want := make([]int64, max(len(p.SplitNames()), 1))

@@ -10,10 +10,10 @@ import (
 	"github.com/shardify/shardify/plan"
 )
 
-// inline reads spans on the goroutine that uses them, as long as every core has a
-// unit to work on and reads are quick, not counting the time that other processes took
-// the core: what is read is then written before it leaves the core's cache, and nobody is
-// woken. It returns what it leaves to do, in the list that it was given.
+// inline reads spans on the goroutine that uses them, as long as every core has a unit to work on
+// and reads are quick, not counting the time that other processes took the core: what is read is
+// then written before it leaves the core's cache, and no other goroutine has to wake up. It returns
+// the spans that remain, in the list that was passed.
 func (j *Job) inline(ctx context.Context, spans []shardify.Span, w *worker) (rest []shardify.Span, err error) {
 	l := j.lane()
 	defer l.end(j)
@@ -54,14 +54,14 @@ func (j *Job) inline(ctx context.Context, spans []shardify.Span, w *worker) (res
 	return nil, nil
 }
 
-// busy tells whether the units in work are enough for all cores.
+// busy reports whether the units in work are enough for all cores.
 func (j *Job) busy() bool {
 	cores := runtime.GOMAXPROCS(0)
 	return j.jobs() >= cores && j.left.Load() >= int64(cores)
 }
 
-// part is what to read next: the first span, or as much of it, or of it and those
-// that follow, as suits a sink that takes frames. rest is what is left of the spans.
+// part is what to read next: the first span, or as much of it, or of it and those that follow, as
+// suits a sink that takes frames. rest is the remaining spans.
 func (j *Job) part(l *lane, d *divider, spans []shardify.Span, w *worker) (part shardify.Span, rest []shardify.Span, err error) {
 	part = spans[0]
 	f := j.framed(part)

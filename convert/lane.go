@@ -37,7 +37,7 @@ func (l *lane) end(j *Job) {
 	j.activities.close(l.activity)
 }
 
-// serve reads a granted span and tells how long that took.
+// serve reads a granted span and returns how long that took.
 func (l *lane) serve(ctx context.Context, r *result) time.Duration {
 	start := time.Now()
 	r.batch, r.err = l.read(ctx, r.span, r.mem)

@@ -38,7 +38,7 @@ type Request struct {
 	Grouping *plan.Grouping
 	// Windowing is how Source makes windows of rows, to which it does Ops.
 	Windowing *plan.Windowing
-	Shuffle   string // ShuffleNone, ShuffleBlock, ShuffleGlobal; "" is none
+	Shuffle   string // ShuffleNone, ShuffleBlock, ShuffleGlobal; "" for no shuffle
 	// Static is the fields that are the same for all samples; nil without.
 	Static *plan.Static
 	// Provenance adds the field OriginField and the list InputsName.
@@ -55,8 +55,8 @@ type Request struct {
 	// Recipe is further settings that decide bytes, for the record.
 	Recipe map[string]string
 
-	// Instead is taken where Output cannot carry the samples' fields, with its options;
-	// nil if nothing may be. Plan.Refused tells.
+	// Instead is used where Output cannot hold the samples' fields, with its options; nil if
+	// there is no replacement. Plan.Refused says why.
 	Instead        *format.Output
 	InsteadOptions format.Options
 }

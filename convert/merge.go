@@ -64,8 +64,8 @@ type Missing struct {
 	Of     int
 }
 
-// collected is the manifest of what receipts say. With splits its shards stand in
-// those of the splits, with names below their own folders.
+// collected is the manifest that receipts describe. With splits, the manifests of the splits list
+// the shards, with names below their own folders.
 type collected struct {
 	index.Manifest
 	splits    []*index.Manifest

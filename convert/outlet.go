@@ -31,8 +31,8 @@ type sinks struct {
 	shard int
 	list  []shardify.Sink // nil before the first sample
 	wrote []int64         // samples
-	// samples of each shard, where they are known before the first: sinks then write in
-	// place what they else must keep apart until its size is known.
+	// samples of each shard, if known before the first one: sinks then write in place what they
+	// would otherwise buffer until its size is known.
 	samples   []int64
 	packs     []flow.Packing // by split, where sequences are made; nil before the first sample
 	documents []int64        // that they were given
@@ -95,7 +95,7 @@ func (k *sinks) write(split int, b *shardify.Batch, mem *shardify.Arena) error {
 	return p.Add(b)
 }
 
-// pack makes the last sequences, and tells what became of the samples.
+// pack makes the last sequences, and records what became of the samples.
 func (k *sinks) pack(r *plan.Receipt) error {
 	if k.j.flow.Packer == nil {
 		return nil
@@ -177,8 +177,7 @@ func (k *sinks) abort() {
 	}
 }
 
-// finished is a batch as sinks see it: with its origins, and with names that tell
-// copies apart.
+// finished is a batch as sinks see it: with its origins, and with names that distinguish copies.
 func (k *sinks) finished(split int, b *shardify.Batch, mem *shardify.Arena) (*shardify.Batch, error) {
 	out := *b
 	out.Counts, out.Proofs = nil, nil
@@ -219,7 +218,7 @@ func copyKeys(b *shardify.Batch, mem *shardify.Arena) {
 // scattering is the outlet of a portion of a global shuffle.
 type scattering struct{ *shuffle.Scatter }
 
-// fragmentName is one that nobody else has.
+// fragmentName returns a name that no other worker uses.
 func fragmentName(of string, i int) string {
 	return fmt.Sprintf("%s-%06d-%016x%s", of, i, rand.Uint64(), plan.FragmentSuffix)
 }

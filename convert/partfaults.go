@@ -12,7 +12,7 @@ type joiner interface {
 	Join(more error) bool
 }
 
-// faults are the errors of parts. Those that are about many samples are told together.
+// faults are the errors of parts. Those that concern many samples are reported together.
 type faults struct{ by map[int]error }
 
 // set replaces the fault of a part; an error that cannot be joined comes back at once.

@@ -19,7 +19,7 @@ type Parts struct {
 	// Next gives the following part, nil after the last. With ErrNotInParts it gives the
 	// rest of the inputs, of which no further parts can be made.
 	Next func(ctx context.Context) (*format.Table, error)
-	// Reuse takes back a table that nobody needs any more.
+	// Reuse takes back a table that is no longer needed.
 	Reuse func(*format.Table)
 	// Open opens one part with the state of all.
 	Open func(ctx context.Context, a format.OpenArgs) (shardify.Source, error)

@@ -67,7 +67,7 @@ func polynomial(p shardify.Proof) uint32 {
 	return crc32.IEEE
 }
 
-// complete tells whether a proof is of the whole object.
+// complete reports whether a proof covers the whole object.
 func complete(p shardify.Proof) bool { return p.Lo == 0 && p.Hi == p.Total }
 
 // compare reports how the sum of a whole object differs from the one on record.

@@ -7,9 +7,9 @@ import (
 	"github.com/shardify/shardify/plan"
 )
 
-// Readable tells whether any of a few samples all over the inputs can be read: whether
-// leaving out damage would leave something. It is asked after an error. A plan in parts
-// has many inputs, of which others are good.
+// Readable reports whether any of a few samples from all over the inputs can be read: whether
+// leaving out damage would leave something. It is called after an error. A plan in parts has many
+// inputs, of which others are good.
 func (j *Job) Readable(ctx context.Context) bool {
 	p := j.Plan
 	if p.InParts() || j.Source == nil {

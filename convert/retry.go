@@ -28,8 +28,7 @@ func passing(err error) bool {
 	return false
 }
 
-// retry reads a span again that failed with err, by new readers of files that are opened
-// anew.
+// retry reads a span again that failed with err, by new readers of files that are opened again.
 func (l *lane) retry(ctx context.Context, s shardify.Span, mem *shardify.Arena, err error) (*shardify.Batch, error) {
 	src, ok := l.source.(format.Reopener)
 	for _, wait := range again {

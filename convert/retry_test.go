@@ -18,7 +18,7 @@ import (
 	"github.com/shardify/shardify/storage/memory"
 )
 
-// reopening is a source of files that can be opened anew.
+// reopening is a source of files that can be opened again.
 type reopening struct {
 	*fakeSource
 	count atomic.Int64
@@ -66,8 +66,8 @@ func files(t *testing.T, p *plan.Plan) {
 	}
 }
 
-// TestErrorsThatPassAreTriedAgain: three times, with files opened anew, in a run as
-// elsewhere; other errors never.
+// TestErrorsThatPassAreTriedAgain: three times, with files opened again, in a run as elsewhere;
+// other errors never.
 func TestErrorsThatPassAreTriedAgain(t *testing.T) {
 	quickly(t)
 	for _, c := range []struct {
@@ -91,7 +91,7 @@ func TestErrorsThatPassAreTriedAgain(t *testing.T) {
 		j.Source, j.Jobs = src, 1
 		_, err := j.Convert(bg)
 		if n := src.count.Load(); (err == nil) != c.ok || n != c.reopens {
-			t.Errorf("%v, %d times: %v after %d times anew", c.err, c.times, err, n)
+			t.Errorf("%v, %d times: %v after opening %d times again", c.err, c.times, err, n)
 		}
 		if !c.ok && c.reopens > 0 && (!errors.Is(err, c.err) || !strings.Contains(err.Error(), "tried 4 times")) {
 			t.Errorf("%v: %v", c.err, err)
@@ -196,7 +196,7 @@ func TestEveryInputOfAShardIsLookedAt(t *testing.T) {
 	}
 	j := fakeJob(p, f, memory.New())
 	j.Source, j.Jobs = &reopening{fakeSource: f}, 1
-	// It was read before it changed: nobody can tell that from the other order.
+	// It was read before it changed, which looks the same as the other order.
 	if _, err := j.Convert(bg); !errors.Is(err, shardify.ErrChanged) || !strings.Contains(err.Error(), p.Table.Path(0)) {
 		t.Error(err)
 	}

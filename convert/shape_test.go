@@ -429,7 +429,7 @@ func TestCopiesAreShuffledApart(t *testing.T) {
 			}
 		}
 		if len(v) != 2*429 || together > 20 {
-			t.Errorf("%s: %d of %d copies stand beside each other", shuffle, together, len(v)/2)
+			t.Errorf("%s: %d of %d copies are adjacent", shuffle, together, len(v)/2)
 		}
 	}
 }

@@ -134,7 +134,7 @@ func checkNames(t *testing.T, files map[string][]byte, keyed bool) {
 			for at := 0; at+512 <= len(b) && b[at] != 0; {
 				name := strings.TrimRight(string(b[at:at+100]), "\x00")
 				if seen[name] {
-					t.Fatalf("%s stands twice", name)
+					t.Fatalf("%s occurs twice", name)
 				}
 				seen[name] = true
 				var size int

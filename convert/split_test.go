@@ -46,7 +46,7 @@ func (r *classReader) Read(ctx context.Context, s shardify.Span, mem *shardify.A
 	return b, nil
 }
 
-// classConvert converts and tells which samples are in which split, by value of x.
+// classConvert converts and returns which samples are in which split, by value of x.
 func classConvert(t *testing.T, f *fakeSource, change func(*Request)) map[string][]uint64 {
 	t.Helper()
 	src := classSource{f}

@@ -12,8 +12,8 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// doing is what a goroutine of a job is at, as far as it may have to wait there for
-// somebody else.
+// doing is what a goroutine of a job is doing, as far as it may have to wait there for storage or
+// other goroutines.
 type doing uint8
 
 const (
@@ -27,8 +27,8 @@ const (
 	atMerging
 )
 
-// activity tells what one goroutine is at. A step is a whole span, so that this costs
-// nothing that could be measured.
+// activity records what one goroutine is doing. A step is a whole span, so that the cost is too
+// small to measure.
 type activity struct {
 	mu    sync.Mutex
 	what  doing
@@ -40,7 +40,7 @@ type activity struct {
 }
 
 func (p *activity) set(what doing, shard int, s shardify.Span) {
-	if p == nil { // of a survey, which nobody watches
+	if p == nil { // of a survey, which is not watched
 		return
 	}
 	p.mu.Lock()
@@ -116,7 +116,7 @@ func (j *Job) moves() int64 {
 	return n
 }
 
-// waiting tells what the goroutines are at that have not moved.
+// waiting describes what the goroutines that have not moved are doing.
 func (j *Job) waiting(tick time.Duration) (out []string) {
 	j.activities.mu.Lock()
 	defer j.activities.mu.Unlock()

@@ -82,7 +82,7 @@ func (s receipts) receiptAt(i int, name string) (*plan.Receipt, error) {
 		}
 	}
 	if !ok {
-		// Published whole, so it was damaged later: make the shard anew.
+		// Published whole, so it was damaged later: rebuild the shard.
 		return nil, s.store.Remove(name)
 	}
 	return r, nil
@@ -130,7 +130,7 @@ func (s receipts) portion(i int) (*plan.Receipt, error) {
 	return s.receipt(i)
 }
 
-// scattered tells whether the fragment of a receipt is there, or needed no more.
+// scattered reports whether the fragment of a receipt exists, or is no longer needed.
 func (s receipts) scattered(r *plan.Receipt) (bool, error) {
 	if ok, err := plan.Exists(s.scratch, *r.Fragment); ok || err != nil {
 		return ok, err
@@ -138,8 +138,8 @@ func (s receipts) scattered(r *plan.Receipt) (bool, error) {
 	return s.allGathered()
 }
 
-// allGathered tells whether every shard is there. Another worker may then have removed
-// the fragments.
+// allGathered reports whether every shard exists. Another worker may then have removed the
+// fragments.
 func (s receipts) allGathered() (bool, error) {
 	for i := range s.plan.Gathers {
 		if r, err := s.receipt(i); err != nil || r == nil {

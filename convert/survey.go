@@ -16,7 +16,7 @@ import (
 // plan, since the order of sums follows from it; tests make it smaller.
 var surveyPart int64 = 64 << 20
 
-// defaultPool is the memory of a job or a survey that nobody gave a pool.
+// defaultPool is the memory of a job or a survey without a pool of its own.
 const defaultPool = 256 << 20
 
 // scan reads all samples through the stages in front of place upto, and the router if

@@ -35,7 +35,7 @@ type Job struct {
 	// Memory is what all of the job should take. A sample of more than twice that is an
 	// error, unless it passes in pieces; 0 is no bound.
 	Memory int64
-	// Compile makes the plan's operations anew; nil without operations.
+	// Compile compiles the plan's operations again; nil without operations.
 	Compile flow.Compile
 	// IgnoreTimes takes inputs of another modification time than the plan knows for
 	// unchanged.

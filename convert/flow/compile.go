@@ -36,7 +36,7 @@ type Stage struct {
 	Splits []string
 }
 
-// Router tells to which split each sample goes, by identity or values alone.
+// Router decides which split each sample goes to, by identity or values alone.
 type Router interface {
 	// Route sets to[i] to the split of sample i, an index into Pipeline.Splits, or to
 	// plan.Nowhere.
@@ -57,7 +57,7 @@ type Pipeline struct {
 	// Router and Splits are left alone by Compile: they follow from Request.Split.
 	Router Router
 	Splits []string
-	// Copies of each sample that After sees, told apart by ID.Copy; 0 and 1 are one.
+	// Copies of each sample that After sees, distinguished by ID.Copy; 0 and 1 both mean one.
 	Copies int
 	// CopySplits names the splits whose samples are copied; nil is all of them.
 	CopySplits []string

@@ -126,9 +126,9 @@ func (f *Flow) stageAt(place int) *stage {
 
 func (f *Flow) stages() int { return len(f.before) + len(f.after) }
 
-// Chain fixes the schemas from a place on. Stages that are surveyed later may change
-// theirs once more. Behind the router the splits may have other fields for a while, as
-// long as no stage takes several of them that differ, and all agree in the end.
+// Chain fixes the schemas from a place on. Stages that are surveyed later may change theirs again.
+// Behind the router the splits may have other fields for a while, as long as no stage takes several
+// of them that differ, and all agree in the end.
 func (f *Flow) Chain(from int) error {
 	now := make([][]shardify.Field, len(f.Splits))
 	for i := range now {
@@ -212,7 +212,7 @@ func (f *Flow) agreed(now [][]shardify.Field, on []bool) ([]shardify.Field, erro
 	return now[max(first, 0)], nil
 }
 
-// differing tells the first fields that two schemas do not share.
+// differing describes the first fields in which two schemas differ.
 func differing(a, b []shardify.Field) string {
 	for i := range a {
 		j := shardify.FieldIndex(b, a[i].Name)
@@ -379,7 +379,7 @@ func opSeed(p *plan.Plan, op int) uint64 {
 	return shardify.Mix(shardify.Mix(p.Seed) + uint64(op) + 1)
 }
 
-// Surveys tells whether a transform wants to see the data first.
+// Surveys reports whether a transform wants to see the data first.
 func (f *Flow) Surveys() bool {
 	for i := range f.stages() {
 		if v, ok := f.stageAt(i).Transform.(shardify.Surveyor); ok && v.Surveys() != "" {

@@ -101,7 +101,7 @@ func valueHash(c *shardify.Column, i int) uint64 {
 	return xxh3.Hash(c.Data[lo:hi])
 }
 
-// hashRouter goes by the sample's hash, within its class if there are classes.
+// hashRouter routes by the sample's hash, within its class if there are classes.
 type hashRouter struct {
 	hasher
 	cuts    *plan.Cuts
@@ -144,7 +144,7 @@ func (r *hashRouter) Route(b *shardify.Batch, to []uint16) error {
 	return nil
 }
 
-// nameRouter goes by the input's name.
+// nameRouter routes by the input's name.
 type nameRouter struct{ p *plan.Plan }
 
 func (*nameRouter) Needs() []string { return nil }

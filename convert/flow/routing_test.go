@@ -115,7 +115,7 @@ func TestExactNumbersHoldForFilesOfOneName(t *testing.T) {
 	}
 }
 
-// TestStratifyOfNoSamples: a selection may leave nothing, and the classes are none.
+// TestStratifyOfNoSamples: a selection may leave no samples, and then there are no classes.
 func TestStratifyOfNoSamples(t *testing.T) {
 	s := parsed(t, "train=0.8,val=0.2")
 	s.Stratify = "y"

@@ -72,7 +72,7 @@ type Runner struct {
 	share int64 // memory beside a batch
 	upto  int   // stages to go through
 	whole bool  // leave the samples unrouted
-	// skippable tells errors that may cost samples rather than the conversion.
+	// skippable reports whether an error may cost samples rather than the conversion.
 	skippable func(error) bool
 
 	to   []uint16

@@ -143,7 +143,7 @@ func (s *Source) restoreParts(r *varint.Reader) error {
 	return nil
 }
 
-// oneNumber tells that the key is one number.
+// oneNumber reports whether the key is one number.
 func (s *Source) oneNumber() bool {
 	return s.keys.listed != nil || len(s.keys.names) == 1 && !s.keys.perFile && s.out[shardify.FieldIndex(s.out, s.keys.names[0])].Levels == 0
 }
@@ -314,7 +314,7 @@ func (t *twice) err(s *Source) error {
 	return s.located(err, t.at.Input)
 }
 
-// order is the rows by key, those of one key as they stand in the inputs.
+// order is the rows by key; rows of one key keep the order of the inputs.
 func (v *view) order(ids []shardify.ID) []int32 {
 	n := v.n
 	v.list = slices.Grow(v.list[:0], n)[:n]
@@ -571,7 +571,7 @@ func (r *reader) collected(ctx context.Context, sp shardify.Span, mem *shardify.
 	defer beside.Release()
 	var v *view
 	select {
-	case v = <-s.spool.views: // whoever has one waits for nothing
+	case v = <-s.spool.views: // a goroutine that holds a view never waits while it has it
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

@@ -14,12 +14,12 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// keys are the fields that tell samples apart.
+// keys are the fields that identify samples.
 type keys struct {
 	names   []string
 	perFile bool    // the input is one of them
 	drop    bool    // rows without a key are left out
-	hint    bool    // errors tell how
+	hint    bool    // errors say how
 	listed  *listed // samples are the rows of a table; nil if they are what keys there are
 }
 
@@ -64,8 +64,8 @@ type view struct {
 	tmp  []ranked
 }
 
-// look reads the keys of a batch. Rows that belong to no sample are left out of the result,
-// which is the batch if there are none.
+// look reads the keys of a batch. The result leaves out rows that belong to no sample; it is the
+// batch itself if every row belongs to one.
 func (k *keys) look(v *view, b *shardify.Batch, mem *shardify.Arena) (*shardify.Batch, error) {
 	v.kept = nil
 	if err := k.read(v, b); err != nil {
@@ -214,7 +214,8 @@ func (v *view) compare(i, k int) int {
 	return 0
 }
 
-// changes appends the rows whose key is not that of the row before. The first row is none.
+// changes appends the rows whose key differs from that of the row before. The first row is not one
+// of them.
 func (v *view) changes(dst []int32) []int32 {
 	if len(v.cols) == 1 && v.cols[0].offs == nil {
 		x := v.cols[0].vals

@@ -126,7 +126,7 @@ func (v *view) joined(cols []column) (k key.Column) {
 	return key.Column{Data: v.text, Ends: v.ends}
 }
 
-// byKey tells that rows are found by their keys, not by ranges.
+// byKey reports whether rows are found by their keys, not by ranges.
 func (l *listed) byKey() bool { return l.index != nil || l.table.ByKey != nil }
 
 // find makes the samples of rows their keys.
@@ -283,7 +283,7 @@ func (l *listed) setRanges(units []unit) error {
 	return nil
 }
 
-// identities tell who n samples from the first on are, given their fields.
+// identities reports the identities of n samples from the first on, given their fields.
 func (l *listed) identities(k *keys, first int64, n int, fields *shardify.Batch, tell func(i int, id int64)) error {
 	v, at := &l.view, first
 	if l.table.ByKey != nil {

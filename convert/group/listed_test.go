@@ -175,7 +175,7 @@ func TestSamplesAreThoseOfATable(t *testing.T) {
 			gathered++
 		}
 		if dropped += unused; (len(s.Leftovers()) > 0) != (unused > 0) {
-			t.Fatalf("case %d: %d rows unused, told %v", i, unused, s.Leftovers())
+			t.Fatalf("case %d: %d rows unused, reported %v", i, unused, s.Leftovers())
 		}
 		for k := range want {
 			if len(want[k]) == 0 {

@@ -20,7 +20,7 @@ func (s *Source) Reader(run uint32) (shardify.Reader, error) {
 	return &reader{s: s, run: run, rows: r}, nil
 }
 
-// reader reads the samples of one run, and what of the last ones stands in others.
+// reader reads the samples of one run, and the rows of the last ones that are in other runs.
 type reader struct {
 	s       *Source
 	run     uint32
@@ -208,8 +208,8 @@ func concat(list []*shardify.Batch, mem *shardify.Arena) (*shardify.Batch, error
 	return out, nil
 }
 
-// group makes samples of rows that stand in the order of their samples. first is the number
-// of the first one, if a table lists them.
+// group builds samples from rows that are in the order of their samples. first is the number of the
+// first one, if a table lists them.
 func (s *Source) group(rows *shardify.Batch, v *view, starts []int64, first int64, mem *shardify.Arena) (*shardify.Batch, error) {
 	n := len(starts) - 1
 	firsts := make([]int32, n)
@@ -317,7 +317,7 @@ func (s *Source) lists(rows *shardify.Batch, c *shardify.Column) error {
 	return nil
 }
 
-// nan writes NaN, or 0 where there is none.
+// nan writes NaN, or 0 for types without NaN.
 func nan(b []byte, t shardify.DType) {
 	clear(b)
 	switch t {

@@ -13,7 +13,7 @@ import (
 // found is what the keys of a unit are like.
 type found struct {
 	first, last string // keys, encoded
-	head        int64  // rows in front of the first change; all if there is none
+	head        int64  // rows in front of the first change; all without a change
 	changes     int64
 	rising      bool
 	ids         [3]int64 // of the first row, the first change and the last row
@@ -23,7 +23,7 @@ type found struct {
 }
 
 const (
-	// sampled is how many keys tell how rows are spread over keys.
+	// sampled is how many keys are sampled to estimate the rows per key.
 	sampled = 1 << 15
 	// chunk is how many units are scanned one after the other.
 	chunk = 32
@@ -127,13 +127,13 @@ func (k *keys) found(v *view, rows, start, step int64) found {
 	return f
 }
 
-// mark tells the keys that samples begin and end with from others.
+// mark distinguishes the keys that samples begin and end with from others.
 func mark(first, last int64) uint32 {
 	return uint32(shardify.Mix(uint64(first) + shardify.Mix(uint64(last))))
 }
 
-// join numbers the samples as if the rows of each stood together, and tells whether that is
-// sure: keys never fall. spanning counts the samples that go on in another input.
+// join numbers the samples as if the rows of each were contiguous, and reports whether that is
+// certain: keys never fall. spanning counts the samples that go on in another input.
 func (s *Source) join(all []found) (proven bool, spanning int64) {
 	proven = true
 	var before *found
@@ -142,7 +142,7 @@ func (s *Source) join(all []found) (proven bool, spanning int64) {
 		f, u := &all[k], &s.units[k]
 		u.head, u.groups, u.mark = f.head, f.changes, mark(f.ids[1], f.ids[2])
 		if f.rows == 0 {
-			u.head = 0 // what is left out is no part of the sample before
+			u.head = 0 // rows that are left out do not belong to the sample before
 			continue
 		}
 		if before == nil || f.first != before.last {

@@ -12,8 +12,9 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// Sorted hands on the rows of a table by rising key: as they stand if they do, else by scratch
-// files in the store. A key may come again, but not so often that its rows take much memory.
+// Sorted passes on the rows of a table by rising key: directly if they are in that order, else
+// through scratch files in the store. A key may occur again, but not so often that its rows take
+// much memory.
 func Sorted(ctx context.Context, rows shardify.Source, table *format.Table, fields []string, env Env, store storage.Store, do func(b *shardify.Batch) error) error {
 	s := &Source{Around: format.Around{Rows: rows}, table: table, opts: plan.Grouping{Keys: fields}, keys: keys{names: fields}, in: rows.Schema(), out: rows.Schema()}
 	defer s.spool.close()

@@ -95,11 +95,11 @@ func New(ctx context.Context, rows shardify.Source, table *format.Table, o plan.
 	return s, s.scan(ctx, env)
 }
 
-// Fills tells that missing values in lists are filled, by the option of formats that have one.
+// Fills reports whether missing values in lists are filled, by the option of formats that have one.
 func Fills(o format.Options) bool { return o["null-items"] == "fill" }
 
 // Open opens the inputs of a plan, as samples. table says where they are now.
-// list reads the table whose rows are the samples; it may be nil if there is none.
+// list reads the table whose rows are the samples; nil without such a table.
 func Open(ctx context.Context, p *plan.Plan, table *format.Table, jobs int, open func(context.Context, format.OpenArgs) (shardify.Source, error), list func(context.Context, *plan.Plan) (*Listing, error)) (shardify.Source, error) {
 	a := format.OpenArgs{Table: table, Columns: p.Columns, Options: p.InputOptions, State: p.State, Jobs: jobs}
 	if p.Grouping == nil {
@@ -173,7 +173,7 @@ func (s *Source) schema() error {
 	return shardify.ValidateSchema(s.out)
 }
 
-// named tells which field is not there.
+// named returns an error for the first field that does not exist.
 func (s *Source) named() error {
 	for _, names := range [][]string{s.opts.Keys, s.opts.Once} {
 		for _, n := range names {

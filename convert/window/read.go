@@ -189,7 +189,7 @@ func (r *reader) closeOthers(set *rowSet) {
 	}
 }
 
-// reader is one for a unit: a stream that is beyond it begins anew.
+// reader is one for a unit: a stream that is beyond it starts again.
 func (r *reader) reader(run uint32, unit int) (*place, error) {
 	p := r.open[run]
 	if p != nil && (run == 0 || p.next <= unit) {
@@ -267,7 +267,7 @@ func (r *reader) buffer(n int) []byte {
 	return make([]byte, n)
 }
 
-// same tells whether a column has the values of the plan.
+// same reports whether a column has the values of the plan.
 func (a *axisValues) same(u *unit, c *shardify.Column) bool {
 	size, n := int64(c.DType.Size()), u.span.Samples()
 	if int64(len(c.Data)) != n*size {

@@ -11,9 +11,9 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// Verify finds the anchors of the views of a set once more, by the values of their axes. wrong is
-// told of each view that has others. Windows by number end where inputs did, which the set does
-// not say; they are left alone.
+// Verify finds the anchors of the views of a set again, by the values of their axes. wrong is
+// called for each view whose anchors differ. Windows by number end where inputs did, which the set
+// does not record; they are not checked.
 func Verify(store storage.Store, m *index.Manifest, wrong func(name, what string)) error {
 	axes := map[string]view.Rows{}
 	each, err := patches(store, m)

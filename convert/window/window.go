@@ -1,6 +1,6 @@
 // Package window makes windows of rows. Those of a set that was just made become a view of it,
-// whoever made its shards (window.go). For shards of other formats a source makes samples of the
-// windows of another source's rows (source.go, read.go).
+// whichever format its shards have (window.go). For shards of other formats a source makes samples
+// of the windows of another source's rows (source.go, read.go).
 package window
 
 import (
@@ -103,7 +103,7 @@ func axis(store storage.Store, m *index.Manifest, name string) (values []int64, 
 	return values, nanos, nil
 }
 
-// patches is how many rows are the patches of one, 1 of rows that are none.
+// patches returns how many rows are the patches of one; 1 if rows are not patches.
 func patches(store storage.Store, m *index.Manifest) (int64, error) {
 	f, err := view.PatchedBy(m)
 	if f == nil || err != nil {

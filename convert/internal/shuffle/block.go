@@ -7,7 +7,7 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// block is a decoded block of a fragment; its parts lie in the bytes it was read from.
+// block is a decoded block of a fragment; its parts refer to the bytes it was read from.
 type block struct {
 	n       int
 	samples []byte

@@ -13,9 +13,8 @@ type buffer struct {
 	split []uint16
 }
 
-// newBuffer keeps the names of samples only if they have names of their own: what a
-// reader else tells of them does not survive a shuffle, whether or not it goes through
-// a fragment.
+// newBuffer keeps the names of samples only if they have names of their own. A shuffle drops
+// anything else that a reader reports about them, whether or not the samples go through a fragment.
 func newBuffer(l *Layout) *buffer {
 	h := &buffer{}
 	schema := l.Schema

@@ -11,7 +11,7 @@ import (
 )
 
 // openFragments is how many fragments of a shuffle are kept open. Each bucket has a piece
-// in every one of them, so that to open them anew would cost an open for each piece; but
+// in every one of them, so that to open them again would cost an open for each piece; but
 // there may be more of them than a process may have open.
 func openFragments() int {
 	const few, many = 64, 4096
@@ -36,7 +36,7 @@ func (l *files) acquire(name string) (*openfiles.Handle[string, storage.Blob], e
 	return l.open.Acquire(context.Background(), name, func(context.Context) (storage.Blob, error) { return l.store.Open(name) })
 }
 
-// close closes all files; nobody uses them any more.
+// close closes all files, once no goroutine uses them.
 func (l *files) close() error { return l.open.Close() }
 
 // openedBlob is one of them, open while it is read.
@@ -65,7 +65,7 @@ func (b *openedBlob) ReadAt(p []byte, off int64) (int, error) {
 		return 0, err
 	}
 	defer f.Release()
-	if f.Value.Size() != b.size { // made anew by somebody meanwhile
+	if f.Value.Size() != b.size { // another process rebuilt it meanwhile
 		return 0, &fs.PathError{Op: "read", Path: b.name, Err: shardify.ErrChanged}
 	}
 	return f.Value.ReadAt(p, off)

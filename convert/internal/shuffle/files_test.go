@@ -90,8 +90,8 @@ type failing struct{ storage.Blob }
 
 func (failing) ReadAt([]byte, int64) (int, error) { return 0, syscall.EIO }
 
-// TestAnErrorOfTheStorageIsNoDamage: what is damaged is removed and made anew, which
-// would be for nothing.
+// TestAnErrorOfTheStorageIsNoDamage: only a damaged fragment is removed and rebuilt; after an error
+// of the storage that would be wasted work.
 func TestAnErrorOfTheStorageIsNoDamage(t *testing.T) {
 	if err := readFull(failing{}, make([]byte, 3), 0); !errors.Is(err, syscall.EIO) || errors.Is(err, shardify.ErrCorrupt) {
 		t.Error(err)

@@ -63,7 +63,7 @@ type fragWriter struct {
 
 const fragBuffer = 1 << 20
 
-// round writes all samples of a buffer. bucket tells where each belongs.
+// round writes all samples of a buffer. bucket returns the bucket of each.
 func (w *fragWriter) round(h *buffer, bucket func(i int) int, pool *shardify.Pool) error {
 	if h.b.Samples == 0 {
 		return nil
@@ -159,7 +159,7 @@ func (w *fragWriter) block(b *shardify.Batch, lo, hi int) error {
 	return nil
 }
 
-// written counts what stands in the buffer from a place on.
+// written counts the bytes that the buffer has from a position on.
 func (w *fragWriter) written(from int) {
 	w.crc = index.CRC32C(w.crc, w.buf[from:])
 	w.end += int64(len(w.buf) - from)
@@ -223,7 +223,7 @@ func (w *fragWriter) flush() error {
 	return err
 }
 
-// commit completes the file and tells its size.
+// commit completes the file and returns its size.
 func (w *fragWriter) commit(ctx context.Context) (int64, error) {
 	w.index = binary.LittleEndian.AppendUint32(w.index, uint32(w.runs))
 	w.index = binary.LittleEndian.AppendUint32(w.index, uint32(w.n))
@@ -244,7 +244,7 @@ type fragment struct {
 	runs int
 	n    int
 	at   int64 // where the entries begin
-	// damaged fragments are removed, so that the next run makes them anew.
+	// damaged fragments are removed, so that the next run rebuilds them.
 	damaged atomic.Bool
 }
 
@@ -301,7 +301,7 @@ func readFull(r storage.Blob, b []byte, at int64) error {
 	return nil
 }
 
-// piece is where samples of one bucket stand in a fragment.
+// piece is the place of one bucket's samples in a fragment.
 type piece struct {
 	f      *fragment
 	lo, hi int64

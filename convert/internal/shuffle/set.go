@@ -25,8 +25,7 @@ func (s *Shuffle) Open(b Buckets, shards int, exact int64) *Set {
 	return &Set{s: s, files: newFiles(s.Scratch, openFragments()), buckets: b, perCut: exact, cuts: shards}
 }
 
-// Add opens a fragment. One that is damaged is removed, so that the next run makes it
-// anew.
+// Add opens a fragment. A damaged one is removed, so that the next run rebuilds it.
 func (x *Set) Add(name string) error {
 	f, err := openFragment(x.files, name)
 	if err != nil {
