@@ -24,9 +24,26 @@ func (d *Doubt) Error() string { return d.Text }
 // Unwrap is ErrSchema.
 func (d *Doubt) Unwrap() error { return shardify.ErrSchema }
 
+// Cured is an error that other settings avoid. Commands print a command for each way.
+type Cured struct {
+	Err  error
+	Ways []Way
+}
+
+func (c *Cured) Error() string { return c.Err.Error() }
+
+// Unwrap is Err.
+func (c *Cured) Unwrap() error { return c.Err }
+
+// Cure says which settings avoid an error.
+func Cure(e *shardify.Error, ways ...Way) *shardify.Error {
+	e.Err = &Cured{e.Err, ways}
+	return e
+}
+
 // Way is one way to read inputs: the settings that choose it, which replace those given.
 type Way struct {
-	Options Options  `json:"options,omitempty"` // of the format, and SplitFrom
+	Options Options  `json:"options,omitempty"` // of the format, SplitFrom and OutputFormat
 	Columns []string `json:"columns,omitempty"` // nil: those given
 	// Makes says what the samples are then: "300 entries of Events".
 	Makes string `json:"makes"`
@@ -39,6 +56,9 @@ type Way struct {
 // SplitFrom is the option of a Way with the value "objects" or "dirs": each split that an
 // input holds, or each first folder, becomes a data set.
 const SplitFrom = "split-from"
+
+// OutputFormat is the option of a Way that names the output format.
+const OutputFormat = "format"
 
 // flags are the settings of a way as flags.
 func (w *Way) flags() string {

@@ -12,8 +12,11 @@ func CheckText(b []byte) error {
 	if utf8.Valid(b) {
 		return nil
 	}
-	return shardify.Unsupported("text that is not UTF-8 (%.40q); --text bytes takes it as it is", b)
+	return Cure(shardify.Unsupported("text that is not UTF-8 (%.40q); --text bytes takes it as it is", b), AsBytes)
 }
+
+// AsBytes is the way to read texts that are not UTF-8, of formats with the option --text.
+var AsBytes = Way{Options: Options{"text": "bytes"}, Makes: "strings as bytes"}
 
 // IsText tells the media whose bytes are text, which is UTF-8.
 func IsText(media string) bool { return media == "txt" || media == "json" }

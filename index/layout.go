@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // Suffixes of the tensors of a field that is not simply fixed.
@@ -84,7 +85,7 @@ func NewLayout(schema []shardify.Field, keyed bool) (*Layout, error) {
 	}
 	l.sort(b.tensors)
 	if !slices.ContainsFunc(l.Tensors, func(t TensorSpec) bool { return t.Row > 0 }) {
-		return nil, shardify.Unsupported("no field has any values: a shard could claim any number of samples")
+		return nil, format.Cure(shardify.Unsupported("no field has any values: a shard could claim any number of samples"), format.Way{Options: format.Options{format.OutputFormat: FormatWDS}, Makes: "tars, which have a name for each sample"})
 	}
 	text, err := marshal(schema, "")
 	if err != nil {

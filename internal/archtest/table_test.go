@@ -161,7 +161,7 @@ var table = []row{
 	{"gpuload/internal/tier", "loader", "gpuload/internal/device gpuload/internal/load gpuload/order index shardify"},
 	{"gpuload/order", "loader", ""},
 	{"internal/cluster", "application", "index internal/host internal/printable internal/suggest plan shardify storage storage/local storage/storages"},
-	{"internal/inspect", "application", "augment convert/flow dataset format index index/npy internal/filekind internal/half internal/page internal/printable internal/stats internal/tokenize plan readers shardify storage/local storage/storages"},
+	{"internal/inspect", "application", "augment convert/flow dataset format index index/npy internal/filekind internal/half internal/page internal/printable internal/stats internal/tokenize plan readers shardify storage/local storage/storages writers"},
 	{"internal/sets", "application", "convert/flow dataset format index index/megatron internal/stall plan readers shardify storage storage/local verify writers"},
 	{"internal/trainer", "application", "gpuload internal/page internal/printable shardify"},
 	{"pipeline", "application", "augment convert convert/flow convert/group convert/window dataset format index index/view internal/cluster internal/filekind internal/glance internal/grid internal/host internal/inspect internal/key internal/printable internal/sets internal/stall internal/stats internal/suggest internal/tokenize internal/value internal/walk plan readers shardify stage storage storage/local storage/memory storage/storages transform transform/expr verify writers"},

@@ -13,12 +13,21 @@ import (
 // choices are the commands for the ways to read inputs of which the user has to choose one.
 func (o *IO) choices(err error) (hints []string) {
 	var d *format.Doubt
-	if len(o.Args) < 2 || !errors.As(err, &d) {
+	var c *format.Cured
+	switch {
+	case len(o.Args) < 2:
 		return nil
+	case errors.As(err, &d):
+		return commands(o.Args, d.Ways)
+	case errors.As(err, &c) && o.Args[1] == "convert": // what was planned before stands there
+		return commands(slices.Insert(slices.Clone(o.Args), 2, "--fresh"), c.Ways)
 	}
-	for i := range d.Ways {
-		w := &d.Ways[i]
-		hints = append(hints, w.Makes+": "+CommandLine(withWay(o.Args, w)))
+	return nil
+}
+
+func commands(args []string, ways []format.Way) (hints []string) {
+	for i := range ways {
+		hints = append(hints, ways[i].Makes+": "+CommandLine(withWay(args, &ways[i])))
 	}
 	return hints
 }

@@ -24,6 +24,14 @@ func TestChoices(t *testing.T) {
 	if got := o.choices(err); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
+	err = fmt.Errorf("read: %w", format.CheckText([]byte("\xff")))
+	if got, want := o.choices(err), "strings as bytes: shardify convert --fresh a.h5 --object '/old/*' --columns=x -o out --text=bytes -- b.h5"; !slices.Equal(got, []string{want}) {
+		t.Errorf("%q", got)
+	}
+	o.Args[1] = "inspect"
+	if got := o.choices(err); got != nil {
+		t.Errorf("%q", got)
+	}
 	if got := o.choices(fmt.Errorf("other")); got != nil {
 		t.Errorf("%q", got)
 	}

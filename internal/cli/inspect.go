@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -17,6 +18,9 @@ func (o *IO) Inspected(rep *inspect.Report) {
 	var lines []string
 	for _, r := range rep.Ways {
 		lines = append(lines, convertLine(r))
+		if r.OutputWhy != "" && !slices.Contains(rep.Facts, r.OutputWhy) {
+			rep.Facts = append(rep.Facts, r.OutputWhy)
+		}
 	}
 	if len(lines) == 1 {
 		command, lines = lines[0], nil
@@ -40,6 +44,9 @@ func (o *IO) Inspected(rep *inspect.Report) {
 		for _, line := range lines {
 			o.Result("      %s", line)
 		}
+	}
+	if rep.Ways[0].Output != "" {
+		return
 	}
 	format, why := writers.Default(fieldsOnly(rep.Fields), rep.Keyed, rep.HasFiles)
 	o.Result("      writes %s (%s); another with --format", format, why)
@@ -81,6 +88,9 @@ func convertLine(r inspect.Request) string {
 		if v, ok := r.Given[o.Name]; ok {
 			words = append(words, fmt.Sprintf("--%s=%s", o.Name, printable.Quote(v)))
 		}
+	}
+	if r.Output != "" {
+		words = append(words, "--format", r.Output)
 	}
 	return strings.Join(append(words, "-o", printable.Quote(inspect.Output(r.Inputs))), " ")
 }

@@ -60,8 +60,8 @@ func (blosc) decode(dst, src []byte, exact bool, s *Scratch) ([]byte, error) {
 	if len(src) < bloscHeader {
 		return nil, shardify.Corrupt(-1, "blosc: %d bytes are no header", len(src))
 	}
-	if v := src[0]; v == 0 || v > 2 {
-		return nil, shardify.Unsupported("blosc: format version %d", v)
+	if v := src[0]; v == 0 || v > 2 { // there will be no others: Blosc 1 is finished
+		return nil, shardify.Corrupt(-1, "blosc: format version %d, and Blosc 1 has 1 and 2", v)
 	}
 	dst, err := declared("blosc", dst, uint64(binary.LittleEndian.Uint32(src[4:])), exact)
 	if err != nil {

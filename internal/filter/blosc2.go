@@ -128,14 +128,14 @@ func blosc2Fill(dst []byte, kind, elem int, value []byte) error {
 
 // blosc2Chunk decodes a chunk; nd puts its blocks where they belong.
 func blosc2Chunk(dst, src []byte, exact bool, nd *boxes, s *Scratch) ([]byte, error) {
-	if len(src) >= bloscHeader && (src[0] < 3 || src[2]&5 != 5) && nd == nil {
+	if len(src) >= bloscHeader && src[0] < 3 && nd == nil {
 		return blosc{}.decode(dst, src, exact, s)
+	}
+	if len(src) >= bloscHeader && (src[0] < 3 || src[0] > 6 || src[2]&5 != 5) { // later versions may come
+		return nil, shardify.Unsupported("blosc2: format version %d, flags %#x", src[0], src[2])
 	}
 	if len(src) < blosc2Header {
 		return nil, shardify.Corrupt(-1, "blosc2: %d bytes are no header", len(src))
-	}
-	if src[0] < 3 || src[0] > 6 || src[2]&5 != 5 {
-		return nil, shardify.Unsupported("blosc2: format version %d", src[0])
 	}
 	le := binary.LittleEndian
 	total, block, stored := uint64(le.Uint32(src[4:])), uint64(le.Uint32(src[8:])), uint64(le.Uint32(src[12:]))

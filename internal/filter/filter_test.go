@@ -198,8 +198,15 @@ func TestBloscStoredAsIs(t *testing.T) {
 		t.Error(err)
 	}
 	src[0] = 5
-	if err := p.Decode(got, src, 0, &s); !errors.Is(err, shardify.ErrUnsupported) {
-		t.Errorf("version 5: %v", err)
+	if err := p.Decode(got, src, 0, &s); !errors.Is(err, shardify.ErrCorrupt) {
+		t.Errorf("version 5 of Blosc 1: %v", err)
+	}
+	if _, err := (blosc2{}).decode(got, src, true, &s); !errors.Is(err, shardify.ErrUnsupported) {
+		t.Errorf("version 5 of Blosc 2 with a header of Blosc 1: %v", err)
+	}
+	src[0] = 7
+	if _, err := (blosc2{}).decode(got, src, true, &s); !errors.Is(err, shardify.ErrUnsupported) {
+		t.Errorf("version 7 of Blosc 2: %v", err)
 	}
 }
 

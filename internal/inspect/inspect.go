@@ -22,6 +22,7 @@ import (
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/storages"
+	"github.com/shardify/shardify/writers"
 )
 
 // Request says what to look at.
@@ -41,6 +42,8 @@ type Request struct {
 	SplitFrom string
 	// Skip: damaged inputs are left out, as with --on-error skip.
 	Skip bool
+	// Output is the output format, and OutputWhy why the default is not; "" if it is.
+	Output, OutputWhy string
 }
 
 func (r *Request) open() readers.Request {
@@ -105,7 +108,8 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 		return r.apart(ctx, err)
 	}
 	defer o.Source.Close()
-	rep := &Report{Format: r.Format.Name, Why: r.Why, Inputs: int64(o.Args.Table.Len()), Bytes: o.Args.Table.Bytes(), LeftOut: o.LeftOut, Ways: []Request{r}}
+	rep := &Report{Format: r.Format.Name, Why: r.Why, Inputs: int64(o.Args.Table.Len()), Bytes: o.Args.Table.Bytes(), LeftOut: o.LeftOut}
+	rep.way(r, o.Source)
 	if err := rep.source(ctx, o.Source); err != nil {
 		return nil, err
 	}
@@ -164,12 +168,37 @@ func (r Request) doubtful(ctx context.Context, cause error, d *format.Doubt) (*R
 	return rep, nil
 }
 
+// way adds a request that convert can carry out: with another output format, if the default
+// cannot hold the samples.
+func (rep *Report) way(r Request, src shardify.Source) {
+	k, ok := src.(format.Keyer)
+	keyed := ok && k.Keyed()
+	name, _ := writers.Default(src.Schema(), keyed, format.HasFiles(src))
+	out, _ := writers.Lookup(name)
+	err := out.Check(src.Schema(), keyed, nil)
+	var c *format.Cured
+	switch {
+	case err == nil:
+	case errors.As(err, &c):
+		r = r.By(&c.Ways[0])
+		r.OutputWhy = fmt.Sprintf("--format %s, since %s is not possible: %s", r.Output, name, format.Reason(err))
+	default:
+		rep.Cause = err
+		return
+	}
+	rep.Ways = append(rep.Ways, r)
+}
+
 // By is the request with the settings of one way to read the inputs.
 func (r Request) By(w *format.Way) Request {
 	r.Options, r.Given = maps.Clone(r.Options), maps.Clone(r.Given)
 	for name, v := range w.Options {
-		if name == format.SplitFrom {
+		switch name {
+		case format.SplitFrom:
 			r.SplitFrom = v
+			continue
+		case format.OutputFormat:
+			r.Output = v
 			continue
 		}
 		r.Options[name] = v
@@ -305,8 +334,8 @@ func (r *Request) apart(ctx context.Context, cause error) (*Report, error) {
 		way := *r
 		way.Inputs = inputs
 		if o, err := readers.Open(ctx, r.Format, way.open()); err == nil {
+			rep.way(way, o.Source)
 			o.Source.Close()
-			rep.Ways = append(rep.Ways, way)
 		}
 	}
 	return rep, nil

@@ -25,7 +25,7 @@ func CheckText(c *shardify.Column, first int64) error {
 		if at < 0 {
 			continue
 		}
-		e := shardify.Unsupported("text %.40q is not UTF-8; with --text bytes strings are bytes (byte %d: %s)", text, at, why)
+		e := format.Cure(shardify.Unsupported("text %.40q is not UTF-8; with --text bytes strings are bytes (byte %d: %s)", text, at, why), format.AsBytes)
 		e.Field, e.Sample = c.Name, first+int64(i)
 		if last == 1 {
 			n, _ := slices.BinarySearch(c.Offsets[0], int64(i)+1)
