@@ -154,9 +154,10 @@ class Dataset(Generic[T]):
         return "\n".join(printable(line.replace("\n", "\\n")) for line in lines + fields)
 
     def _repr_html_(self) -> str:
-        from . import notebook
+        from . import notebook  # Jupyter alone needs it
 
-        return notebook.dataset(self)
+        size = sum(int(m.raw["bytes"]) for m in self._manifests)
+        return notebook.dataset(self.folders, len(self), len(self._shards), size, self.schema, lambda name: Dataset(self._manifests, [name]))
 
     # ---- samples
 

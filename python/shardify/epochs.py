@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Deque, Optional, Tuple
+from concurrent.futures import Executor, Future
+from typing import Any, Deque, Optional, Protocol, Tuple
 
 from .groups import Made
 
-if TYPE_CHECKING:
-    from .loader import Loader
+
+class Batches(Protocol):
+    """What a pass needs of a loader."""
+
+    _threads: int
+    _sends: bool
+    _turn: int
+    _at: Tuple[int, int]
+    _begun: bool
+
+    def _next(self, turn: int) -> Optional[Made]: ...
+    def _finish(self, made: Made) -> Any: ...
+    def _sent(self, made: Made) -> Any: ...
+    def _pool_of_threads(self) -> Executor: ...
 
 
 class Epoch:
     """It knows what the loop got, which is less than was made where threads transform ahead."""
 
-    def __init__(self, loader: Loader[Any], turn: int) -> None:
+    def __init__(self, loader: Batches, turn: int) -> None:
         self._loader, self._turn = loader, turn
         self._ahead: Deque[Tuple[Made, Future[Any]]] = deque()
         self._ended = False

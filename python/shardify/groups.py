@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from . import clib
-from .columns import Fixed, Plan
+from .columns import Plan
 from .frameworks import Spec
 from .loaderbatch import LoaderBatch
+from .parts import Fixed
 
 Array = npt.NDArray[Any]
 

@@ -13,7 +13,7 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterator, List, Mapping, NoReturn, Optional, Sequence, Tuple, Union
 
-from . import amounts, callbacks, clib, loaderconfig, near, opening, options, outputs, ranks, sequences, skipping
+from . import amounts, callbacks, casting, clib, loaderconfig, near, opening, options, outputs, ranks, sequences, skipping
 from .columns import Plan
 from .dataset import Dataset
 from .delivery import Delivery
@@ -263,7 +263,7 @@ class Loader(Generic[B]):
             "trace": None if trace is None else os.fspath(trace),
             "grow": kind.grows and name != "host",
             "group": self._GROUP if name == "host" and kind.name in GROUPED and not fixed and not more.any else 0,
-            "cast": loaderconfig.casts(cast),
+            "cast": casting.casts(cast),
         }
         chosen, weighed = loaderconfig.indices(indices), loaderconfig.weights(weights)
         try:

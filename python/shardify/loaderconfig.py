@@ -13,15 +13,13 @@ import numpy as np
 from . import near
 from .errors import SchemaError
 from .options import Decode, Device, Last, Shuffle
-from .schema import DTYPES, Field
+from .schema import Field
 
 Path = Union[str, "os.PathLike[str]"]
 LAST = get_args(Last)
 
 # Keywords of other loaders, and those of decode=.
 FOREIGN = {**{f.name: "give decode=shardify.Decode(%s=%%s)" % f.name for f in fields_of(Decode)}, **near.LOADER}
-
-_LONG = {"half": "f16", "float": "f32", "double": "f64"}
 
 
 def paths(data: Any, batch: int) -> Tuple[List[str], Optional[List[float]]]:
@@ -153,47 +151,6 @@ def size(n: Any) -> Any:
     return n if n is None or isinstance(n, str) else int(n)
 
 
-def dtype(d: Any) -> str:
-    """The name of a type as shardify has it, from that of NumPy or torch."""
-    if d in DTYPES:
-        return str(d)
-    text = str(d).split(".")[-1]
-    if text == "bfloat16":
-        return "bf16"
-    if text in _LONG:
-        return _LONG[text]
-    try:
-        plain = np.dtype(text if text != str(d) or isinstance(d, str) else d)
-    except TypeError:
-        raise ValueError("cast to %r: want one of %s" % (d, ", ".join(DTYPES))) from None
-    for name, (code, _) in DTYPES.items():
-        if np.dtype(code) == plain and name != "bf16":
-            return name
-    raise ValueError("cast to %r: want one of %s" % (d, ", ".join(DTYPES)))
-
-
-def casts(cast: Optional[Mapping[str, Any]]) -> Dict[str, Dict[str, Any]]:
-    """{"x": "float16"}, {"x": ("float16", scale, shift)} or {"x": dict(dtype=, scale=, shift=, axis=)}."""
-    out = {}
-    for name, c in (cast or {}).items():
-        if isinstance(c, Mapping):
-            given: Dict[str, Any] = dict(c)
-        elif isinstance(c, tuple):
-            names: Tuple[str, ...] = ("dtype", "scale", "shift")
-            given = dict(zip(names, c))
-        else:
-            given = {"dtype": c}
-        unknown = set(given) - {"dtype", "scale", "shift", "axis"}
-        if unknown or "dtype" not in given:
-            raise ValueError("cast of %s: want dtype and perhaps scale, shift and axis, not %r" % (name, c))
-        entry: Dict[str, Any] = {"dtype": dtype(given["dtype"]), "axis": int(given.get("axis", 0))}
-        for key in ("scale", "shift"):
-            if given.get(key) is not None:
-                entry[key] = np.atleast_1d(np.asarray(given[key], np.float64)).ravel().tolist()
-        out[name] = entry
-    return out
-
-
 def decoders(decode: Any, resize: Any, crop: Any, fields: Sequence[Field], seed: int) -> Dict[str, Any]:
     """Decoders by field. decode is True, a backend's name, decode.make's arguments, or decoders."""
     from . import decode as decoding  # imports threads and image libraries
@@ -229,11 +186,8 @@ def _known(made: Dict[str, Any], fields: Sequence[Field]) -> Dict[str, Any]:
     return made
 
 
-IMAGES = ("image", "jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "ppm", "pgm")
-
-
 def image_fields(fields: Sequence[Field]) -> List[str]:
-    names = [f.name for f in fields if f.media in IMAGES and f.levels == 1]
+    names = [f.name for f in fields if f.image]
     if not names:
         raise ValueError("decode: there is no field of images; decode=dict(field=...) names one")
     return names

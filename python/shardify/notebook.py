@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import base64
 from html import escape
-from typing import Any, List, Sequence
+from typing import Any, Callable, List, Sequence
 
 from . import amounts
-from .dataset import Dataset
 from .errors import ShardifyError, printable
-from .loaderconfig import IMAGES
 from .schema import Field
 
 _FIELDS = 100  # in the table
@@ -19,11 +17,11 @@ _IMAGE_BYTES = 128 << 10  # of one; larger ones are not shown
 _KINDS = ((b"\x89PNG", "png"), (b"\xff\xd8\xff", "jpeg"), (b"GIF8", "gif"), (b"BM", "bmp"))
 
 
-def dataset(ds: Dataset[Any]) -> str:
-    folders = ", ".join(m.folder for m in ds._manifests)
-    size = sum(int(m.raw["bytes"]) for m in ds._manifests)
-    head = "%s: %s samples, %s shards, %s" % (folders, amounts.count(len(ds)), amounts.count(len(ds._shards)), amounts.size(size))
-    return summary(head, ds.schema) + _thumbnails(ds)
+def dataset(folders: Sequence[str], samples: int, shards: int, size: int, fields: Sequence[Field], images: Callable[[str], Any]) -> str:
+    """`images` gives the samples with one field alone."""
+    head = "%s: %s samples, %s shards, %s" % (", ".join(folders), amounts.count(samples), amounts.count(shards), amounts.size(size))
+    field = next((f.name for f in fields if f.image), None)
+    return summary(head, fields) + (_thumbnails(field, images(field), samples) if field and samples else "")
 
 
 def summary(head: str, fields: Sequence[Field]) -> str:
@@ -42,24 +40,20 @@ def _about(f: Field) -> str:
     return "%d classes: %s%s" % (len(f.labels), few[:100], ", ..." if len(few) > 100 or len(f.labels) > 5 else "")
 
 
-def _thumbnails(ds: Dataset[Any]) -> str:
-    """Some images of the first field of images, spread over the samples."""
-    field = next((f for f in ds.schema if f.media in IMAGES and f.levels == 1), None)
-    if field is None or not len(ds):
-        return ""
-    alone: Dataset[Any] = Dataset(ds._manifests, [field.name])
-    n = min(_IMAGES, len(ds))
+def _thumbnails(field: str, samples: Any, count: int) -> str:
+    """Some images of a field, spread over the samples."""
+    n = min(_IMAGES, count)
     shown: List[str] = []
-    for i in sorted({k * len(ds) // n for k in range(n)}):
+    for i in sorted({k * count // n for k in range(n)}):
         try:
-            data: bytes = alone[i][field.name] or b""
+            data: bytes = samples[i][field] or b""
         except (ShardifyError, OSError) as e:
             shown.append("<span>sample %d: %s</span>" % (i, _text(str(e))))
             continue
         kind = next((k for magic, k in _KINDS if data.startswith(magic)), "")
         if kind and len(data) <= _IMAGE_BYTES:
             source = "data:image/%s;base64,%s" % (kind, base64.b64encode(data).decode())
-            shown.append("<img src='%s' alt='%s of sample %d' title='sample %d' style='height:64px;margin:2px;display:inline-block'>" % (source, _text(field.name), i, i))
+            shown.append("<img src='%s' alt='%s of sample %d' title='sample %d' style='height:64px;margin:2px;display:inline-block'>" % (source, _text(field), i, i))
     return "<div>%s</div>" % "".join(shown) if shown else ""
 
 

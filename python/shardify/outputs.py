@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Dict, List, Sequence
 
-from .columns import Fixed, Plan
+from .columns import Plan
 from .errors import UnsupportedError
+from .parts import Fixed
 
 # What kernels that copy whole words want.
 ALIGN = 16

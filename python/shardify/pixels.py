@@ -12,7 +12,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 import numpy as np
 import numpy.typing as npt
 
-from . import clib
+from . import casting, clib
 from .errors import UnsupportedError
 from .geometry import Cut
 
@@ -35,9 +35,7 @@ class Cast:
 
     @staticmethod
     def make(field: str, given: Any, channels: int) -> "Cast":
-        from .loaderconfig import casts
-
-        c = casts({field: given})[field]
+        c = casting.casts({field: given})[field]
         kind, many = c["dtype"], []
         if kind not in KINDS[1:] or c["axis"]:
             raise ValueError("cast=%r: want float16, bfloat16 or float32, and scales of channels" % (given,))

@@ -33,6 +33,7 @@ DTYPES: Dict[str, Tuple[str, str]] = {
     "f64": ("<f8", "F64"),
 }
 TEXT_MEDIA = ("txt", "json")
+IMAGES = ("image", "jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "ppm", "pgm")
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,11 @@ class Field:
     @property
     def text(self) -> bool:
         return self.media in TEXT_MEDIA
+
+    @property
+    def image(self) -> bool:
+        """Whether samples have the bytes of one image."""
+        return self.media in IMAGES and self.levels == 1
 
     @property
     def jagged(self) -> bool:

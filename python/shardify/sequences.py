@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from . import clib
 from .blocks import Blocks
-from .columns import Part, Source
 from .errors import SchemaError, UnsupportedError
 from .frameworks import Framework, Spec
 from .options import Documents, Labels
+from .parts import Part, Source
 from .schema import Field
 
 Array = npt.NDArray[Any]

@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from . import opening
-from .columns import Lists, Objects, Part, Plan, _plain
+from .columns import Plan
 from .errors import printable
 from .loaderbatch import LoaderBatch
+from .parts import Lists, Objects, Part, spec_of
 
 Ints = npt.NDArray[np.int64]
 
@@ -113,10 +114,10 @@ def _rows_of(part: Part, plan: Plan, out: LoaderBatch, order: Ints, n: int) -> N
     v = out[part.name]
     if not isinstance(part, Lists):
         out[part.name] = _rows(fw, v, order, n)
-    elif plan.jagged == "values":
+    elif plan.form.jagged == "values":
         out[part.name] = _jagged(fw, v, order, n)
     elif isinstance(v, dict):
-        out[part.name] = {key: _rows(fw, a, order, n, plan.pad_value if key == "values" else 0) for key, a in v.items()}
+        out[part.name] = {key: _rows(fw, a, order, n, plan.form.pad_value if key == "values" else 0) for key, a in v.items()}
     else:
         lists = v.unbind()
         import torch
@@ -146,7 +147,7 @@ def _ranges(offsets: Any, order: Ints, n: int) -> Any:
 
 
 def _like(fw: Any, a: Ints) -> Any:
-    t = fw.from_array(a, _plain(a))
+    t = fw.from_array(a, spec_of(a))
     return t.to(fw.torch_device) if fw.name == "torch" else t
 
 

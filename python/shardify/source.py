@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from . import clib, dlpack
 from .blocks import ALIGN, Blocks
-from .columns import Plan, Source
+from .columns import Plan
+from .parts import Source
 
 Array = npt.NDArray[Any]
 

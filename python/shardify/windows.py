@@ -6,7 +6,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Sequence as Sequences
 from operator import index
-from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Protocol, Sequence, Tuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,17 @@ from .manifest import NAME, Manifest
 from .mmapshard import MmapShard
 from .schema import Field, bf16_to_f32
 
-if TYPE_CHECKING:
-    from .dataset import Dataset
-
 NEXT = ".next"
 Runs = List[Tuple[int, int, int]]  # of anchors: lo, hi, step
+
+
+class Rows(Protocol):
+    """What windows are cut from: the shards of a data set."""
+
+    schema: Tuple[Field, ...]
+    _starts: List[int]
+
+    def _shard(self, k: int) -> Any: ...
 
 
 class Windows(Sequences):  # type: ignore[type-arg]
@@ -28,7 +34,7 @@ class Windows(Sequences):  # type: ignore[type-arg]
     the anchor, NAME.next those behind it. Where they stand in one shard at equal distances they are
     views of the file, else copies; of lists, and where values may be missing, a list of them."""
 
-    def __init__(self, ds: Dataset[Any], name: str, inside: Sequence[int], behind: Sequence[int], runs: Runs) -> None:
+    def __init__(self, ds: Rows, name: str, inside: Sequence[int], behind: Sequence[int], runs: Runs) -> None:
         self._ds, self.name = ds, name
         self._sides = [(suffix, list(rows)) for suffix, rows in (("", inside), (NEXT, behind)) if rows]
         self._runs = runs
@@ -87,7 +93,7 @@ class Windows(Sequences):  # type: ignore[type-arg]
         return "%d windows of %s rows of %r" % (len(self), rows, self._ds)
 
 
-def views(ds: Dataset[Any], manifests: Sequence[Manifest]) -> Dict[str, Windows]:
+def views(ds: Rows, manifests: Sequence[Manifest]) -> Dict[str, Windows]:
     """The views that all data sets have, of rows at the same distances."""
     every = [_views(m) for m in manifests]
     out = {}

@@ -591,7 +591,7 @@ def test_a_sample_has_one_picture_in_an_epoch(tmp_path):
 def test_pixels_for_a_gpu_are_written_to_pinned_memory(monkeypatch, cast):
     """The GPU is played by the host."""
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    from shardify.columns import Images
+    from shardify.parts import Images
 
     asked = []
 

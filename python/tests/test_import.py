@@ -1,4 +1,6 @@
 """What `import shardify` imports, and when the rest is."""
+import ast
+import os
 import subprocess
 import sys
 
@@ -49,3 +51,58 @@ def test_names_stay_what_they_are_when_all_modules_are_imported():
 def test_unknown_names_are_attribute_errors():
     with pytest.raises(AttributeError, match="no attribute 'lader'"):
         shardify.lader
+
+
+def imports_of(source, modules):
+    """The modules of ours that a module imports: anywhere, in functions and for type checkers, too."""
+    found = set()
+    for n in ast.walk(ast.parse(source)):
+        if isinstance(n, ast.ImportFrom):
+            name = "shardify." * (n.level == 1) + (n.module or "")
+            if name.rstrip(".") == "shardify":
+                found |= {a.name if a.name in modules else "__init__" for a in n.names}
+            elif name.startswith("shardify."):
+                found.add(name.split(".")[1])
+        elif isinstance(n, ast.Import):
+            for parts in (a.name.split(".") for a in n.names):
+                if parts[0] == "shardify":
+                    found.add((parts + ["__init__"])[1])
+    return found & set(modules)
+
+
+def circle(graph):
+    """Modules that import each other, in order, or nothing."""
+    done = set()
+
+    def follow(name, above):
+        if name in above:
+            return above[above.index(name) :] + [name]
+        if name in done:
+            return []
+        for other in sorted(graph[name]):
+            found = follow(other, above + [name])
+            if found:
+                return found
+        done.add(name)
+        return []
+
+    return next((c for c in (follow(name, []) for name in sorted(graph)) if c), [])
+
+
+def test_no_modules_import_each_other():
+    folder = os.path.dirname(shardify.__file__)
+    sources = {}
+    for name in os.listdir(folder):
+        if name.endswith(".py"):
+            with open(os.path.join(folder, name), encoding="utf-8") as f:
+                sources[name[: -len(".py")]] = f.read()
+    graph = {name: imports_of(source, sources) for name, source in sources.items()}
+    assert len(graph) > 40 and "schema" in graph["dataset"] and "decode" in graph["loaderconfig"], graph
+    assert circle(graph) == []
+    # In a function, for type checkers, by the whole name, and of the package itself.
+    lines = "def f():\n    from . import dataset", "if TYPE_CHECKING:\n    from .dataset import Dataset", "import shardify.dataset"
+    for line in lines:
+        schema = imports_of(sources["schema"] + "\n" + line + "\n", sources)
+        assert circle({**graph, "schema": schema}), line
+    package = imports_of("from . import open", sources)
+    assert package == {"__init__"} and circle({**graph, "schema": package})
