@@ -30,4 +30,4 @@ echo "make wheel: compiles the library of the Loader and the command, some minut
 # shellcheck disable=SC2086
 "$work/zig/bin/python" python/build_wheel.py --out dist $archs
 echo "make wheel: tests the wheels in an empty environment"
-PYTHONPATH=python SHARDIFY_WHEELS=dist exec "$venv/bin/python" -m pytest -q -rs python/tests/test_wheel.py
+PYTHONPATH=python SHARDIFY_WHEELS=dist SHARDIFY_ARCHS="$archs" exec "$venv/bin/python" -m pytest -q -rs python/tests/test_wheel.py
