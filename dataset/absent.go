@@ -65,12 +65,12 @@ type place struct {
 	in  storage.FS
 }
 
-// begun tells whether a conversion into a folder, or into the set that it is a split of, is not finished.
+// begun reports whether a conversion into a folder, or into the set that it is a split of, is not finished.
 func (at place) begun(dir string) bool {
 	return at.is(storage.Folder, dir, storage.Private) || at.is(storage.Folder, dir, "../"+storage.Private) && !at.is(storage.Regular, dir, "../"+index.ManifestName)
 }
 
-// is tells whether a name from a folder on is of a type.
+// is reports whether a name from a folder on is of a type.
 func (at place) is(t storage.Type, folder, name string) bool {
 	st, err := storage.Lstat(at.ctx, at.in, storage.Join(folder, name))
 	return err == nil && st.Type == t

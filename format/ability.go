@@ -93,7 +93,7 @@ type Keyer interface {
 // have names: texts and bytes are values there, not files.
 type Columnar interface{ Columnar() bool }
 
-// HasFiles tells whether the samples of a source are files with names, such as an image
+// HasFiles reports whether the samples of a source are files with names, such as an image
 // and its text.
 func HasFiles(s shardify.Source) bool {
 	k, ok := s.(Keyer)

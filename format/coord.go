@@ -93,7 +93,7 @@ func (c *Coord) Check() error {
 	return nil
 }
 
-// Same tells whether two coordinates have the same values. Types and differences of rounding do not
+// Same reports whether two coordinates have the same values. Types and differences of rounding do not
 // count.
 func (c *Coord) Same(d *Coord) bool {
 	if c.Attrs["time"] != d.Attrs["time"] || c.Attrs["calendar"] != d.Attrs["calendar"] || c.Len() != d.Len() {

@@ -37,7 +37,7 @@ type Option struct {
 	Settings []string
 }
 
-// Check tells whether s is a value of the option.
+// Check reports whether s is a value of the option.
 func (o *Option) Check(s string) error {
 	var err error
 	switch o.Kind {

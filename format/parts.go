@@ -10,7 +10,7 @@ import (
 // Parts is how a format takes a list of inputs in parts: tables of consecutive
 // inputs, each with a Source of its own. Samples are numbered over all parts.
 type Parts struct {
-	// Can tells whether these arguments (without a table) allow parts.
+	// Can reports whether these arguments (without a table) allow parts.
 	Can func(a OpenArgs) bool
 	// Cutter finds where a part may end. The names come in the order of a walk or,
 	// if sorted, in what should be that of their bytes.

@@ -45,7 +45,7 @@ func (t *Table) RememberOpened(fs storage.FS) {
 	}
 }
 
-// Replaced tells whether file i is another one than at the first call, or was written to
+// Replaced reports whether file i is another one than at the first call, or was written to
 // since. now is what a stat says.
 func (t *Table) Replaced(i int, now storage.Stamp, fs storage.FS) bool {
 	if i >= maxStamps {

@@ -59,7 +59,7 @@ type ShardCheck struct {
 	// Full: all data are to be checked, not only what is cheap. A Linter sets it if it did.
 	Full   bool
 	Report func(problem.Problem)
-	// Intact reads the whole file and tells whether its digest is that of the record.
+	// Intact reads the whole file and reports whether its digest is that of the record.
 	Intact func() bool
 
 	// What was found: samples, -1 if nobody knows, and tensors or members.

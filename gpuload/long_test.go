@@ -2,5 +2,5 @@ package gpuload
 
 import "os"
 
-// long tells whether the long forms of tests were asked for: make test-long.
+// long reports whether the long forms of tests were asked for: make test-long.
 func long() bool { return os.Getenv("SHARDIFY_LONG") != "" }

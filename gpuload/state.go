@@ -57,7 +57,7 @@ func DecodeState(b []byte) (State, error) {
 	return s, nil
 }
 
-// matches tells whether a state is of this set and order.
+// matches reports whether a state is of this set and order.
 func (s *State) matches(fingerprint string, o *order.Order) error {
 	switch {
 	case s.Fingerprint != fingerprint:

@@ -434,7 +434,7 @@ const maxMapped = 16 << 10
 // translation, which at 64 bytes takes twice as long as both copies.
 const windowedRow = 512
 
-// mappable tells whether the shards can be mapped once they are staged, and should be.
+// mappable reports whether the shards can be mapped once they are staged, and should be.
 func (l *Loader) mappable() bool {
 	if l.order.Windowed() && l.set.columnBytes(l.layout)/max(l.set.samples, 1) < windowedRow {
 		return false

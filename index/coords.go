@@ -32,7 +32,7 @@ func (j *JoinedCoords) Add(m *Manifest) error {
 	return nil
 }
 
-// weights tells whether a coordinate is the weights of latitudes that were found the same: what
+// weights reports whether a coordinate is the weights of latitudes that were found the same: what
 // rounding makes of these, it makes of the weights.
 func (j *JoinedCoords) weights(key string, m *Manifest) bool {
 	of, ok := format.WeighedCoord(key)

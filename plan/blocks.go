@@ -116,7 +116,7 @@ func (w *blockWriter) store(plain []byte, x *packed) error {
 	return err
 }
 
-// InParts tells whether there are several blocks. Table and Spans are then empty, and
+// InParts reports whether there are several blocks. Table and Spans are then empty, and
 // State is that of every block.
 func (p *Plan) InParts() bool { return len(p.blocks) > 1 }
 

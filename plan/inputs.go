@@ -41,7 +41,7 @@ func (s *Split) ByObject(src shardify.Source) error {
 	return s.check()
 }
 
-// MatchInput tells whether a glob names an input, which has a slash path below its
+// MatchInput reports whether a glob names an input, which has a slash path below its
 // INPUT argument: the whole of it, a folder that it lies in, or its last part.
 func MatchInput(glob, name string) bool {
 	for at := range len(name) + 1 {

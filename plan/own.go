@@ -39,7 +39,7 @@ func (p *Plan) Clear(s storage.Store, output *format.Output) (folders []string, 
 	return slices.Compact(folders), s.Remove(FileName)
 }
 
-// owns tells whether a published file is this conversion's.
+// owns reports whether a published file is this conversion's.
 func (p *Plan) owns(name string, output *format.Output) bool {
 	if name == FileName {
 		return false // removed last
@@ -55,7 +55,7 @@ func (p *Plan) owns(name string, output *format.Output) bool {
 	return p.ownsInSet(name, output)
 }
 
-// Makes tells whether a file of the output folder is one that this conversion makes before
+// Makes reports whether a file of the output folder is one that this conversion makes before
 // its manifest: a shard or what belongs to it, or in the private folder.
 func (p *Plan) Makes(name string, output *format.Output) bool {
 	if strings.HasPrefix(name, storage.Private+"/") {

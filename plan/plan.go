@@ -11,12 +11,12 @@ import (
 	"github.com/shardify/shardify/index"
 )
 
-// Shaped tells whether samples are touched between reader and sinks.
+// Shaped reports whether samples are touched between reader and sinks.
 func (p *Plan) Shaped() bool {
 	return len(p.Ops) > 0 || p.Split != nil || p.Shuffle != "" || p.Provenance
 }
 
-// Scatters tells whether there may be scratch files.
+// Scatters reports whether there may be scratch files.
 func (p *Plan) Scatters() bool { return p.Shuffle != "" || p.Grouping != nil }
 
 // Op is one operation as it was asked for: {"where", "nJet >= 2"}. The plan records

@@ -137,7 +137,7 @@ func (r *Receipt) Shards() []shardify.Shard {
 	return []shardify.Shard{r.Shard}
 }
 
-// decode parses a receipt and tells whether it is that of entry i of this plan.
+// decode parses a receipt and reports whether it is that of entry i of this plan.
 func (p *Plan) DecodeReceipt(b []byte, i int) (*Receipt, bool) {
 	var r Receipt
 	if json.Unmarshal(b, &r) != nil || r.Plan != p.Digest() || r.Index != i || r.Balance() != nil {
@@ -160,7 +160,7 @@ func (p *Plan) DecodeReceipt(b []byte, i int) (*Receipt, bool) {
 	return &r, true
 }
 
-// present tells whether the files of a shard are there in the sizes of its
+// present reports whether the files of a shard are there in the sizes of its
 // record. That one cannot be looked at is an error, not an absence.
 func present(store storage.Store, s shardify.Shard) (bool, error) {
 	if s.Samples == 0 {
@@ -243,7 +243,7 @@ func (p *Plan) readReceipt(s storage.Store, i int, name string) (*Receipt, error
 	return r, nil
 }
 
-// Exists tells whether a published file is there with its size. A file that cannot be
+// Exists reports whether a published file is there with its size. A file that cannot be
 // looked at is an error, not absent.
 func Exists(s storage.Store, f shardify.File) (bool, error) {
 	n, err := storage.Size(s, f.Name)
@@ -253,7 +253,7 @@ func Exists(s storage.Store, f shardify.File) (bool, error) {
 	return err == nil && n == f.Bytes, err
 }
 
-// Present tells whether the files of a receipt's shards are there in full size.
+// Present reports whether the files of a receipt's shards are there in full size.
 func (p *Plan) Present(s storage.Store, r *Receipt) (bool, error) {
 	if r.Fragment != nil {
 		return true, nil // scratch space may be where only the work is done

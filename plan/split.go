@@ -44,12 +44,12 @@ type InputPart struct {
 	Part    int    `json:"part"`
 }
 
-// Holds tells whether r ends behind a sample.
+// Holds reports whether r ends behind a sample.
 func (r *InputPart) Holds(id shardify.ID) bool {
 	return id.Input < r.End || id.Input == r.End && id.Sample < r.Samples
 }
 
-// follows tells whether r ends behind q.
+// follows reports whether r ends behind q.
 func (r *InputPart) follows(q *InputPart) bool {
 	return r.End > q.End || r.End == q.End && r.Samples > q.Samples
 }

@@ -90,7 +90,7 @@ func (p *Plan) tasksInOrder(n int) []int32 {
 	return of
 }
 
-// Covers tells whether portions are all of the given units.
+// Covers reports whether portions are all of the given units.
 func (p *Plan) Covers(units, portions []int) bool {
 	mine := map[int]bool{}
 	for _, u := range units {

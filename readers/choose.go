@@ -258,7 +258,7 @@ func (at place) rooted(dir string) (f format.Input, root string, ok bool) {
 	return f, "", false
 }
 
-// begins tells whether a file begins as one of the format does.
+// begins reports whether a file begins as one of the format does.
 func (at place) begins(name string, sniff func(head []byte, name string) bool) bool {
 	f, err := at.fs.Open(at.ctx, name)
 	if err != nil {

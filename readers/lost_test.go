@@ -368,7 +368,7 @@ func (s *lostSeed) damage(rng *rand.Rand) map[string][]byte {
 	return out
 }
 
-// summed tells whether the files have sums of all values.
+// summed reports whether the files have sums of all values.
 func (s *lostSeed) summed() bool {
 	return strings.HasSuffix(s.kind, " set") || s.kind == "npz" || s.kind == "csv gzip"
 }

@@ -19,7 +19,7 @@ var PartFiles = 1 << 17
 // tables is how many there are at most: being listed, being looked at, being written.
 const tables = 3
 
-// inParts tells whether a list may come in parts: it has one root, and an order.
+// inParts reports whether a list may come in parts: it has one root, and an order.
 func (r *Request) inParts(ctx context.Context, f format.Input) (bool, error) {
 	if !r.Parts || f.Parts == nil || !f.Parts.Can(r.args(nil)) {
 		return false, nil

@@ -221,7 +221,7 @@ func (l *loader) deliver(wait time.Duration, stream gpuload.Stream, step []int64
 	return b, ok, nil
 }
 
-// calls tells whether the device is called before the caller has the batch: for a stream, or to
+// calls reports whether the device is called before the caller has the batch: for a stream, or to
 // take batches back.
 func (l *loader) calls(stream gpuload.Stream) bool {
 	l.mu.Lock()

@@ -49,7 +49,7 @@ var keyBytes = func() (t [256]uint8) {
 	return t
 }()
 
-// nameRune tells whether a name may have this decoded character of n bytes beyond ASCII.
+// nameRune reports whether a name may have this decoded character of n bytes beyond ASCII.
 // All readers take names for UTF-8.
 func nameRune(r rune, n int) bool {
 	return (r != utf8.RuneError || n > 1) && !unicode.IsControl(r) && r != '\u2028' && r != '\u2029'

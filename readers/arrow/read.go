@@ -137,7 +137,7 @@ func and(a, b []byte) []byte {
 	return a
 }
 
-// lacks tells whether a value is missing where the row is there.
+// lacks reports whether a value is missing where the row is there.
 func lacks(bits, whole []byte) bool {
 	for i, x := range bits {
 		if x == 0 && (whole == nil || whole[i] != 0) {

@@ -339,7 +339,7 @@ func (s *source) parser(own []byte, in *rows.Input, columns []shardify.Column) (
 	return x, nil
 }
 
-// sound tells whether values of a kind can be of the type.
+// sound reports whether values of a kind can be of the type.
 func (c *column) sound() bool {
 	switch c.kind {
 	case boolKind:

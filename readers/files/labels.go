@@ -25,7 +25,7 @@ func (b *builder) findLabels() error {
 	return b.settle(&c, b.m.samples)
 }
 
-// hasClasses tells whether there are files cls.
+// hasClasses reports whether there are files cls.
 func (b *builder) hasClasses() bool {
 	return slices.ContainsFunc(b.all, func(m member) bool { return m.Field == labelField })
 }

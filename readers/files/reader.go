@@ -203,7 +203,7 @@ func (r *reader) value(ctx context.Context, k, at int64, j int, dst []byte) erro
 	return nil
 }
 
-// fits tells whether a frame has a place for every value, and for nothing else.
+// fits reports whether a frame has a place for every value, and for nothing else.
 func (r *reader) fits(f *shardify.Frame) bool {
 	seen := make([]bool, len(r.fields))
 	for _, v := range f.Values {

@@ -51,7 +51,7 @@ func (s *survey) twice(ctx context.Context, a format.OpenArgs) error {
 	return nil
 }
 
-// reads tells whether a data set, or one below a group, is read from a file.
+// reads reports whether a data set, or one below a group, is read from a file.
 func (s *survey) reads(ctx context.Context, file, target string, want *rows.Wanted) bool {
 	f, err := s.file(ctx, file)
 	if err != nil {

@@ -305,7 +305,7 @@ func (g *gather) number(n *node, name string, given *rows.Given) (shardify.DType
 // values is how many objects there are, of each of which a member is part.
 func (n *node) values() int64 { return n.count - n.nulls }
 
-// below tells whether a field of a node is wanted.
+// below reports whether a field of a node is wanted.
 func (g *gather) below(n *node) bool {
 	if g.want(n.path()) {
 		return true

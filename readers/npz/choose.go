@@ -46,7 +46,7 @@ func newChooser(patterns []string, byFile bool) (*chooser, error) {
 	return &chooser{Wanted: w, byFile: byFile}, err
 }
 
-// match tells whether one of the names is asked for, and whether by a name
+// match reports whether one of the names is asked for, and whether by a name
 // rather than a wildcard.
 func (c *chooser) match(names ...string) (hit, exact bool) { return c.Match(names...) }
 
@@ -194,7 +194,7 @@ func lengths(all []candidate) error {
 		append(ways, format.Way{Options: format.Options{rows.SampleOption: rows.SampleFile}, Makes: "each file one sample"}))
 }
 
-// damaged tells whether a wanted array is.
+// damaged reports whether a wanted array is.
 func (c *chooser) damaged(l *npy.Listing) bool {
 	return slices.ContainsFunc(l.Arrays, func(a npy.Array) bool {
 		hit, _ := c.match(a.Key)
@@ -202,7 +202,7 @@ func (c *chooser) damaged(l *npy.Listing) bool {
 	})
 }
 
-// more tells whether an array that the reference does not have is wanted: where none was
+// more reports whether an array that the reference does not have is wanted: where none was
 // named.
 func (c *chooser) more(key string) bool {
 	hit, _ := c.match(key)

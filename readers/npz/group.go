@@ -188,7 +188,7 @@ func (b *groupBuilder) ask(g *group) error {
 	return err
 }
 
-// alike tells whether all files have as many samples.
+// alike reports whether all files have as many samples.
 func (g *group) alike() bool {
 	return !slices.ContainsFunc(g.files, func(f file) bool { return f.samples != g.files[0].samples })
 }

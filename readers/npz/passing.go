@@ -11,7 +11,7 @@ import (
 	"github.com/shardify/shardify/storage/storages"
 )
 
-// passes tells whether column c of the span can be handed on as it stands in the
+// passes reports whether column c of the span can be handed on as it stands in the
 // file, piece by piece, instead of being held in memory.
 func (j *job) passes(c int, r *region) bool {
 	if !j.span.Stream || r.method != npy.Stored || r.turned() || len(r.item.Leaves) != 1 {

@@ -270,7 +270,7 @@ func (s *source) markRuns() {
 	}
 }
 
-// packed tells whether a wanted column of a file is compressed.
+// packed reports whether a wanted column of a file is compressed.
 func (g *group) packed(file int) bool {
 	for j := range g.columns {
 		if p := &g.parts[file*len(g.columns)+j]; len(g.columns[j].wanted) > 0 && p.method != npy.Stored {

@@ -125,7 +125,7 @@ func (w *wanted) wide(l *npy.Leaf, bytes int64) int64 {
 	return satMul(bytes/int64(d.Size()), int64(w.field.DType.Size()))
 }
 
-// widens tells whether the values of the leaf get another type.
+// widens reports whether the values of the leaf get another type.
 func (w *wanted) widens(l *npy.Leaf) bool {
 	d, _ := l.Scalar.DType()
 	return d != w.field.DType

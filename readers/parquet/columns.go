@@ -140,7 +140,7 @@ func (w *walk) leaf(n *pq.Node, name string, lists []list) {
 	}
 }
 
-// hasValues tells whether the statistics know values that are not missing.
+// hasValues reports whether the statistics know values that are not missing.
 func (w *walk) hasValues(leaf int) bool {
 	for g := range len(w.f.Groups) - 1 {
 		if x := w.f.Chunk(leaf, g); x.NullsKnown && x.Nulls < x.Values {
@@ -231,7 +231,7 @@ func (w *walk) plausible(c *column) error {
 	return shardify.Corrupt(-1, "shape %v, and no row group has so many values", c.field.Shape)
 }
 
-// mayLack tells whether the statistics leave room for samples without a value.
+// mayLack reports whether the statistics leave room for samples without a value.
 func (w *walk) mayLack(c *column) bool {
 	for g := range len(w.f.Groups) - 1 {
 		x := w.f.Chunk(c.leaf, g)

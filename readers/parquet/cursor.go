@@ -134,7 +134,7 @@ func (c *cursor) seek(ctx context.Context, row int64) error {
 	return nil
 }
 
-// starts tells whether the next entry begins a row.
+// starts reports whether the next entry begins a row.
 func (c *cursor) starts() bool {
 	return c.page != nil && c.entry < c.page.Entries && (c.page.Rep == nil || c.page.Rep[c.entry] == 0)
 }
@@ -341,7 +341,7 @@ func (c *cursor) take(want int64) {
 	c.value += c.present(from, c.entry)
 }
 
-// continues tells whether the row that ended with the page may go on in the next one:
+// continues reports whether the row that ended with the page may go on in the next one:
 // old writers cut pages anywhere.
 func (c *cursor) continues() bool {
 	return c.col.page.MaxRep > 0 && !c.v2 && c.off < c.chunk.End && (!c.counted || c.entries < c.chunk.Values)

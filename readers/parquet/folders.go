@@ -21,7 +21,7 @@ var tableFormats = []tableFormat{
 
 type tableFormat struct{ mark, ends, name, cure string }
 
-// marks tells whether a folder is such a table: it has a folder mark, with a file in it
+// marks reports whether a folder is such a table: it has a folder mark, with a file in it
 // whose name ends so.
 func (f *tableFormat) marks(ctx context.Context, in storage.FS, root string) bool {
 	dir := strings.TrimSuffix(root, "/") + "/" + f.mark

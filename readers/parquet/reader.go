@@ -294,7 +294,7 @@ func (r *reader) open(ctx context.Context, in *rows.Input, b *shardify.Batch) er
 	return nil
 }
 
-// fits tells whether a file's field is what the plan takes it for.
+// fits reports whether a file's field is what the plan takes it for.
 func fits(have, want *shardify.Field) bool {
 	return have.Name == want.Name && have.DType == want.DType && have.Levels == want.Levels && slices.Equal(have.Shape, want.Shape)
 }

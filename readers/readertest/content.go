@@ -153,7 +153,7 @@ func sameField(a, b *shardify.Field) error {
 	return nil
 }
 
-// checkBatch tells whether a batch is what its span and the schema promise.
+// checkBatch reports whether a batch is what its span and the schema promise.
 func checkBatch(b *shardify.Batch, sp shardify.Span, schema []shardify.Field) error {
 	if b == nil {
 		return fmt.Errorf("no batch and no error")

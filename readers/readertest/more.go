@@ -142,7 +142,7 @@ func (s *suite) proofs(t *testing.T) {
 // pieceBytes is the size of the pieces of a digest of pieces.
 const pieceBytes = 256 << 10
 
-// JoinProofs tells whether the parts of each object cover it without gaps and
+// JoinProofs reports whether the parts of each object cover it without gaps and
 // its CRC-32, or its digest of pieces, is the wanted one.
 func JoinProofs(proofs []shardify.Proof) error {
 	all := slices.Clone(proofs)

@@ -35,7 +35,7 @@ type Mutants struct {
 	Seeds  int    // files that Make damages, for the report
 	// Make damages a file. rng is all that it depends on.
 	Make func(rng *rand.Rand) Mutant
-	// Kind tells whether an error is about the data.
+	// Kind reports whether an error is about the data.
 	Kind func(error) bool
 }
 

@@ -2,5 +2,5 @@
 
 package readertest
 
-// Raced tells whether the program was built with -race.
+// Raced reports whether the program was built with -race.
 const Raced = true

@@ -6,7 +6,7 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// isKind tells whether an error is about the data and not about getting them.
+// isKind reports whether an error is about the data and not about getting them.
 func isKind(err error) bool {
 	return errors.Is(err, shardify.ErrCorrupt) || errors.Is(err, shardify.ErrUnsupported) || errors.Is(err, shardify.ErrSchema)
 }

@@ -225,7 +225,7 @@ func (j *joined) renameCounters(table int, prefix string, rename map[string]stri
 	}
 }
 
-// has tells whether a table delivers a field of this name.
+// has reports whether a table delivers a field of this name.
 func (j *joined) has(table int, name string) bool {
 	for i := range j.list {
 		if j.list[i].table == table && j.list[i].Name == name {

@@ -168,7 +168,7 @@ func (k *keyed) fillIndex(ctx context.Context, x *keyIndex) error {
 	return nil
 }
 
-// heldBy tells whether it is this reader that counts the memory of the index, which several
+// heldBy reports whether it is this reader that counts the memory of the index, which several
 // may use.
 func (x *keyIndex) heldBy(r *keyedReader) bool {
 	return x.holder.CompareAndSwap(nil, r) || x.holder.Load() == r
@@ -244,7 +244,7 @@ func (k *keyed) lookup(keys []uint64, wide []bool, first int64, rows []int64) ([
 	return rows, nil
 }
 
-// beyond tells whether a part of a key is a number that the friend's type does not hold: a
+// beyond reports whether a part of a key is a number that the friend's type does not hold: a
 // negative one, or one beyond i64, where only one side is u64.
 func (k *keyed) beyond(key []uint64, wide []bool) bool {
 	for i, v := range key {

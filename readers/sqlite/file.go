@@ -50,7 +50,7 @@ func (d *database) Close() error {
 // Unwrap is the file below.
 func (d *database) Unwrap() any { return d.File }
 
-// unchanged tells whether nobody has written since the database was opened.
+// unchanged reports whether nobody has written since the database was opened.
 func (d *database) unchanged() error {
 	var b [4]byte
 	if _, err := d.ReadAt(b[:], counterBytes); err != nil {

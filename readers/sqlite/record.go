@@ -143,7 +143,7 @@ func (c *cursor) cell(x *field) (cell, error) {
 	return cell{}, err
 }
 
-// isNaN tells whether a floating-point number is one that SQLite never writes, and takes for NULL.
+// isNaN reports whether a floating-point number is one that SQLite never writes, and takes for NULL.
 func isNaN(b []byte) bool { return be.Uint64(b)<<1 > 0x7ff<<53 }
 
 // float is a number as one.

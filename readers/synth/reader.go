@@ -63,7 +63,7 @@ func keys(sp shardify.Span, mem *shardify.Arena) *shardify.Column {
 // at is the random number of sample k.
 func at(seed uint64, k int64) uint64 { return mix(seed + uint64(k)*0x9e3779b97f4a7c15) }
 
-// valid tells whether sample k has a value: seven of eight do.
+// valid reports whether sample k has a value: seven of eight do.
 func (f *field) valid(k int64) bool { return !f.Nullable || at(f.seed^1, k)&7 != 0 }
 
 // lists is the number of elements, or of lists, of sample k.

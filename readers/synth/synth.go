@@ -198,7 +198,7 @@ func (s *source) sampleBytes(k int64) int64 {
 	return n
 }
 
-// Keyed tells whether samples have names.
+// Keyed reports whether samples have names.
 func (s *source) Keyed() bool { return s.keyed }
 
 // keyBytes is the length of a key: s and twelve digits.

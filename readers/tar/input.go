@@ -148,7 +148,7 @@ func (s *stream) next(b []byte) (n int, err error) {
 	return n, shardify.Corrupt(s.pos, "%s: %v", s.what, err)
 }
 
-// ended tells whether io.ReadFull met the end of the data, or the decoder an end
+// ended reports whether io.ReadFull met the end of the data, or the decoder an end
 // where none should be: asked again, the decoder says which.
 func (s *stream) ended() bool {
 	_, err := s.r.Read(s.buf[:1])

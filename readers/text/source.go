@@ -228,7 +228,7 @@ func (s *source) parser(own []byte, _ *rows.Input, columns []shardify.Column) (l
 	return &parser{docs: s.docs}, nil
 }
 
-// isText tells whether the schema is that of texts.
+// isText reports whether the schema is that of texts.
 func isText(columns []shardify.Column) bool {
 	want := field()
 	return len(columns) == 1 && columns[0].Name == Field && columns[0].DType == want.DType && columns[0].Levels == want.Levels && columns[0].Media == want.Media && len(columns[0].Shape) == 0

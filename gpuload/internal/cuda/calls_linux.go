@@ -205,7 +205,7 @@ type copyAttributes struct {
 	_     uint32
 }
 
-// hasBatch tells whether the driver copies several pieces by one call.
+// hasBatch reports whether the driver copies several pieces by one call.
 func (d *driver) hasBatch() bool { return d.cuMemcpyBatchAsyncV2 != 0 || d.cuMemcpyBatchAsync != 0 }
 
 // copyBatch copies pieces of pinned memory. The slices are read during the call
@@ -251,7 +251,7 @@ func (d *driver) streamSynchronize(s uintptr) error {
 	return d.check("cuStreamSynchronize", r)
 }
 
-// streamCapturing tells whether a stream is being captured into a graph, or waits for one
+// streamCapturing reports whether a stream is being captured into a graph, or waits for one
 // that is.
 func (d *driver) streamCapturing(s uintptr) (bool, error) {
 	var status int32

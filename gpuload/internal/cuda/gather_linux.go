@@ -171,7 +171,7 @@ func (d *Device) deviceAddress(b []byte, n int64) (uint64, error) {
 	return p.device + (at - p.base), nil
 }
 
-// launches tells whether kernels make a part of the batch.
+// launches reports whether kernels make a part of the batch.
 func (s *Slot) launches(b *Batch) bool {
 	return (len(b.Columns) > 0 || s.numbers.at != 0) && b.Size > 0
 }
@@ -418,7 +418,7 @@ func (d *Device) byKernel() int64 {
 	return int64(min(max(start*read*engine/(engine-read), least), most))
 }
 
-// copiedByKernel tells whether the kernel is to copy what is sent.
+// copiedByKernel reports whether the kernel is to copy what is sent.
 func (s *Slot) copiedByKernel(sends []Send, b *Batch) bool {
 	total := int64(0)
 	for _, m := range sends {

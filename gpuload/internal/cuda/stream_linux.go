@@ -80,7 +80,7 @@ func (d *Device) freeBuffer(b *buffer) error {
 	return err
 }
 
-// inside tells whether n bytes from at on are in b.
+// inside reports whether n bytes from at on are in b.
 func (b buffer) inside(at uint64, n int64) bool {
 	return at >= b.at && n >= 0 && n <= b.size && at-b.at <= uint64(b.size-n)
 }

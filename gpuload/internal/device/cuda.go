@@ -279,7 +279,7 @@ func (d *CUDA) Gather(crew *load.Crew, s *Slot, r *Rows) error {
 	return load.CopyBatch(crew, t, host, c.gathered, t.Size())
 }
 
-// byEngine tells whether the copy engine is the better choice for a column: for long rows in
+// byEngine reports whether the copy engine is the better choice for a column: for long rows in
 // host memory, and for rows that follow each other.
 func (d *CUDA) byEngine(m *cuda.Column, r *Rows, k *load.Caster) bool {
 	n := m.Row
@@ -290,7 +290,7 @@ func (d *CUDA) byEngine(m *cuda.Column, r *Rows, k *load.Caster) bool {
 	return k == nil && from.Host != nil && from.Window == nil && r.Split >= r.Rows && n >= d.Driver.EngineRow()
 }
 
-// onDevice tells whether a kernel casts so. The others are cast on the host.
+// onDevice reports whether a kernel casts so. The others are cast on the host.
 func onDevice(k *load.Caster) bool { return cuda.Casts(k.From, k.To) && k.Inner <= math.MaxInt32 }
 
 // tableSource is the rows of tensor i of a table.

@@ -77,7 +77,7 @@ type GPU interface {
 	Indices(list []int64) error
 	// Numbers is where the samples of a slot are written.
 	Numbers(s *Slot) uintptr
-	// Holds tells whether it can keep a tensor of a layout, cast so when gathered.
+	// Holds reports whether it can keep a tensor of a layout, cast so when gathered.
 	Holds(spec *index.TensorSpec, k *load.Caster) bool
 	// Filled: a table that batches are gathered from has its content and keeps it until
 	// refill. One that is mirrored is copied to the device.

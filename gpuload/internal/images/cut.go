@@ -52,7 +52,7 @@ func (c chance) at(k int) float64 {
 // below is number k as one of 0 to n-1.
 func (c chance) below(k, n int) int { return int(float64(c.at(k) * float64(n))) }
 
-// none tells whether images stay as they are.
+// none reports whether images stay as they are.
 func (s *Shaping) none() bool { return s.Resize[0] == 0 && s.Crop[0] == 0 && s.Flip == 0 }
 
 // size is that of every image, 0 if the images tell.
@@ -147,7 +147,7 @@ func (c *cut) scale(width, height int) int {
 	return 1
 }
 
-// exact tells whether pixels are shown as they are.
+// exact reports whether pixels are shown as they are.
 func (c *cut) exact(by int) bool { return by == 1 && c.toW == c.partW && c.toH == c.partH }
 
 // place is where these are.

@@ -118,7 +118,7 @@ func spread(what string, v []float32, n int, none float32) ([]float32, error) {
 	return all, nil
 }
 
-// castable tells whether one type may become another.
+// castable reports whether one type may become another.
 func castable(from, to shardify.DType) bool {
 	switch {
 	case from == to:

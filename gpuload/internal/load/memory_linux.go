@@ -119,7 +119,7 @@ func HugePages() string {
 	return ""
 }
 
-// InMemory tells whether a folder is in tmpfs.
+// InMemory reports whether a folder is in tmpfs.
 func InMemory(dir string) bool {
 	const tmpfs = 0x01021994
 	var st unix.Statfs_t

@@ -240,7 +240,7 @@ func (s *Shards) opened(sh *Shard, early bool) *OpenShard {
 // nanoseconds.
 const Restat = 200e6
 
-// changed tells whether the file was written to since it was opened.
+// changed reports whether the file was written to since it was opened.
 func (h *OpenShard) changed() bool {
 	st, err := storage.Now(h.File)
 	if err != nil || !sameStamp(&st, &h.stamp) {
@@ -364,7 +364,7 @@ func (s *Shards) openOnce(sh *Shard) (h *OpenShard, again bool, err error) {
 	return h, false, nil
 }
 
-// checks tells whether the data of a shard are compared with its checksums when it is
+// checks reports whether the data of a shard are compared with its checksums when it is
 // opened.
 func (s *Shards) checks(h *OpenShard) bool {
 	sh := h.Shard

@@ -165,7 +165,7 @@ func (s *Side) Gather(c *Crew, t, batch *Table, windows int64, from []Segment) e
 // are to be: shorter rows take less time when those of a window are read at once, and copied.
 const longRow = 16 << 10
 
-// Straight tells whether Read can read windows of these rows, and is the better choice.
+// Straight reports whether Read can read windows of these rows, and is the better choice.
 func (s *Side) Straight(casts []*Caster) bool {
 	size, n := int64(0), int64(0)
 	for i := range s.rows.Tensors {

@@ -189,7 +189,7 @@ func (w *Windows) Unclaim(a, b order.Key) {
 	}
 }
 
-// Loaded tells whether generations a to b are in memory.
+// Loaded reports whether generations a to b are in memory.
 func (w *Windows) Loaded(a, b order.Key) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -286,7 +286,7 @@ func textOf(v any) string {
 	return ""
 }
 
-// listed tells whether a text can be one of a list in an attribute.
+// listed reports whether a text can be one of a list in an attribute.
 func listed(s string) bool {
 	return utf8.ValidString(s) && len(s) <= maxAttr && !strings.ContainsAny(s, shardify.LabelSeparator+"\x00")
 }

@@ -21,7 +21,7 @@ var errNoChunks = errors.New("nothing was written")
 // farFolders is how many folders of another machine are listed for the chunks of an array.
 const farFolders = 64
 
-// chunks counts the chunks that an array has, one listing for each folder, and tells whether
+// chunks counts the chunks that an array has, one listing for each folder, and reports whether
 // all are there. What is missing is fill_value, unless it looks as if the store was copied in
 // part.
 func (t *tree) chunks(ctx context.Context, o *object, opts *settings, x *blobObject) (all bool, err error) {

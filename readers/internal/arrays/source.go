@@ -111,7 +111,7 @@ func (s *settings) choice() *store.Choice {
 	return c
 }
 
-// matches tells whether a glob is of an array's path or of a group above it; with above also
+// matches reports whether a glob is of an array's path or of a group above it; with above also
 // whether it may be of something below the path.
 func (s *settings) matches(p string, above bool) bool {
 	parts := strings.Split(p, "/")

@@ -229,7 +229,7 @@ func (o *object) nameDims(f *shardify.Field, n int) {
 
 func (o *object) single() bool { return len(o.order) == 0 }
 
-// time tells whether an array counts time.
+// time reports whether an array counts time.
 func (o *object) time() bool {
 	units, _ := o.Attributes["units"].(string)
 	return strings.Contains(strings.ToLower(units), " since ") || o.Type.Kind == node.Time
@@ -456,7 +456,7 @@ func (t *tree) nothing(opts *settings) error {
 	return shardify.Unsupported("the %s has no arrays", opts.kind.One)
 }
 
-// wanted tells whether some leaf of an array is wanted, and whether by name.
+// wanted reports whether some leaf of an array is wanted, and whether by name.
 func (o *object) wanted(want *rows.Wanted) (hit, exact bool) {
 	for i := range o.leaves {
 		h, e := want.Match(o.names(&o.leaves[i])...)

@@ -93,7 +93,7 @@ func fsType(fd int) uint32 {
 	return uint32(st.Type)
 }
 
-// Local tells whether the directory is on a file system of this machine.
+// Local reports whether the directory is on a file system of this machine.
 func (d Dir) Local() bool { return d.local }
 
 // Close closes the directory.

@@ -26,7 +26,7 @@ const (
 // Begin starts a series of files after something else took time.
 func (p *Pace) Begin() { p.files, p.since = 0, time.Now() }
 
-// Next is called before each file of d and tells whether its calls keep the
+// Next is called before each file of d and reports whether its calls keep the
 // processor.
 func (p *Pace) Next(d Dir) bool {
 	if p.files++; p.files == paceFiles {

@@ -70,7 +70,7 @@ func (a *Array) announceTurned(w *Buffers, lo, hi int64) {
 	}
 }
 
-// keeps tells whether the row of chunks that begins with a row is kept.
+// keeps reports whether the row of chunks that begins with a row is kept.
 func (w *Buffers) keeps(a *Array, row int64) bool {
 	return slices.ContainsFunc(w.kept, func(k kept) bool { return k.a == a && k.row == row })
 }

@@ -47,7 +47,7 @@ func (a *Array) Unit() int64 {
 	return max(min(a.Set.Layout.ChunkDims[a.Axis()], a.Rows), 1)
 }
 
-// Filtered tells whether it has chunks that are decoded.
+// Filtered reports whether it has chunks that are decoded.
 func (a *Array) Filtered() bool { return a.chunks != nil && len(a.Set.Filters) > 0 }
 
 // Storage says how an array is stored, and how well it is compressed.

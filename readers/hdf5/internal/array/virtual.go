@@ -159,7 +159,7 @@ func (m *mapping) copy(ctx context.Context, w *Buffers, dst []byte, base, n, end
 	return nil
 }
 
-// sameType tells whether elements of two types have the same bytes for the same
+// sameType reports whether elements of two types have the same bytes for the same
 // values.
 func sameType(a, b *h5.Type) bool {
 	if a == nil || b == nil {

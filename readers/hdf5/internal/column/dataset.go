@@ -102,7 +102,7 @@ func (a *Dataset) DecodeLeaves(leaves []element.Leaf, parent string) error {
 	return element.DecodeCF(f, leaves, list, of)
 }
 
-// Fault notes what is damaged in the file. It tells whether err is damage.
+// Fault notes what is damaged in the file. It reports whether err is damage.
 func (f *File) Fault(p string, err error) bool {
 	if !errors.Is(err, shardify.ErrCorrupt) {
 		return false

@@ -64,7 +64,7 @@ func NewLists(p string, a *Dataset) *Lists {
 	return l
 }
 
-// OneEach tells whether each sample has one row, so that there are no lists.
+// OneEach reports whether each sample has one row, so that there are no lists.
 func (l *Lists) OneEach(ctx context.Context) (bool, error) {
 	return l.all(ctx, func(_, end, list int64) bool { return end == list+1 })
 }

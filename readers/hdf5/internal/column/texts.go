@@ -70,7 +70,7 @@ func (f *File) items(a *Dataset) (out []string) {
 	return out
 }
 
-// Each goes through a list of texts or numbers until f has enough. It tells whether it
+// Each goes through a list of texts or numbers until f has enough. It reports whether it
 // came to the end.
 func (f *File) Each(a *Dataset, item func(text string) bool) bool {
 	if len(a.Dims) != 1 || a.RowBytes > element.MaxAttr || a.Usable() != nil {

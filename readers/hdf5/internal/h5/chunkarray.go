@@ -93,7 +93,7 @@ func (a *chunkArray) open(addr, size int64, magic, what string) (decoder, error)
 	return d, nil
 }
 
-// bit tells whether bit i of b is set, most significant first.
+// bit reports whether bit i of b is set, most significant first.
 func bit(b []byte, i int64) bool { return b[i/8]&(0x80>>(i%8)) != 0 }
 
 // whole reads a block whose checksum covers its start and its n elements.

@@ -19,7 +19,7 @@ import (
 //	before 0.8     obs/cell_type with the codes, obs/__categories/cell_type
 const oldCategories = "__categories"
 
-// hasLink tells whether a group of these links, which are sorted, has a member of its own.
+// hasLink reports whether a group of these links, which are sorted, has a member of its own.
 func hasLink(links []h5.Link, name string) bool {
 	i, ok := slices.BinarySearchFunc(links, name, func(l h5.Link, name string) int { return strings.Compare(l.Name, name) })
 	return ok && links[i].Kind == h5.HardLink && links[i].Err == nil

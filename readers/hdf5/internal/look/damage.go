@@ -34,7 +34,7 @@ func (t *Tree) attributes(o *h5.Object, p string) element.Attributes {
 	return list
 }
 
-// concerns tells whether damage at a path is in something that is wanted. The samples may
+// concerns reports whether damage at a path is in something that is wanted. The samples may
 // be groups of which it is one.
 func (t *Tree) concerns(want *rows.Wanted, c *Choice, p string) bool {
 	if p == "/" {

@@ -217,7 +217,7 @@ func (t *Tree) otherLengths(c *Choice) error {
 		t.ways(format.Way{Columns: cure, Makes: fmt.Sprintf("%d samples without those", n), Bytes: bytes}))
 }
 
-// oneRow tells whether the data sets share a first dimension of 1, which says little.
+// oneRow reports whether the data sets share a first dimension of 1, which says little.
 func (t *Tree) oneRow() bool {
 	n, same := t.common(func(o *object) bool { return len(o.dims) > 0 && t.note(o) == "" })
 	return same && n == 1

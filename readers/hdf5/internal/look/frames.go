@@ -19,7 +19,7 @@ import (
 // maxFrameColumns is how many columns of a block become fields unless --frame says so.
 const maxFrameColumns = 128
 
-// apart tells whether the columns of a block become fields.
+// apart reports whether the columns of a block become fields.
 func (s *scanner) apart(names []string, n int) bool {
 	if len(names) != n || s.opts.frame == "blocks" || s.opts.frame == "auto" && n > maxFrameColumns {
 		return false

@@ -360,7 +360,7 @@ func (t *Tree) itemsBy(c *Choice) (sets map[string]*itemSet, names []string, err
 	return sets, names, nil
 }
 
-// has tells whether a set has a name.
+// has reports whether a set has a name.
 func (s *itemSet) has(t *Tree, name string) bool {
 	_, ok := slices.BinarySearchFunc(s.list, name, func(i int, name string) int { return naming.Natural(path.Base(t.objects[i].path), name) })
 	return ok

@@ -35,10 +35,10 @@ func (t *Tree) Match(want *rows.Wanted) {
 	}
 }
 
-// Empty tells whether the tree has no data sets.
+// Empty reports whether the tree has no data sets.
 func (t *Tree) Empty() bool { return len(t.objects) == 0 }
 
-// LeavesAll tells whether the choice leaves nothing of a tree.
+// LeavesAll reports whether the choice leaves nothing of a tree.
 func (c *Choice) LeavesAll(t *Tree) bool {
 	return !slices.ContainsFunc(t.objects, func(o object) bool { return c.left[o.path] == "" })
 }

@@ -62,7 +62,7 @@ func (t *Tree) Describe(b *Blob) []string {
 	return out
 }
 
-// firstGroup tells whether a data set is in no sample group, or in the first of
+// firstGroup reports whether a data set is in no sample group, or in the first of
 // them, whose path is kept.
 func (b *Blob) firstGroup(p string, first *string) bool {
 	c := Choice{parent: b.Parent, stem: b.Stem, numbered: b.Number}

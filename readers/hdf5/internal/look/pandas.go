@@ -63,7 +63,7 @@ func categoriesOf(p, column string) string {
 	return path.Dir(p) + "/meta/" + column + "/meta/table"
 }
 
-// isCategories tells whether p is such a table.
+// isCategories reports whether p is such a table.
 func isCategories(p string) bool {
 	parts := strings.Split(p, "/")
 	n := len(parts)

@@ -48,7 +48,7 @@ func (t *Tree) References() []Reference {
 	return out
 }
 
-// Holds tells whether a data set, or one below a group, is in the tree.
+// Holds reports whether a data set, or one below a group, is in the tree.
 func (t *Tree) Holds(target string) bool {
 	below := strings.TrimSuffix(target, "/") + "/"
 	return slices.ContainsFunc(t.objects, func(o object) bool { return o.path == target || strings.HasPrefix(o.path, below) })

@@ -356,7 +356,7 @@ func (s *scanner) names(p, leaf string) []string {
 	return list
 }
 
-// item tells whether a data set is a sample.
+// item reports whether a data set is a sample.
 func (s *scanner) item(o *object, leaves []element.Leaf) bool {
 	if s.choice == nil || s.choice.Mode != ByItem {
 		return false

@@ -63,7 +63,7 @@ func NewSettings(o format.Options) (*Settings, error) {
 	return s, nil
 }
 
-// object tells whether the data set at a path is chosen: it or a group that it
+// object reports whether the data set at a path is chosen: it or a group that it
 // is in matches.
 func (s *Settings) object(p string) bool {
 	if len(s.Objects) == 0 {
@@ -77,7 +77,7 @@ func (s *Settings) object(p string) bool {
 	return false
 }
 
-// below tells whether the group at a path may hold chosen objects.
+// below reports whether the group at a path may hold chosen objects.
 func (s *Settings) below(p string) bool {
 	if s.object(p) {
 		return true

@@ -39,7 +39,7 @@ func (t *Tree) take(ctx context.Context, c *Choice, opts *Settings) (why string,
 // field is the name of the field that a data set becomes.
 func (o *object) field() string { return strings.TrimPrefix(cmp.Or(o.as, o.path), "/") }
 
-// repeated tells whether a data set has values for all samples together, of which channels
+// repeated reports whether a data set has values for all samples together, of which channels
 // are made.
 func (c *Choice) repeated(o *object, opts *Settings) bool {
 	return c.Mode == ByAxis && opts.Channels.Has(o.field()) && len(o.dims) > 0 && c.otherDimension(o) != "" &&

@@ -34,7 +34,7 @@ func Ways(p, leaf string) []string {
 	return []string{Join(n, leaf), Join(p, leaf), n, p, leaf}
 }
 
-// Stem cuts the digits off the end of a name, and tells whether there are any.
+// Stem cuts the digits off the end of a name, and reports whether there are any.
 func Stem(name string) (string, bool) {
 	stem := strings.TrimRight(name, "0123456789")
 	return stem, len(stem) < len(name)

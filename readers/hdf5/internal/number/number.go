@@ -95,7 +95,7 @@ func Floating(size int, big bool, offset, precision int, f Float) (Form, error) 
 	return n, shardify.Unsupported("floating-point numbers with %d bits of exponent (bias %d) and %d of mantissa", f.ExpBits, f.Bias, f.ManBits)
 }
 
-// within tells whether every value of f is one of g.
+// within reports whether every value of f is one of g.
 func (f *Float) within(g *Float) bool {
 	if f.ManBits > g.ManBits || f.ExpBits > 15 || f.Bias > 1<<20 {
 		return false

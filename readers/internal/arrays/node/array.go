@@ -46,7 +46,7 @@ func (a *Array) Key(index []int64) string {
 	return strings.Join(parts, a.separator)
 }
 
-// HasKey tells whether a key is that of one of the array's chunks.
+// HasKey reports whether a key is that of one of the array's chunks.
 func (a *Array) HasKey(key string) bool {
 	rest := key
 	if a.prefix != "" && len(a.Shape) > 0 {

@@ -74,7 +74,7 @@ func (a *Array) Values(dst [][]byte, stored []byte, s *Scratch) error {
 	return a.chain.values(dst, stored, a.Fill, s)
 }
 
-// Sharded tells whether chunks are shards whose inner chunks can be read one by one.
+// Sharded reports whether chunks are shards whose inner chunks can be read one by one.
 func (a *Array) Sharded() bool {
 	return a.chain.shard != nil && len(a.chain.steps) == 0 && a.chain.order == nil
 }

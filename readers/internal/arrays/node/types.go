@@ -49,7 +49,7 @@ type Member struct {
 	Shape  []int64 // nil: one
 }
 
-// Varies tells whether elements have no fixed size.
+// Varies reports whether elements have no fixed size.
 func (t *Type) Varies() bool { return t.Kind >= Text }
 
 // maxItem is the most bytes of one element: fill_value has that size, whatever the chunks have.

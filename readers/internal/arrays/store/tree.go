@@ -111,7 +111,7 @@ func Reopen(ctx context.Context, f Files, paths []string) (*Tree, error) {
 	return t, nil
 }
 
-// Copied tells whether the metadata are consolidated ones, since each file would be a request.
+// Copied reports whether the metadata are consolidated ones, since each file would be a request.
 func (t *Tree) Copied() bool { return t.Files.Far() && t.copies != nil }
 
 // literal reads the metadata of these paths.
@@ -335,7 +335,7 @@ func (t *Tree) walk(ctx context.Context, p string, depth, above int) error {
 	return nil
 }
 
-// root reads the metadata of a root without a listing, and tells whether it is an array.
+// root reads the metadata of a root without a listing, and reports whether it is an array.
 func (t *Tree) root(ctx context.Context, m *meta) (array bool, err error) {
 	for _, name := range []string{v3Name, arrayName, attrsName} {
 		b, err := read(ctx, t.Files, name, node.MaxJSON)
@@ -393,7 +393,7 @@ func compact(p []byte) []byte {
 	return b.Bytes()
 }
 
-// add reads the metadata of a node, and tells whether it is an array.
+// add reads the metadata of a node, and reports whether it is an array.
 func (t *Tree) add(p string, m *meta) (array bool, err error) {
 	if m.v3 == nil && m.array == nil && m.group == nil {
 		return false, nil

@@ -302,7 +302,7 @@ func (l *Listing) Shapes() string {
 	return strings.Join(all, ", ")
 }
 
-// HasData tells whether an array that can be read has values.
+// HasData reports whether an array that can be read has values.
 func (l *Listing) HasData() bool {
 	return slices.ContainsFunc(l.Arrays, func(a Array) bool { return a.Err == nil && a.Data > 0 })
 }

@@ -107,7 +107,7 @@ func ParseScalar(s string) (scalar, error) {
 	return t, t.check(s)
 }
 
-// check tells whether values of the type can be delivered.
+// check reports whether values of the type can be delivered.
 func (t *scalar) check(s string) error {
 	switch t.Kind {
 	case 'a':
@@ -240,7 +240,7 @@ func (l *Leaf) Field(inner []int64) shardify.Field {
 	return f
 }
 
-// Alike tells whether arrays have the same fields, apart from the types of their values.
+// Alike reports whether arrays have the same fields, apart from the types of their values.
 func (t *Type) Alike(o *Type) bool {
 	return slices.EqualFunc(t.Leaves, o.Leaves, func(a, b Leaf) bool { return a.Name == b.Name && slices.Equal(a.dims, b.dims) })
 }

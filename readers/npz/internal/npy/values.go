@@ -45,7 +45,7 @@ func Gather(dst, items []byte, size int, l *Leaf) {
 	}
 }
 
-// Repairs tells whether stored values differ from delivered ones of equal size.
+// Repairs reports whether stored values differ from delivered ones of equal size.
 func (s scalar) Repairs() bool {
 	return s.Kind == 'b' || s.Big && s.Kind != 'S' && s.Kind != 'V' && s.unitSize() > 1
 }

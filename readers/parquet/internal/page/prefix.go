@@ -82,14 +82,14 @@ type prefix struct {
 	n   int
 }
 
-// literal appends n bytes, those of them that are there, and tells whether all are.
+// literal appends n bytes, those of them that are there, and reports whether all are.
 func (p *prefix) literal(src []byte, n int) ([]byte, bool) {
 	k := copy(p.dst[p.n:], src[:min(n, len(src))])
 	p.n += k
 	return src[k:], k == n
 }
 
-// repeat appends n bytes that stand off before the end, and tells whether it can.
+// repeat appends n bytes that stand off before the end, and reports whether it can.
 func (p *prefix) repeat(off, n int) bool {
 	if off <= 0 || off > p.n {
 		return false

@@ -63,7 +63,7 @@ func check(levels []uint8, highest int) error {
 	return nil
 }
 
-// whole tells whether n levels are one run of the highest: nothing is missing, and the
+// whole reports whether n levels are one run of the highest: nothing is missing, and the
 // levels need not be decoded.
 func whole(src []byte, n, highest int) bool {
 	count, packed, rest, err := run(src, n)

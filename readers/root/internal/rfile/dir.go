@@ -173,7 +173,7 @@ func (f *File) Objects() []Object { return f.objects }
 // file that was not closed by its writer has no objects, and that as a problem.
 func (f *File) Problems() []error { return f.problems }
 
-// IsTree tells whether objects of this class are trees.
+// IsTree reports whether objects of this class are trees.
 func IsTree(class string) bool {
 	return class == "TTree" || class == "TNtuple" || class == "TNtupleD"
 }

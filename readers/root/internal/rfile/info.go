@@ -67,7 +67,7 @@ func className(name string) string {
 
 var noSpaces = strings.NewReplacer(" >", ">", ", ", ",", "< ", "<")
 
-// Has tells whether a class is described.
+// Has reports whether a class is described.
 func (s *Infos) Has(class string) bool { return len(s.byClass[className(class)]) > 0 }
 
 // Version returns the info of a version of a class, nil if there is none.

@@ -81,6 +81,6 @@ func ParseHeader(rec []byte) (Header, error) {
 	return h, nil
 }
 
-// Compressed tells whether the payload is a chain of compression blocks. A
+// Compressed reports whether the payload is a chain of compression blocks. A
 // stored payload may have slack behind it.
 func (h Header) Compressed() bool { return h.ObjLen > h.Nbytes-h.KeyLen }

@@ -16,7 +16,7 @@ type Embedded struct {
 	data    []byte // nil for a stub, see stub
 }
 
-// stub tells whether this is only a head: groot writes one beside each record.
+// stub reports whether this is only a head: groot writes one beside each record.
 func (e *Embedded) stub() bool { return e.data == nil }
 
 // readEmbedded reads the body of a TBasket in an object slot. It has no frame.

@@ -232,7 +232,7 @@ func (r *Reading) program(b *builder, steps []step) {
 // number of values.
 const vectorHead = 10
 
-// risky tells whether steps follow a description that may be of other bytes.
+// risky reports whether steps follow a description that may be of other bytes.
 func risky(steps []step) bool {
 	for i := range steps {
 		switch s := &steps[i]; s.op {

@@ -86,7 +86,7 @@ type Branch struct {
 	Err error
 }
 
-// IsElement tells whether the fields of TBranchElement are set.
+// IsElement reports whether the fields of TBranchElement are set.
 func (b *Branch) IsElement() bool { return b.Class == "TBranchElement" }
 
 // Entries is the number of entries.
@@ -125,7 +125,7 @@ type Baskets struct {
 // Len is the number of baskets.
 func (b *Baskets) Len() int { return len(b.Seek) }
 
-// IsEmbedded tells whether basket i lies in the tree's record.
+// IsEmbedded reports whether basket i lies in the tree's record.
 func (b *Baskets) IsEmbedded(i int) bool { return b.Embedded != nil && b.Embedded[i] != nil }
 
 // Read reads the metadata of a tree.
