@@ -63,7 +63,7 @@ func Names(s Store, dir string) iter.Seq2[string, error] {
 	}
 }
 
-// Sizer is a Store that tells the size of a file without opening it.
+// Sizer is a Store that returns the size of a file without opening it.
 type Sizer interface {
 	Size(name string) (int64, error)
 }
@@ -112,7 +112,7 @@ type Maker interface {
 	// SetScratch makes shards in a folder of this machine before they are copied to the
 	// store. Call it before the first file.
 	SetScratch(folder string) error
-	// DropScratch removes what SetScratch made, unless somebody uses it.
+	// DropScratch removes what SetScratch made, unless another process uses it.
 	DropScratch()
 	// Clean removes files being written whose process is gone.
 	Clean() error
@@ -123,12 +123,12 @@ type Temp struct {
 	Name         string
 	Bytes        int64
 	Age          time.Duration // since the last write
-	Job, Restart string        // "0" is none; "" if the name does not tell
+	Job, Restart string        // "0": not restarted; "" if the name does not say
 	Host         string
 	PID          int
 	// Gone: the process was one of this host, and is no more.
 	Gone bool
-	// Anonymous: nothing tells whose it is.
+	// Anonymous: nothing says which process made it.
 	Anonymous bool
 }
 
@@ -212,7 +212,7 @@ type Noter interface {
 	Now() (Stamp, error)
 }
 
-// Now is what an open file is now, as far as its storage can tell.
+// Now is the current state of an open file, as far as its storage knows.
 func Now(f File) (Stamp, error) {
 	if n, ok := As[Noter](f); ok {
 		return n.Now()
@@ -226,7 +226,7 @@ type OSFiler interface {
 	OSFile() *os.File // nil where reads must not go past a wrapper
 }
 
-// OSFile is the file of the operating system that f is, nil if there is none.
+// OSFile is the file of the operating system behind f, or nil.
 func OSFile(f File) *os.File {
 	if o, ok := As[OSFiler](f); ok {
 		return o.OSFile()
@@ -237,8 +237,8 @@ func OSFile(f File) *os.File {
 // RangeCopier is a Pending that takes ranges of files of the operating system without
 // their bytes going through the program.
 type RangeCopier interface {
-	// CopyRange copies n bytes of src, from its offset from on, to offset off, and tells
-	// how many it copied: the caller does the rest by hand.
+	// CopyRange copies n bytes of src, starting at its offset from, to offset off, and
+	// returns how many it copied. The caller copies the rest itself.
 	CopyRange(off int64, src *os.File, from, n int64) (int64, error)
 }
 
@@ -248,12 +248,12 @@ type Range struct{ Off, Len int64 }
 // Announcer is a File that wants to know what will be read: one on another machine fetches
 // many ranges by few requests, and before they are wanted.
 type Announcer interface {
-	// Announce tells ranges that will be read soon, in any order. It does not wait.
+	// Announce passes ranges that will be read soon, in any order. It does not wait.
 	Announce([]Range)
 }
 
-// Announce tells a file what will be read soon, if it wants to know, and reports whether it
-// does.
+// Announce passes f the ranges that will be read soon, if it is an Announcer, and reports
+// whether it is.
 func Announce(f any, ranges iter.Seq[Range]) bool {
 	a, ok := As[Announcer](f)
 	if ok {

@@ -104,8 +104,8 @@ type boundFile struct {
 // Unwrap is the file below.
 func (f *boundFile) Unwrap() any { return f.File }
 
-// ReadAt reads until the context ends. A storage that cannot be told so reads into memory
-// of its own, which it keeps until it answers.
+// ReadAt reads until the context ends. A storage that cannot be cancelled reads into a
+// buffer of its own, and keeps that until it answers.
 func (f *boundFile) ReadAt(b []byte, off int64) (int, error) {
 	p := f.of.ctx.Load()
 	if p == nil || (*p).Done() == nil {

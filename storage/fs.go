@@ -40,8 +40,8 @@ var ErrNotFile = errors.New("not a regular file")
 // Type is the type of an entry.
 type Type uint8
 
-// The types. Unknown is that of a listing which does not tell; Other is a pipe, socket or
-// device, which must not be opened: that may block for ever.
+// The types. Unknown: the listing does not say. Other is a pipe, socket or device, which
+// must not be opened: that may block for ever.
 const (
 	Unknown Type = iota
 	Regular
@@ -50,20 +50,20 @@ const (
 	Other
 )
 
-// Info is what Stat tells.
+// Info is what Stat returns.
 type Info struct {
 	Type Type
 	Stamp
 }
 
-// Entry is a name in a folder. Size is -1 where the listing does not tell.
+// Entry is a name in a folder. Size is -1 where the listing does not say.
 type Entry struct {
 	Name          string // without the folder
 	Type          Type
 	Size, ModTime int64
 }
 
-// Stamp tells one content of a file from another. What a storage does not know is zero.
+// Stamp identifies the content of a file. What a storage does not know is zero.
 type Stamp struct {
 	Size    int64
 	ModTime int64  // nanoseconds since 1970

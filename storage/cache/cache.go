@@ -24,7 +24,7 @@ import (
 
 // Bounds of a cache.
 const (
-	// DefaultSize is the bound where nobody names one, LeastSize the least that may be named.
+	// DefaultSize is the bound if none is given, LeastSize the smallest that may be given.
 	DefaultSize = 64 << 30
 	LeastSize   = 64 << 20
 
@@ -34,8 +34,8 @@ const (
 	claimTime = 30 * time.Second // how long a fetch waits for that of another process
 	retryTime = time.Minute      // for how long nothing is written after a failure
 	staleTime = time.Minute      // age of a claim that is looked at
-	// settled is the age from which a modification time tells contents apart: servers tell
-	// seconds.
+	// settled is the age from which equal modification times mean equal contents: servers
+	// give whole seconds.
 	settled = 2 * time.Second
 )
 
@@ -156,8 +156,8 @@ func parseBlock(name string) (b block, ok bool) {
 	return b, ok && err == nil && err2 == nil && lo < hi && b.name() == name
 }
 
-// Content is the cached part of a file, nil if its stamp does not tell contents apart. The
-// address must be without what signs it.
+// Content is the cached part of a file, or nil if its stamp does not identify its content.
+// The address must not contain a signature.
 func (c *Cache) Content(address string, s storage.Stamp) *Content {
 	if c == nil || s.Version == "" && s.ModTime == 0 || s.ModTime > time.Now().Add(-settled).UnixNano() {
 		return nil
@@ -166,8 +166,8 @@ func (c *Cache) Content(address string, s storage.Stamp) *Content {
 	return &Content{c: c, id: id(sum[:16])}
 }
 
-// list is what is there now. It looks again only when the folder has changed, ten times a
-// second at most unless it is told to.
+// list is what is there now. It looks again only when the folder has changed, and at most
+// ten times a second unless now is set.
 func (x *Content) list(now bool) []block {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -209,8 +209,8 @@ func (x *Content) drop(b block) {
 	x.blocks = slices.DeleteFunc(slices.Clone(x.blocks), func(a block) bool { return a == b })
 }
 
-// Read fills what it can of b, the bytes from off on, and returns the ranges that are missing,
-// by place. Ranges less than gap apart are joined.
+// Read fills what it can of b, the bytes from off on, and returns the missing ranges, ordered
+// by offset. Ranges less than gap bytes from each other are joined.
 func (x *Content) Read(b []byte, off, gap int64) []storage.Range { return x.read(b, off, gap, false) }
 
 func (x *Content) read(b []byte, off, gap int64, now bool) (missing []storage.Range) {
@@ -422,8 +422,8 @@ func (c *Cache) setTotal(n int64) error {
 	return err
 }
 
-// evict counts what is there, and removes the least recently used blocks, a twentieth more
-// than it must, if that is more than most. It tells what is left. The caller holds the lock.
+// evict counts what is there. If that is more than most, it removes the least recently used
+// blocks, a twentieth more than needed. It returns what is left. The caller holds the lock.
 func (c *Cache) evict(most int64) (left int64, err error) {
 	u, blocks, err := c.scan()
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 
 func stamp(n int64) storage.Stamp { return storage.Stamp{Size: n, ModTime: 1e18, Version: `"v"`} }
 
-// content makes bytes that tell their place and their file.
+// content makes bytes that differ by place and by file.
 func content(file int, off, n int64) []byte {
 	b := make([]byte, 0, n+8)
 	for at := off / 8 * 8; int64(len(b)) < n+8; at += 8 {
@@ -43,8 +43,8 @@ func mustOpen(t testing.TB, dir string, most int64) *Cache {
 	return c
 }
 
-// read is what a file does: it reads, and fetches and keeps what is missing. It tells how much
-// that was.
+// read does what a file does: it reads, and fetches and keeps what is missing. It returns how
+// much that was.
 func read(c *Cache, file int, size, off, n int64) (fetched int64, err error) {
 	x := c.Content(name(file), stamp(size))
 	b := make([]byte, n)
@@ -114,7 +114,7 @@ func TestWhatWasFetchedIsNotFetchedAgain(t *testing.T) {
 		}
 	}
 	if c.Content("x", storage.Stamp{Size: 5}) != nil || c.Content("x", storage.Stamp{Size: 5, ModTime: time.Now().UnixNano()}) != nil {
-		t.Error("a content that nothing tells from the next is cached")
+		t.Error("a content is cached although its stamp does not identify it")
 	}
 }
 
@@ -269,7 +269,8 @@ func TestOnlyOwnFilesAreRemoved(t *testing.T) {
 	}
 }
 
-// TestACacheIsPrivate: its folders and files are of the user alone, and names tell nothing.
+// TestACacheIsPrivate: only the user can read its folders and files, and names disclose
+// nothing.
 func TestACacheIsPrivate(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	dir := t.TempDir()
@@ -316,7 +317,7 @@ func TestAFailingDiskFailsNoRead(t *testing.T) {
 		}
 	}
 	if c.Failed() == nil {
-		t.Error("the failure is not told")
+		t.Error("the failure is not reported")
 	}
 }
 
@@ -334,7 +335,7 @@ func TestForgottenBytesAreFetchedAgain(t *testing.T) {
 	}
 }
 
-// The child of the tests below reads at random until it is killed, or as often as it is told.
+// The child of the tests below reads at random until it is killed, or a given number of times.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("CACHE_CHILD"); dir != "" {
 		os.Exit(child(dir))

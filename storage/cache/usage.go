@@ -17,7 +17,7 @@ type Usage struct {
 	Contents int    `json:"contents"` // files that they are of
 	Writing  int    `json:"writing"`  // files being written
 	Foreign  int    `json:"foreign"`  // what the cache did not make
-	Oldest   int64  `json:"oldest"`   // when the least recently used block was read, seconds since 1970; 0 if there is none
+	Oldest   int64  `json:"oldest"`   // when the least recently used block was read, seconds since 1970; 0 without blocks
 
 	accounted int64
 }
@@ -29,7 +29,7 @@ type found struct {
 	used int64
 }
 
-// Look tells what the cache below dir has. Without one it is fs.ErrNotExist.
+// Look reports what the cache below dir has. Without one its error is fs.ErrNotExist.
 func Look(dir string) (Usage, error) {
 	c, err := at(dir)
 	if err != nil {
@@ -40,7 +40,8 @@ func Look(dir string) (Usage, error) {
 	return u, err
 }
 
-// Clear removes all blocks below dir, and tells what there was. Processes that use them go on.
+// Clear removes all blocks below dir, and returns what there was. Processes that use them go
+// on.
 func Clear(dir string) (Usage, error) {
 	if _, err := at(dir); err != nil {
 		return Usage{}, err

@@ -13,7 +13,7 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// Fault is what happens to inputs. The zero Fault is none.
+// Fault is what happens to inputs. The zero Fault changes nothing.
 type Fault struct {
 	Name  string        // the end of the names that are concerned; "" is all
 	Open  syscall.Errno // of opening a file

@@ -64,9 +64,9 @@ func infoOf(i storage.Info) dirfd.Info {
 	return dirfd.Info{Type: dirfd.Type(i.Type), Size: i.Size, ModTime: i.ModTime, Dev: i.Node.Dev, Ino: i.Node.Ino}
 }
 
-// List calls each for every entry, in the folder's own order. buf is scratch of at least
-// 4 KiB; name is valid during the call. On other machines told is called before each: by the size
-// and time that the listing has of a file, which need not be asked for then, or by -1 and 0.
+// List calls each for every entry, in the folder's own order. buf is scratch of at least 4 KiB;
+// name is valid during the call. For folders of other machines it first calls told with the size
+// and time that the listing has of a file, so that they need not be asked for, or with -1 and 0.
 func (d Folder) List(ctx context.Context, buf []byte, told func(size, mtime int64), each func(name []byte, t dirfd.Type) error) error {
 	if d.fs == nil {
 		return d.Dir.List(buf, each)

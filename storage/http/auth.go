@@ -35,8 +35,8 @@ func authorize(r *http.Request) error {
 // mostToken is the size of the largest file of a token.
 const mostToken = 64 << 10
 
-// Token is the bearer token of the environment, found as WLCG says; "" if there is none. It
-// is looked up for each request, since tokens live for minutes.
+// Token is the bearer token of the environment, found as WLCG specifies, or "". It is
+// looked up for each request, since tokens live for minutes.
 func Token() (string, error) {
 	if t := strings.TrimSpace(os.Getenv("BEARER_TOKEN")); t != "" {
 		return t, nil

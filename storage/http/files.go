@@ -47,10 +47,10 @@ func (f *Files) host(u *url.URL) *remote.Host { return f.hosts.Host(u.Host) }
 // Requests is how many requests were made, tries included.
 func (f *Files) Requests() int64 { return f.hosts.Requests() }
 
-// parseAddress is the URL of an address, in which spaces and letters may stand as they are.
+// parseAddress is the URL of an address, in which spaces and letters may be unescaped.
 func parseAddress(name string) (*url.URL, error) {
 	u, err := url.Parse(name)
-	if err != nil { // a % that is none of an escape
+	if err != nil { // a % that starts no escape
 		u, err = url.Parse(escapePercent(name))
 	}
 	switch {
@@ -135,8 +135,8 @@ func (f *Files) signed(name string) string {
 	return name + "?" + s.(string)
 }
 
-// identity tells files apart that errors show under one address, and is the same for two
-// signatures.
+// identity differs for files that errors show under one address, and is the same for two
+// signatures of one file.
 func identity(u *url.URL) string {
 	v := *u
 	q := v.Query()
@@ -227,7 +227,7 @@ func (o *object) same(a answer) error {
 	return nil
 }
 
-// strong is an ETag that tells contents apart byte for byte, else "".
+// strong is an ETag that differs whenever a byte differs, else "".
 func strong(etag string) string {
 	if strings.HasPrefix(etag, `"`) {
 		return etag
@@ -235,7 +235,7 @@ func strong(etag string) string {
 	return ""
 }
 
-// Open asks for the beginning of a file, which tells what it is.
+// Open asks for the beginning of a file, which shows what it is.
 func (f *Files) Open(ctx context.Context, name string) (storage.File, error) {
 	n := int64(headBytes)
 	if u, err := parseAddress(name); err == nil && f.pool.Knows(identity(u)) {
@@ -319,7 +319,7 @@ func (f *Files) first(ctx context.Context, u *url.URL, n int64) (*object, []byte
 	o.stamp.Size = a.ContentLength
 	switch {
 	case a.ContentLength < 0:
-		return nil, nil, shardify.Unsupported("the server tells no size and sends no ranges: fetch the file first")
+		return nil, nil, shardify.Unsupported("the server gives no size and sends no ranges: fetch the file first")
 	case a.ContentLength > wholeBytes:
 		return nil, nil, shardify.Unsupported("the server sends no ranges, and the file has %d bytes: fetch it first", a.ContentLength)
 	case n == 1:

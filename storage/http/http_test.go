@@ -241,7 +241,7 @@ func TestAnErrorNamesAddressRangeAndAttempts(t *testing.T) {
 	}
 }
 
-// TestAChangedFileIsAnError, told by its ETag, its time or its size: never a mixture.
+// TestAChangedFileIsAnError, by its ETag, its time or its size, never a mixture.
 func TestAChangedFileIsAnError(t *testing.T) {
 	for _, how := range []string{"etag", "no etag", "size"} {
 		t.Run(how, func(t *testing.T) {

@@ -95,7 +95,8 @@ func (l *listings) get(ctx context.Context, folder string, ask func() ([]storage
 	return list, err
 }
 
-// listing asks for a list with sizes, and for the page of the folder where there is none.
+// listing asks for a list with sizes, and for the page of the folder if the server has no
+// such list.
 func (f *Files) listing(ctx context.Context, u *url.URL) ([]storage.Entry, error) {
 	a, err := f.ask(ctx, "PROPFIND", u, http.Header{"Depth": {"1"}})
 	if err != nil {

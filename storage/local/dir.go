@@ -32,7 +32,7 @@ type Dir struct {
 	sync  Sync
 	owner owner
 
-	scratch  string // where shards in the making are; "" is the temporary folder
+	scratch  string // where shards are written; "" is the temporary folder
 	written  atomic.Int64
 	flushing atomic.Int32 // calls of Flush that wait for the disk
 
@@ -51,10 +51,9 @@ func (d *Dir) Root() string { return d.root }
 // Written is the bytes that were put into the folder by this process so far.
 func (d *Dir) Written() int64 { return d.written.Load() }
 
-// Moves is a number that changes while the store does something: Written, and, while
-// Flush waits, what the system has put on disks. A large machine may have more to put
-// there than a disk takes in minutes, and nothing else tells that from a disk that does
-// not answer.
+// Moves is a number that changes while the store works: Written, and, while Flush waits,
+// what the system has put on disks. A large machine may have more to write than a disk
+// takes in minutes; nothing else distinguishes that from a disk that does not answer.
 func (d *Dir) Moves() int64 {
 	n := d.Written()
 	if d.flushing.Load() > 0 {
@@ -170,15 +169,15 @@ const tempDir = storage.Private + "/tmp"
 
 func isTemp(name string) bool { return name == tempDir || strings.HasPrefix(name, tempDir+"/") }
 
-// What tells of the other files of a data set.
+// The files that describe the other files of a data set.
 const (
 	manifestName = "shardify.json"
 	planPrefix   = storage.Private + "/plan"
 )
 
-// durable reports whether a file is made durable before it has its name. What tells of
-// the other files always is, unless nothing is: after a power cut an empty plan or
-// manifest would be in the way of the next run.
+// durable reports whether a file is made durable before it gets its name. The files that
+// describe the others always are, unless none is: after a power cut an empty plan or
+// manifest would block the next run.
 func (d *Dir) durable(name string) bool {
 	switch d.sync {
 	case SyncShard:

@@ -1,7 +1,8 @@
 // Package local is the storage of this machine and of what it has mounted.
 //
-// [Dir] is a folder that a data set is published in, so that nobody ever sees half of a
-// file: write under a temporary name, fsync, link under the final name, fsync the folder.
+// [Dir] is a folder that a data set is published in. No reader ever sees half of a file
+// there: Dir writes under a temporary name, syncs the file, links it under its final name,
+// and syncs the folder.
 // [Spill] is a scratch file for data whose final place is not known yet.
 //
 // [Open] and [OpenOwn] open files that must be regular ones. Whatever else has the name, a

@@ -41,7 +41,7 @@ func (f *Failure) Error() string {
 // Unwrap returns the call's error.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// NoInodes tells that there is room for bytes, but not for a further file.
+// NoInodes reports whether there is room for bytes, but not for another file.
 func (f *Failure) NoInodes() bool {
 	return f.Errno == syscall.ENOSPC && f.Space.Inodes == 0 && f.Space.Bytes != 0
 }

@@ -144,10 +144,9 @@ var (
 	noReplace   = renameNoReplace
 )
 
-// link gives the file its final name unless that is taken. Where hard links are
-// refused it renames without replacing, and where that is refused too it looks
-// before it renames: two writers of one name write equal bytes, so the race that
-// is left harms nobody.
+// link gives the file its final name unless that is taken. Where hard links are refused it
+// renames without replacing. Where that is refused too, it looks before it renames: a race
+// remains, but it does no harm, since two writers of one name write equal bytes.
 func link(temp, final string) error {
 	err := hardLink(temp, final)
 	if err == nil || errors.Is(err, fs.ErrExist) {

@@ -14,7 +14,7 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// TestOnlyRegularFilesAreOpened, and what is none is refused at once.
+// TestOnlyRegularFilesAreOpened, and others are refused at once.
 func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	t.Chdir(t.TempDir()) // names of sockets are short
 	os.WriteFile("file", []byte("text"), 0o666)

@@ -12,9 +12,9 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// Replacer is a folder whose files take the place of those that have their names:
-// at once, so that others see the old file or the new one. For the few files that
-// tell what a data set is (manifest, lists of shards); never for shards.
+// Replacer is a folder whose files replace those of the same name, at once, so that others
+// see the old file or the new one. It is for the few files that describe a data set
+// (manifest, lists of shards), never for shards.
 type Replacer struct{ *Dir }
 
 // Create starts a file that replaces another at its Commit.

@@ -8,8 +8,8 @@ import (
 	"testing/iotest"
 )
 
-// TestWhatCannotBeReadIsNotOtherContent: an error of one of the files is told, wherever
-// it comes.
+// TestWhatCannotBeReadIsNotOtherContent: an error of one of the files is reported, wherever
+// it occurs.
 func TestWhatCannotBeReadIsNotOtherContent(t *testing.T) {
 	data := bytes.Repeat([]byte("0123456789"), 60_000)
 	for _, at := range []int{0, 1, 256 << 10, len(data) - 1, len(data)} {

@@ -31,7 +31,7 @@ func (d *Dir) SetScratch(dir string) error {
 	return d.owner.clean(d.scratch)
 }
 
-// DropScratch removes the folder of scratch files, unless somebody uses it.
+// DropScratch removes the folder of scratch files, unless another process uses it.
 func (d *Dir) DropScratch() {
 	if d.scratch != "" {
 		os.Remove(d.scratch)

@@ -15,17 +15,16 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// TempAge is the age from which a temporary file counts as a leftover, whoever
-// may have made it.
+// TempAge is the age from which a temporary file counts as a leftover, of any process.
 const TempAge = 24 * time.Hour
 
-// owner is who makes temporary files. It stands in their names:
+// owner is the process that makes temporary files. Their names contain it:
 //
 //	<name>.<job>.<restart>.<host>.<pid>.<random>
 //
-// The parts behind the name have no dots. Two processes may have equal pids: on other
-// hosts, or in other containers of one host, which is why the host has the number of
-// the container's pid namespace with it.
+// The parts after the name have no dots. Processes on other hosts, or in other containers
+// of one host, may have the same pid, so the host includes the number of the container's
+// pid namespace.
 type owner struct {
 	job, restart, host string
 	pid                int

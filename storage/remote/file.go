@@ -18,7 +18,7 @@ import (
 
 // Object is an open file of a protocol.
 type Object interface {
-	// Fetch reads bytes from off on until b is full, and tells how many it has before an
+	// Fetch reads bytes from off on until b is full, and returns how many it read before an
 	// error. What does not belong to the content of Stamp is an error.
 	Fetch(ctx context.Context, b []byte, off int64) (int, error)
 	Stamp() storage.Stamp
@@ -28,7 +28,7 @@ type Object interface {
 // Vector is an Object that fetches many ranges in the time of one. Those that are announced are
 // then not joined over gaps.
 type Vector interface {
-	// FetchAll fills all parts, and tells how many it has filled, from the first on, before an
+	// FetchAll fills all parts, and returns how many it filled, from the first on, before an
 	// error.
 	FetchAll(ctx context.Context, parts []Part) (int, error)
 }
@@ -50,13 +50,13 @@ const (
 	firstBytes = 64 << 10
 	// headBytes is that of the beginning of a file whose further ranges are announced.
 	headBytes = 4 << 10
-	// gapBytes is how far apart reads may be to be taken for one: a request costs as much
-	// processor time as to receive so many bytes.
+	// gapBytes is how far two reads may be from each other to be joined: a request costs as
+	// much processor time as receiving so many bytes.
 	gapBytes = 256 << 10
 	// sequential is the size of a request from which what follows is asked for, too.
 	sequential = 1 << 20
 	// aheadRequests is how many requests of a file are made before they are wanted, and
-	// aheadBlocks how many where nobody said that they will be.
+	// aheadBlocks how many where the reads were not announced.
 	aheadRequests = 16
 	aheadBlocks   = 2
 )
@@ -72,7 +72,7 @@ type File struct {
 	host *Host
 	pool *Pool
 	disk *cache.Content // nil without a cache
-	many Vector         // nil if obj is none
+	many Vector         // nil if obj is not a Vector
 
 	ctx    context.Context // of what is read ahead
 	cancel context.CancelFunc
@@ -86,9 +86,8 @@ type File struct {
 
 type piece struct{ lo, hi int64 }
 
-// New is the file of an object. name is its address as errors show it, id the one that tells it
-// from others, without what signs it. What the object has read already, from its beginning on,
-// may be given as head.
+// New is the file of an object. name is its address as errors show it. id, without a signature,
+// identifies it. head is what the object has read already, from its beginning on, or nil.
 func New(name, id string, obj Object, host *Host, pool *Pool, head []byte) *File {
 	f := &File{name: name, obj: obj, host: host, pool: pool, disk: Disk().Content(id, obj.Stamp())}
 	f.many, _ = obj.(Vector)
@@ -364,7 +363,7 @@ func (f *File) readAhead(e *extent) {
 	}
 }
 
-// plannedAt is the piece that has a byte, -1 if there is none.
+// plannedAt is the index of the piece that has a byte, or -1.
 func (c *content) plannedAt(off int64) int {
 	i, found := slices.BinarySearchFunc(c.planned, off, func(p piece, off int64) int { return cmp.Compare(p.lo, off) })
 	if found {
@@ -447,8 +446,8 @@ func (f *File) settle(ctx context.Context, e *extent, b []byte, err error) {
 	close(e.done)
 }
 
-// straight reads into the caller's memory, by several requests at once. Nothing is kept. It
-// tells how many bytes came before the first that did not.
+// straight reads into the caller's memory, by several requests at once. It keeps nothing.
+// It returns how many bytes arrived before the first missing one.
 func (f *File) straight(ctx context.Context, b []byte, off int64) (int, error) {
 	var wg sync.WaitGroup
 	errs := make([]error, (len(b)+blockBytes-1)/blockBytes)
@@ -532,7 +531,7 @@ func Answered(lo, hi, size, off, n int64) error {
 	return nil
 }
 
-// Failed is an error of a call for a file, by a name that may be shown; nil if there is none.
+// Failed is an error of a call for a file, by a name that may be shown; nil stays nil.
 func Failed(op, name string, err error) error {
 	var p *fs.PathError
 	if err == nil || errors.As(err, &p) {
@@ -585,7 +584,7 @@ func (f *File) Announce(ranges []storage.Range) {
 			if lo = max(lo, min(p.hi, hi)); lo == hi {
 				continue // it is in there
 			}
-			// No more than a quarter of a request is what nobody wants.
+			// No more than a quarter of a request is unwanted.
 			if gap := lo - p.hi; gap <= joined && hi-p.lo <= most && (hi-p.lo-wanted-(hi-lo))*4 <= hi-p.lo {
 				p.hi, wanted = hi, wanted+hi-lo
 				continue

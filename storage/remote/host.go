@@ -120,7 +120,7 @@ func (h *Host) Requests() int64 {
 	return h.requests
 }
 
-// Do makes a request, up to ten times within five minutes. An error tells how often.
+// Do makes a request, up to ten times within five minutes. An error says how often.
 func (h *Host) Do(ctx context.Context, request func(context.Context) error) error {
 	start, wait := time.Now(), firstPause
 	for try := 1; ; try++ {

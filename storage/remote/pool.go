@@ -61,7 +61,7 @@ func (p *Pool) Knows(name string) bool {
 	return p.names[name] > 0
 }
 
-// leave forgets a content that nobody uses and of which nothing is there.
+// leave forgets a content that no file uses and that has no bytes.
 func (p *Pool) leave(c *content) {
 	if c.users == 0 && len(c.extents) == 0 && p.known[c.key] == c {
 		delete(p.known, c.key)
@@ -87,7 +87,7 @@ type extent struct {
 	request
 	b       []byte
 	err     error
-	stopped bool          // err is that who fetched it was told to stop
+	stopped bool          // err is that the fetch was cancelled
 	done    chan struct{} // closed when b or err is there
 	at      *list.Element // in Pool.used; nil if it is dropped
 }

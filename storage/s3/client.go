@@ -149,9 +149,9 @@ func (c *client) renew(start time.Time) bool {
 	return true
 }
 
-// cores are the clients of minio-go. Nothing that becomes an interface has one as a field: the
-// linker would keep all of their methods, most of which nobody calls, for those who look methods
-// up by name. That is 1 MB.
+// cores are the clients of minio-go. No type that becomes an interface has one as a field: the
+// linker would keep all of their methods, most of which are never called, in case they are
+// looked up by name. That is 1 MB.
 var cores coreTable
 
 type coreTable struct {
@@ -218,7 +218,7 @@ func (t transport) RoundTrip(r *nethttp.Request) (*nethttp.Response, error) {
 	return nil, err
 }
 
-// failure is an answer of a server that is none of success.
+// failure is an answer of a server other than success.
 type failure struct {
 	status        int
 	code, message string

@@ -136,7 +136,7 @@ func TestConversionsAreThoseOfAFolder(t *testing.T) {
 		}
 		before := srv.Changes()
 		if r, err := pipeline.Convert(t.Context(), c.to(set)); err != nil || !r.Already || srv.Changes() != before {
-			t.Errorf("%s once more: %v, %d requests that change something", c.name, err, srv.Changes()-before)
+			t.Errorf("%s again: %v, %d requests that change something", c.name, err, srv.Changes()-before)
 		}
 		other := c.to(set)
 		other.ShardSamples = 90
@@ -281,7 +281,7 @@ func TestLostAnswersOfConversions(t *testing.T) {
 	t.Logf("%d conversions, %d faults", rounds*len(list), faults)
 }
 
-// TestGCLeavesUploadsOfThoseAtWork: nothing tells whose an upload is, so the records of
+// TestGCLeavesUploadsOfThoseAtWork: an upload does not say whose it is, so the records of
 // attempts decide.
 func TestGCLeavesUploadsOfThoseAtWork(t *testing.T) {
 	srv := start(t)
@@ -313,7 +313,7 @@ func TestGCLeavesUploadsOfThoseAtWork(t *testing.T) {
 	}
 	begin()
 	if w := waste(); !strings.Contains(w, "1 upload that was not completed") || !strings.Contains(w, "kept: its process may be running") {
-		t.Errorf("nobody has left a record: %s", w)
+		t.Errorf("no attempt has left a record: %s", w)
 	}
 	owner, _ := cluster.Self(os.Getenv)
 	r, err := cluster.Begin(set, cluster.Attempt{Command: "work", Owner: owner})
@@ -338,8 +338,8 @@ func TestGCLeavesUploadsOfThoseAtWork(t *testing.T) {
 	}
 }
 
-// TestManyWriters: two to four writers make one set, of which some end in the middle, and some
-// have another plan. One set comes of it.
+// TestManyWriters: two to four writers make one set. Some of them stop halfway, and some have
+// another plan. The result is one set.
 func TestManyWriters(t *testing.T) {
 	srv := start(t)
 	t.Setenv("TMPDIR", t.TempDir())

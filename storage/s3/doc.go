@@ -1,7 +1,7 @@
 // Package s3 reads inputs from object stores that speak S3, and publishes data sets there:
-// s3:// addresses, and gs:// by the interoperability endpoint of Google. It holds all ranges
-// of an object to one content (ETag and size), makes objects only where there are none, and
-// retries as package remote says; minio-go signs, lists and finds credentials.
+// s3:// addresses, and gs:// by the interoperability endpoint of Google. All ranges of an
+// object must be of one content (ETag and size), an object never replaces another, and
+// requests are retried as in package remote. minio-go signs, lists and finds credentials.
 //
 // Endpoint, region and credentials are found as AWS's own tools find them: in the
 // environment, in the profile files, by web identity or from the container. The metadata

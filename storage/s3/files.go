@@ -110,8 +110,8 @@ func (o *object) fetch(ctx context.Context, m *minio.Core, b []byte, off int64) 
 	return n, err
 }
 
-// get reads a range of an object, as far as there is one, and tells what the object is. It must
-// have an ETag, unless that is "".
+// get reads a range of an object, as far as the object reaches, and returns its stamp. Its ETag
+// must be etag, unless that is "".
 func (c *client) get(ctx context.Context, m *minio.Core, key, etag string, b []byte, off int64) (n int, s storage.Stamp, err error) {
 	var opts minio.GetObjectOptions
 	if err := opts.SetRange(off, off+int64(len(b))-1); err != nil {
@@ -141,7 +141,7 @@ func (c *client) get(ctx context.Context, m *minio.Core, key, etag string, b []b
 	return n, s, err
 }
 
-// quoted is an ETag as it stands in a header.
+// quoted is an ETag as headers have it.
 func quoted(etag string) string { return `"` + etag + `"` }
 
 // span is the range of an answer. Servers that send an object whole send no Content-Range.
@@ -153,7 +153,7 @@ func span(h nethttp.Header) (lo, hi, size int64, err error) {
 	return http.ContentRange(s)
 }
 
-// Open asks for the beginning of an object, which tells what it is.
+// Open asks for the beginning of an object, which shows what it is.
 func (f *Files) Open(ctx context.Context, name string) (storage.File, error) {
 	c, key, err := f.at(name)
 	if err != nil {
@@ -198,7 +198,7 @@ func (o *object) first(ctx context.Context, n int64) (head []byte, err error) {
 
 func stamp(size int64, info minio.ObjectInfo) (storage.Stamp, error) {
 	if info.ETag == "" {
-		return storage.Stamp{}, shardify.Unsupported("the server tells no ETag")
+		return storage.Stamp{}, shardify.Unsupported("the server sends no ETag")
 	}
 	return storage.Stamp{Size: size, ModTime: modTime(info.LastModified), Version: info.ETag}, nil
 }
@@ -222,7 +222,7 @@ func (c *client) head(ctx context.Context, m *minio.Core, key string) (storage.S
 	return stamp(info.Size, info)
 }
 
-// Stat looks at an object; where there is none it looks for objects below.
+// Stat looks at an object; if there is no such object, it looks for objects below.
 func (f *Files) Stat(ctx context.Context, name string) (storage.Info, error) {
 	c, key, err := f.at(name)
 	if err != nil {

@@ -2,15 +2,15 @@ package s3
 
 import "sync"
 
-// memory bounds the buffers of all files of a store. Nobody waits for it: who gets none
-// goes on in a file of this machine.
+// memory bounds the buffers of all files of a store. No file waits for it: one that gets no
+// buffer is written to a file of this machine.
 type memory struct {
 	mu   sync.Mutex
 	left int64 // below 0 after an overdraft
 	free [][]byte
 }
 
-// defaultMemory is what a store keeps that was not told.
+// defaultMemory is how many bytes a store keeps unless SetMemory says otherwise.
 const defaultMemory = 128 << 20
 
 func (m *memory) set(bytes int64) {

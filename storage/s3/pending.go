@@ -12,7 +12,7 @@ import (
 )
 
 // partBytes is the size of the parts of an upload but the last. It is the same for all files,
-// so that one has the same parts, and the same ETag, whoever makes it. Tests change it.
+// so that a file has the same parts, and the same ETag, from every writer. Tests change it.
 var partBytes int64 = 16 << 20
 
 const (
@@ -128,8 +128,8 @@ func (p *pending) room(n int64) bool {
 	return true
 }
 
-// buffer is one for a part. Where there is none, it waits for a part of this file to be sent;
-// nil if there is none of these.
+// buffer returns a buffer for a part. If none is free, it waits until a part of this file is
+// sent; nil if no part is on its way.
 func (p *pending) buffer() ([]byte, error) {
 	for {
 		if b := p.s.memory.take(false); b != nil || p.up == nil {
@@ -242,7 +242,7 @@ func (p *pending) sendRest() error {
 		if err != nil {
 			return err
 		}
-		if b == nil { // somebody else has it all, who may wait for this
+		if b == nil { // another file has it all, and may wait for this one
 			b = p.s.memory.take(true)
 		}
 		b = b[:min(partBytes, p.size-off)]

@@ -65,7 +65,7 @@ func (s *Store) same(ctx context.Context, name string, c *wanted) error {
 	case c.digest != "" && digest != "":
 		return other
 	}
-	// Somebody has copied it there, or its server makes ETags in another way.
+	// It was copied there, or its server makes ETags in another way.
 	there := &object{c: s.c, key: key, stamp: storage.Stamp{Size: info.Size, Version: info.ETag}}
 	b := s.memory.take(true)
 	defer s.memory.give(b)

@@ -33,7 +33,7 @@ func has(err error, status int, code string) bool {
 // taken: the condition of a request did not hold.
 func taken(err error) bool { return has(err, http.StatusPreconditionFailed, "PreconditionFailed") }
 
-// gone: somebody has ended the upload.
+// gone: another process has ended the upload.
 func gone(err error) bool { return has(err, 0, codeNoUpload) }
 
 // body is what is sent: its checksums are the same for each try.
@@ -156,8 +156,8 @@ func (b *bucket) list(ctx context.Context, prefix string) iter.Seq2[minio.Object
 	}
 }
 
-// uploads yields those that were begun and not ended, of all keys with a prefix. asked is
-// the prefix that the server is asked for: some find nothing by less than a whole key.
+// uploads yields those that were started and not ended, of all keys with a prefix. asked is
+// the prefix that the request has: some servers find nothing by less than a whole key.
 func (b *bucket) uploads(ctx context.Context, prefix, asked string) iter.Seq2[minio.ObjectMultipartInfo, error] {
 	return func(yield func(minio.ObjectMultipartInfo, error) bool) {
 		for key, id := "", ""; ; {

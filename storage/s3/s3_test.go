@@ -152,7 +152,7 @@ func answer(status int, code string) func(w http.ResponseWriter, s *stub) bool {
 	}
 }
 
-// TestAnObjectThatIsReplacedIsAnError that names both contents, and is told at once.
+// TestAnObjectThatIsReplacedIsAnError that names both contents, at once.
 func TestAnObjectThatIsReplacedIsAnError(t *testing.T) {
 	s := &stub{content: content(1 << 20), etag: `"a"`}
 	f := start(t, s)

@@ -20,9 +20,9 @@ import (
 )
 
 // Store is a folder of a bucket in which data sets are published. A file is an object, made
-// by one request that has the condition that there is none of its name: a PUT, or the
-// completion of an upload in parts. So it is whole or absent, and of two writers one wins;
-// the other one compares.
+// by one request with the condition that its name is free: a PUT, or the completion of an
+// upload in parts. So it is whole or absent, and of two writers one wins; the other one
+// compares.
 type Store struct {
 	bucket
 	files *Files
@@ -101,7 +101,7 @@ func (s *Store) List(dir string) iter.Seq2[storage.FileInfo, error] {
 				yield(storage.FileInfo{}, failed("list", s.address(dir), err))
 				return
 			}
-			// Objects that stand for folders are none of ours.
+			// Objects that stand for folders are not ours.
 			if strings.HasSuffix(o.Key, "/") {
 				continue
 			}
@@ -139,7 +139,7 @@ func (s *Store) published(ctx context.Context, name string, err error) error {
 // Moves is a number that changes while bytes come or are sent.
 func (s *Store) Moves() int64 { return s.written.Load() }
 
-// SetJob names who makes scratch files. The server does not tell whose an upload is.
+// SetJob names who makes scratch files. The server does not say whose an upload is.
 func (s *Store) SetJob(job, restart string) { s.scratch.SetJob(job, restart) }
 
 // SetScratch says where on this machine files are made that are not written from first to
@@ -149,7 +149,7 @@ func (s *Store) SetScratch(folder string) error {
 	return s.scratchErr
 }
 
-// DropScratch removes that folder, unless somebody uses it.
+// DropScratch removes that folder, unless another process uses it.
 func (s *Store) DropScratch() { s.scratch.DropScratch() }
 
 // Scratch makes a file of this machine without a name.
@@ -163,7 +163,7 @@ func (s *Store) Scratch() (*os.File, error) {
 // Failed adds to the error of a scratch file what is known about the room there.
 func (s *Store) Failed(f *os.File, err error) error { return s.scratch.Failed(f, err) }
 
-// Temps are the uploads that were begun and not ended. The server does not tell whose they
+// Temps are the uploads that were started and not ended. The server does not say whose they
 // are, and some servers list all of a bucket or none.
 func (s *Store) Temps() (list []storage.Temp, err error) {
 	for u, err := range s.uploads(s.context(), s.root, "") {
@@ -190,8 +190,8 @@ func (s *Store) RemoveTemp(name string) error {
 	return failed("remove", s.address(name[:i]), s.abort(s.context(), s.root+name[:i], name[i+len(uploadMark):]))
 }
 
-// Clean drops uploads that are so old that nobody is at them. Who may publish may not be
-// allowed to list uploads: gc says so, a run goes on.
+// Clean drops uploads that are too old to be in use. A user who may publish may not be
+// allowed to list uploads: then gc says so, and a run goes on.
 func (s *Store) Clean() error {
 	var old []minio.ObjectMultipartInfo
 	for u, err := range s.uploads(s.context(), s.root, s.root) {

@@ -31,7 +31,7 @@ type upload struct {
 	parts []minio.CompletePart
 	sums  [][md5.Size]byte // of the parts
 	err   error
-	lost  bool // somebody has dropped the upload
+	lost  bool // another process has dropped the upload
 	done  bool
 }
 
@@ -113,14 +113,14 @@ func (u *upload) complete(ctx context.Context, size int64) error {
 			u.done = true
 			return nil
 		}
-		// Of what is answered to a second try nothing tells whether it is about the first.
+		// The answer to a retry does not say whether it is about the first try.
 		if u.lost = gone(err); !u.lost && !taken(err) {
 			return err
 		}
 	}
 	err := u.s.same(ctx, u.name, &wanted{size: size, token: u.token, etag: u.etag(), sums: u.sums})
 	if u.lost && isAbsent(err) {
-		return errors.New("its upload was dropped by somebody else, as gc does; the same command makes it again")
+		return errors.New("its upload was dropped by another process, such as gc; the same command makes it again")
 	}
 	return err
 }

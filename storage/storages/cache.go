@@ -63,7 +63,7 @@ func disk() *cache.Cache {
 	return cacheIs
 }
 
-// CacheFailed tells why the cache is not used, or was not for a while; nil where all is well.
+// CacheFailed returns why the cache is not used, or was not for a while; nil if all is well.
 func CacheFailed() error {
 	cacheMu.Lock()
 	defer cacheMu.Unlock()

@@ -175,8 +175,8 @@ func (c *conn) greet(ctx context.Context, early bool) error {
 	return c.authenticate(ways, name)
 }
 
-// authenticate goes by the first way that can be gone. What fails then is the error: the
-// next way would hide it.
+// authenticate tries the first way that is possible. If that fails, its error is returned:
+// trying the next way would hide it.
 func (c *conn) authenticate(ways []string, name string) error {
 	var names []string
 	for _, way := range ways {

@@ -65,7 +65,7 @@ const (
 	mostIdle = 64
 )
 
-// take is an object that was closed a moment ago, nil if there is none.
+// take returns an object that was closed a moment ago, or nil.
 func (f *Files) take(id string) *object {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -186,7 +186,7 @@ func shown(name string) string {
 
 func failed(op, name string, err error) error { return remote.Failed(op, shown(name), err) }
 
-// info is what a server tells of a file: "id size flags mtime ...".
+// info is what a server reports of a file: "id size flags mtime ...".
 type info struct {
 	id    string
 	size  int64
@@ -367,7 +367,7 @@ func (o *object) identity() string {
 // open asks for a handle.
 func (o *object) open(ctx context.Context) (at *conn, handle [4]byte, i info, err error) {
 	var p params
-	u16(p[2:], 0x410) // read, and tell what it is
+	u16(p[2:], 0x410) // read, and return what it is
 	err = o.f.at(ctx, o.place, o.avoided(), func(c *conn, file string) error {
 		var b []byte
 		err := c.do(ctx, kOpen, p, []byte(file), 0, func(f *frame) error {
@@ -378,7 +378,7 @@ func (o *object) open(ctx context.Context) (at *conn, handle [4]byte, i info, er
 			return err
 		}
 		if len(b) < 12 {
-			return errors.New("the server tells nothing of the file")
+			return errors.New("the server sends no facts about the file")
 		}
 		at = c
 		copy(handle[:], b)
@@ -571,7 +571,7 @@ func (o *object) release() {
 	}
 	var p params
 	copy(p[:], o.handle[:])
-	// Nobody waits for the answer: the server closes the file with the connection, too.
+	// Nothing waits for the answer: the server closes the file with the connection, too.
 	if _, end, err := o.conn.begin(kClose, p, nil, 0); err == nil {
 		end()
 	}
@@ -619,8 +619,8 @@ func (f *Files) list(ctx context.Context, folder string) (out []storage.Entry, e
 	return out, err
 }
 
-// entries reads a listing: names, each before a line of what it is where the server knows
-// how to tell.
+// entries reads a listing: names, each before a line that describes it where the server can
+// do that.
 func entries(text string) (out []storage.Entry, err error) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	told := len(lines) > 1 && lines[0] == "." && strings.HasPrefix(lines[1], "0 0 0 0")

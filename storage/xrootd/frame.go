@@ -99,7 +99,7 @@ func readFrame(r io.Reader, room func(stream uint16) int) (f frame, err error) {
 	}
 	m := get32(f.body[12:])
 	if m < 0 || m > room(f.stream) {
-		return f, fmt.Errorf("%d bytes of data that nobody asked for", m)
+		return f, fmt.Errorf("%d bytes of data that were not requested", m)
 	}
 	f.data, err = readN(r, m)
 	return f, err

@@ -496,7 +496,7 @@ func TestServersThatWantCertificates(t *testing.T) {
 	}
 }
 
-// asked is a context that tells when somebody waits for its end.
+// asked is a context that reports when a call waits for its end.
 type asked struct {
 	context.Context
 	waits chan<- struct{}
@@ -505,12 +505,12 @@ type asked struct {
 func (a asked) Done() <-chan struct{} {
 	select {
 	case a.waits <- struct{}{}:
-	default: // nobody counts any more
+	default: // no one counts any more
 	}
 	return nil
 }
 
-// TestAServerThatDoesNotAnswerIsDialledOnce: whoever waits for a connection shares the error, unless
+// TestAServerThatDoesNotAnswerIsDialledOnce: all that wait for a connection share the error, unless
 // the one who dials gave up.
 func TestAServerThatDoesNotAnswerIsDialledOnce(t *testing.T) {
 	p := place{host: "127.0.0.1:1"}

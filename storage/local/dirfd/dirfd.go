@@ -22,7 +22,7 @@ const (
 	Other
 )
 
-// Info is what a stat tells. ModTime is in nanoseconds since 1970.
+// Info is what stat returns. ModTime is in nanoseconds since 1970.
 type Info struct {
 	Type          Type
 	Size, ModTime int64

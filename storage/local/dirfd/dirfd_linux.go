@@ -84,7 +84,7 @@ func local(fd int) bool { return isLocal(fsType(fd)) }
 
 func isLocal(t uint32) bool { return slices.Contains(localTypes, t) }
 
-// fsType is the kind of file system that a file is on; 0 if it cannot be told.
+// fsType is the kind of file system that a file is on; 0 if unknown.
 func fsType(fd int) uint32 {
 	var st unix.Statfs_t
 	if unix.Fstatfs(fd, &st) != nil {

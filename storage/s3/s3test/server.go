@@ -95,7 +95,7 @@ func (s *Server) Changes() int { s.mu.Lock(); defer s.mu.Unlock(); return s.chan
 // Reads is how many requests have changed nothing.
 func (s *Server) Reads() int { s.mu.Lock(); defer s.mu.Unlock(); return s.reads }
 
-// Uploads lists the uploads that were begun and not ended, as /bucket/key.
+// Uploads lists the uploads that were started and not ended, as /bucket/key.
 func (s *Server) Uploads() (keys []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
