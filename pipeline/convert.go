@@ -76,7 +76,7 @@ func (p *Prepared) convert(ctx context.Context) (*Result, error) {
 	return &Result{Output: p.Output, Manifest: m, Took: time.Since(start)}, p.Tidy()
 }
 
-// hintSkip tells how to go on without what is damaged, if anything is left then.
+// hintSkip says how to go on without the damaged parts, if anything is left then.
 func (p *Prepared) hintSkip(ctx context.Context, err error) error {
 	if convert.Unproven(err) {
 		return p.hintWhole(ctx, err)
@@ -166,7 +166,7 @@ func (r *Result) Incomplete() error {
 	return shardify.Hint(err, fmt.Sprintf("all of them are listed under \"skipped\" in %s/%s", r.Output, index.ManifestName))
 }
 
-// wholeInputs counts the inputs that are left out with samples that nobody could count.
+// wholeInputs counts the inputs that are left out whole, with an unknown number of samples.
 func wholeInputs(list []index.Skip) (n int64) {
 	for _, s := range list {
 		if s.Lo == s.Hi {

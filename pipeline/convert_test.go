@@ -105,7 +105,7 @@ func TestOneProcessOrManyTasks(t *testing.T) {
 	told := 0
 	r, err := Convert(t.Context(), synth(at("a"), func(s *Settings) { s.Hooks.Progress = func(Progress) { told++ } }))
 	if err != nil || r.Manifest.Samples != 200 || r.Shards() != 4 || r.Already || told == 0 || r.Incomplete() != nil {
-		t.Fatalf("%+v, %v, told %d times", r, err, told)
+		t.Fatalf("%+v, %v, %d progress reports", r, err, told)
 	}
 	want := files(t, at("a"))
 	if r, err = Convert(t.Context(), synth(at("a"), nil)); err != nil || !r.Already {

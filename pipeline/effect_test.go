@@ -21,7 +21,7 @@ func TestEachSettingSaysWhenItHasNoEffect(t *testing.T) {
 	}
 }
 
-// TestSettingsWithoutEffectAreErrors, and the default said out loud is none.
+// TestSettingsWithoutEffectAreErrors: but a default that is given explicitly is not an error.
 func TestSettingsWithoutEffectAreErrors(t *testing.T) {
 	for want, change := range map[string]func(*Settings){
 		"--seed 5 has no effect: nothing is random":               func(s *Settings) { s.Seed = 5 },

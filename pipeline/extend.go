@@ -24,9 +24,9 @@ import (
 	"github.com/shardify/shardify/writers"
 )
 
-// Extend adds the samples of further inputs to a finished data set. They are converted as
-// those of the set were; of the settings those count that name inputs and say how to run.
-// again takes inputs once more that are part of the set already.
+// Extend adds the samples of further inputs to a finished data set. They are converted as those of
+// the set were; of the settings only those count that name inputs and say how to run. again adds
+// inputs a second time that are part of the set already.
 func Extend(ctx context.Context, set string, s Settings, again bool) (*Result, error) {
 	start := time.Now()
 	if err := s.complete(); err != nil {
@@ -111,8 +111,8 @@ func (p *Prepared) extend(ctx context.Context, e *sets.Extension) (err error) {
 	return p.Tidy()
 }
 
-// settingsOf is what a set was converted with, without inputs and output: as its manifest
-// tells, and its plan where that is still there.
+// settingsOf returns the settings a set was converted with, without inputs and output: from its
+// manifest, and from its plan if that still exists.
 func settingsOf(dir string, m *index.Manifest) (Settings, error) {
 	refuse := func(format string, args ...any) (Settings, error) {
 		return Settings{}, shardify.Annotate(shardify.Unsupported(format, args...), "extend", dir, "")

@@ -35,8 +35,8 @@ func (s *Settings) openFields(ctx context.Context, p *Prepared, src format.Input
 	if len(r.Columns) == len(s.Columns) || r.FilesFrom != nil {
 		return o, err
 	}
-	// Perhaps it is an operation that names a field which nobody has: with all fields
-	// open it is known which one was meant.
+	// Perhaps an operation names a field that does not exist: with all fields open it is known
+	// which one was meant.
 	r.Columns = nil
 	if all, e := readers.Open(ctx, src, r); e == nil {
 		defer all.Source.Close()
@@ -47,8 +47,8 @@ func (s *Settings) openFields(ctx context.Context, p *Prepared, src format.Input
 	return nil, err
 }
 
-// leftError is the error about an operation on a field that the source has left out: why it
-// did, rather than that there is none.
+// leftError is the error about an operation on a field that the source has left out: it gives the
+// reason, rather than saying that there is no such field.
 func (s *Settings) leftError(err error, src shardify.Source) error {
 	u, unknown := errors.AsType[*expr.UnknownField](err)
 	l, reports := src.(format.Reporter)

@@ -36,7 +36,7 @@ func (h *Hooks) watch(w watcher) (stop func()) {
 	return w(h.Stall, new(host.Activity).Moved, func(s *stall.Stalled) { h.Stalled(s) })
 }
 
-// Progress tells how far work is; what earlier runs have done counts.
+// Progress reports how far work is; what earlier runs have done counts.
 type Progress struct {
 	Samples    int64   `json:"samples"`
 	AllSamples int64   `json:"total_samples"`

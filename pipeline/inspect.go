@@ -28,8 +28,8 @@ type Card = inspect.Card
 // Shown is a sample, for people and for programs.
 type Shown = inspect.Shown
 
-// InspectRequest is what is looked at: of the settings, format, fields and options count.
-// sample tells that the option of that name was given, which not every format has.
+// InspectRequest makes the request from settings: of these, format, fields and options count.
+// sample says that the option of that name was given, which not every format has.
 func InspectRequest(ctx context.Context, s Settings, inputs []string, sample bool) (r Inspection, err error) {
 	inputs = slices.Clone(inputs)
 	for i := range inputs {
@@ -90,8 +90,8 @@ func Sample(ctx context.Context, r Inspection, n int64) (*Shown, error) {
 	return inspect.Sample(ctx, o.Source, o.Args.Table, n)
 }
 
-// MadeHere tells a set of shards of a format that others write, too: its manifest says as much as
-// that of any set.
+// MadeHere reports whether a folder is a set by shardify although other programs write its format,
+// too: then its manifest says as much as that of any set.
 func MadeHere(dir, format string) bool {
 	_, m, err := ManifestOf(dir)
 	return err == nil && m.Format == format

@@ -25,7 +25,7 @@ func (p *Prepared) tight() (notes []string) {
 		}
 	}
 	if limit := poolLimit(p.Memory); most.Bytes > limit {
-		notes = append(notes, fmt.Sprintf("%s that cannot be read apart in %s are larger than the memory for samples: they are read in parts, and some is decoded more than once; --memory %s reads them at once",
+		notes = append(notes, fmt.Sprintf("%s that must be read together in %s are larger than the memory for samples: they are read in parts, and some is decoded more than once; --memory %s reads them at once",
 			shardify.FormatSize(most.Bytes), p.Plan.Table.Shown(int(most.Input)), convert.MemoryFor(most.Bytes/5*8+1)))
 	}
 	return notes

@@ -31,7 +31,7 @@ func TestNotesNameWhatTheMemoryIsShortOf(t *testing.T) {
 		{10 * mib, 10 * mib, 100, 128 * mib, nil},
 		{60 * mib, 10 * mib, 100, 128 * mib, []string{"a chunk of /x in a.h5 is decoded whole, 60 MiB", "--memory 192MiB"}},
 		{60 * mib, 10 * mib, 100, 192 * mib, nil},
-		{10 * mib, 300 * mib, 100, 128 * mib, []string{"300 MiB that cannot be read apart in b.root", "--memory 512MiB"}},
+		{10 * mib, 300 * mib, 100, 128 * mib, []string{"300 MiB that must be read together in b.root", "--memory 512MiB"}},
 		{10 * mib, 300 * mib, 100, 512 * mib, nil},
 		{10 * mib, 300 * mib, 1, 128 * mib, nil}, // one sample passes alone
 	} {

@@ -11,7 +11,7 @@ import (
 	"github.com/shardify/shardify/readers"
 )
 
-// inParts tells whether a long list of inputs may be planned in parts: samples go from
+// inParts reports whether a long list of inputs may be planned in parts: samples go from
 // input to shard in order, each on its own, and all of them.
 func (s *Settings) inParts() bool {
 	ordered := s.Shuffle == "" || s.Shuffle == plan.ShuffleNone

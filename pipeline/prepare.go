@@ -29,7 +29,7 @@ import (
 	"github.com/shardify/shardify/writers"
 )
 
-// State is what stands in the output folder.
+// State is the state of the output folder.
 type State int
 
 // The states of an output folder.
@@ -46,7 +46,7 @@ type Prepared struct {
 	Store  storage.Store
 	Output string
 	State  State
-	Local  string // folder for shards in the making; "" is the output folder
+	Local  string // folder for shards that are being written; "" is the output folder
 
 	Sync               string
 	FromWhy, FormatWhy string // "" after Reopen
@@ -147,7 +147,7 @@ func (p *Prepared) Close() error {
 	return err
 }
 
-// hintSkip tells how to go on without damaged inputs, if others are left then.
+// hintSkip says how to go on without damaged inputs, if others are left then.
 func hintSkip(err error) error {
 	var some *format.Skippable
 	if errors.As(err, &some) {
@@ -379,9 +379,8 @@ func misused(compile flow.Compile) flow.Compile {
 	}
 }
 
-// leftOut adds what the listing left out. Litter (hidden files, thumbnails) is
-// told but no part of the plan: it comes and goes, and a resumed conversion must
-// not care.
+// leftOut adds what the listing left out. Litter (hidden files, thumbnails) is reported but not
+// part of the plan: it comes and goes, and must not affect a resumed conversion.
 func (p *Prepared) leftOut(list []format.Leftover) {
 	for _, l := range list {
 		if walk.IsLitter(l.Name) {
@@ -414,8 +413,8 @@ func (s *Settings) recipe() map[string]string {
 	return r
 }
 
-// insideInput refuses an output folder that is, or lies in, an input folder: the
-// next run would take our shards for inputs.
+// insideInput refuses an output folder that is an input folder or is inside one: the next run would
+// take our shards for inputs.
 func insideInput(ctx context.Context, s *Settings) error {
 	out := realPath(s.Output)
 	for _, in := range s.Inputs {

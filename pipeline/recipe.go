@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Override is asked about every key of a recipe before it counts. It tells that the key is
-// dealt with: the command line says otherwise, or it is no setting of a conversion.
+// Override is called for every key of a recipe before it is used. It reports that the key is dealt
+// with: the command line overrides it, or it is not a setting of a conversion.
 type Override func(key string, words []string) (done bool, err error)
 
 // LoadRecipe reads a recipe from a file: keys of settings, options of formats.
@@ -133,7 +133,7 @@ func (s *Settings) Put(key string, words ...string) error {
 
 func known(key string) bool { return Lookup(key) != nil || len(Owners(key)) > 0 }
 
-// several tells keys of lists.
+// several reports whether a key is a list.
 func several(key string) bool {
 	k := Lookup(key)
 	if k == nil {

@@ -92,7 +92,7 @@ func TestPlanningAsksFewTimes(t *testing.T) {
 					const once = 20 // about the folder
 					few := 0
 					if c.named {
-						few = 3 * 64 // the first ones tell the format
+						few = 3 * 64 // the first ones show the format
 					}
 					t.Logf("%d requests, %d rounds", requests, rounds)
 					if most := files*per + once + few; requests > most {
@@ -111,7 +111,7 @@ func TestPlanningAsksFewTimes(t *testing.T) {
 	}
 }
 
-// planning makes a plan of the named files of a server, and tells how often it was asked.
+// planning makes a plan of the named files of a server, and counts the requests it took.
 func planning(t *testing.T, of func(t *testing.T) (http.Handler, string), names []string, named bool, quiet time.Duration) (requests, answered int) {
 	h, address := of(t)
 	s := &servertest.Rounds{Handler: h, Quiet: quiet}

@@ -103,7 +103,7 @@ func TestOutputsMayBeAddresses(t *testing.T) {
 				}
 			}
 			if r, err := pipeline.Convert(ctx, s); err != nil || !r.Already {
-				t.Errorf("%s once more: %v, %v", name, r, err)
+				t.Errorf("%s again: %v, %v", name, r, err)
 			}
 			other := s
 			other.ShardSamples = 40
@@ -144,7 +144,7 @@ func TestOutputsMayBeAddresses(t *testing.T) {
 	m.Set("foreign/file", []byte("x"))
 	s := pipeline.Settings{From: "synth", Output: "mem://foreign", Options: map[string]string{"samples": "20", "schema": "y:i64"}}
 	if _, err := pipeline.Convert(ctx, s); !errors.Is(err, shardify.ErrExists) || !strings.Contains(err.Error(), "file exists") {
-		t.Errorf("a folder of somebody else: %v", err)
+		t.Errorf("a folder of another program: %v", err)
 	}
 	s.Output = "az://bucket/set"
 	if _, err := pipeline.Convert(ctx, s); !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "no storage has the scheme az://: there is file://, http://") {
@@ -179,8 +179,8 @@ func loaded(t *testing.T, set string) string {
 	}
 }
 
-// TestTasksAndStatusInAnotherStorage: tasks of a plan leave records there, status reads
-// them, gc removes what nobody needs, and Slurm's scripts are in a folder.
+// TestTasksAndStatusInAnotherStorage: tasks of a plan leave records there, status reads them, gc
+// removes what is no longer needed, and Slurm's scripts are in a folder.
 func TestTasksAndStatusInAnotherStorage(t *testing.T) {
 	storagetest.Scheme(t, "mem")
 	t.Chdir(t.TempDir())

@@ -20,7 +20,7 @@ type room struct {
 	quotas []host.Quota
 }
 
-// look asks the file system of a folder, and whoever knows of quotas.
+// look asks the file system of a folder, and the quotas.
 func look(dir string) room {
 	r := room{dir: dir, space: spaceOf(dir)}
 	if storages.Local(dir) {
@@ -29,7 +29,7 @@ func look(dir string) room {
 	return r
 }
 
-// spaceOf is what there is for sure: storages that are not file systems do not tell.
+// spaceOf returns the space that is certain: storages that are not file systems do not report it.
 func spaceOf(dir string) host.Space {
 	if !storages.Local(dir) {
 		return host.Space{Bytes: -1, Inodes: -1}
@@ -44,7 +44,7 @@ type need struct {
 	beside        int64 // bytes of scratch files in the same place
 }
 
-// fits tells what a folder lacks, all of it at once.
+// fits returns an error with everything a folder lacks for a need.
 func (r *room) fits(n need) error {
 	var lacks []string
 	lack := func(who, what string, has, wants int64, write func(int64) string) {
@@ -72,7 +72,7 @@ func beside(scratch int64) string {
 	return ", up to " + shardify.FormatSize(scratch) + " of scratch files (less with fewer --jobs or a smaller --shard-size)"
 }
 
-// lines tells the quotas.
+// lines describes the quotas.
 func (r *room) lines() (out []string) {
 	for _, q := range r.quotas {
 		var left []string
@@ -96,7 +96,7 @@ func (s *Settings) space(p *Prepared) error {
 	if s.MaxOutput > 0 && out.bytes > s.MaxOutput {
 		return shardify.Hint(fmt.Errorf("the output would take about %s, --max-output is %s", shardify.FormatSize(out.bytes), shardify.FormatSize(s.MaxOutput)), p.Shrink()...)
 	}
-	if storages.Local(p.Output) { // others do not tell what they have room for
+	if storages.Local(p.Output) { // others do not report their free space
 		bytes, files := published(p.Store)
 		out.bytes, out.inodes = out.bytes-bytes, max(out.inodes-files, 0)
 	}
@@ -108,7 +108,7 @@ func (s *Settings) space(p *Prepared) error {
 	if p.Local == "" {
 		out.beside = scratch.bytes
 	} else {
-		scratch.bytes += min(p.Plan.OutputBytes, p.Plan.OutputBytes/int64(max(p.Plan.Outputs(), 1))*int64(p.Jobs)) // shards in the making
+		scratch.bytes += min(p.Plan.OutputBytes, p.Plan.OutputBytes/int64(max(p.Plan.Outputs(), 1))*int64(p.Jobs)) // shards that are being written
 	}
 	switch fragmentsIn := p.fragmentsAt(); {
 	case fragments.bytes == 0:
@@ -134,8 +134,8 @@ func (s *Settings) space(p *Prepared) error {
 	return nil
 }
 
-// inodes is about how many files and folders the output takes: of each shard itself, an
-// index and a receipt, and for each unit at work a file in the making.
+// inodes estimates how many files and folders the output takes: each shard with its index and
+// receipt, and for each unit at work a file that is being written.
 func (p *Prepared) inodes() int64 {
 	const beside = 32 // plan, manifest, what other loaders want, folders
 	shards := int64(p.Plan.Outputs()) * int64(max(len(p.Plan.SplitNames()), 1))

@@ -18,7 +18,7 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// parseSplit makes a split of the settings; nil if there is none.
+// parseSplit makes a split of the settings; nil without a split.
 func (s *Settings) parseSplit() (x *plan.Split, err error) {
 	switch {
 	case s.Split != "" && s.SplitFrom != "" && s.SplitFrom != plan.NoSplits:
@@ -39,8 +39,7 @@ func (s *Settings) parseSplit() (x *plan.Split, err error) {
 	return x, nil
 }
 
-// splitFields are the fields of the inputs that the split goes by; --set may have made
-// others.
+// splitFields are the fields of the inputs that decide the split; --set may have made others.
 func (s *Settings) splitFields() (out []string) {
 	if s.split == nil {
 		return nil

@@ -31,7 +31,7 @@ type StageSettings struct {
 	Wait   time.Duration // for space, or for another process that copies
 	Fresh  bool          // replace a copy that is damaged, or of another data set
 
-	// Chosen and Waiting tell where the copy goes, and what is waited for.
+	// Chosen and Waiting report where the copy goes, and what is waited for.
 	Chosen  func(dest, why string)
 	Waiting func(what string)
 	Hooks   Hooks // of Progress, Bytes and AllBytes count
@@ -95,7 +95,7 @@ func Unstage(ctx context.Context, s StageSettings) (*Removed, error) {
 	return r, hintStage(err, &o)
 }
 
-// hintStage tells what to do next.
+// hintStage says what to do next.
 func hintStage(err error, o *stage.Options) error {
 	switch {
 	case errors.Is(err, stage.ErrStale), errors.Is(err, stage.ErrDamaged):

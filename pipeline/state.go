@@ -19,7 +19,7 @@ import (
 	"github.com/shardify/shardify/writers"
 )
 
-// compare holds the plan against what stands in the output folder.
+// compare compares the plan with the state of the output folder.
 func (p *Prepared) compare(fresh bool) error {
 	if err := isFolder(p.Output); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (p *Prepared) compare(fresh bool) error {
 	return nil
 }
 
-// touched refuses to go on with inputs that were modified since the conversion was begun.
+// touched refuses to go on with inputs that were modified since the conversion started.
 func touched(old, now *plan.Plan) error {
 	list, err := old.Touched(now)
 	if err != nil || list == nil {
@@ -164,9 +164,9 @@ func (p *Prepared) foreign() error {
 	return nil
 }
 
-// remains tells whether a folder without a plan holds nothing but what this conversion
-// makes: it was removed while the conversion ran, which then went on for a moment. It goes
-// on now; what has the name of a shard is compared with it.
+// remains reports whether a folder without a plan holds only files of this conversion: it was
+// removed while the conversion ran, which then went on for a moment. It goes on now; every file
+// with the name of a shard is compared with that shard.
 func (p *Prepared) remains() bool {
 	for f, err := range p.Store.List("") {
 		if err != nil || !p.Plan.Makes(f.Name, &p.Job.Sink) {
@@ -190,9 +190,9 @@ func (p *Prepared) removed(err error) error {
 	return err
 }
 
-// clear removes the files of the conversion in the output folder, and folders of which
-// nothing is left. A plan that cannot be read, or is of a format that this program lacks,
-// still tells by its presence that the folder is ours.
+// clear removes the files of the conversion in the output folder, and folders that are empty then.
+// A plan that cannot be read, or is of a format that this program lacks, still proves by its
+// presence that the folder is ours.
 func (p *Prepared) clear(old *plan.Plan) error {
 	if old != nil {
 		if f, ok := writers.Lookup(old.Output); ok {
@@ -216,7 +216,7 @@ func (p *Prepared) clearOf(old *plan.Plan, f *format.Output) error {
 	return err
 }
 
-// hasManifest tells whether the folder has a manifest.
+// hasManifest reports whether the folder has a manifest.
 func hasManifest(s storage.Store) bool {
 	b, err := s.Open(index.ManifestName)
 	if err != nil {

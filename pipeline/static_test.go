@@ -73,8 +73,8 @@ func staticOf(t *testing.T, dir string) (names []string, values [][]byte) {
 	return names, values
 }
 
-// TestStaticFieldsAreStoredOnce for a set and each of its splits, whoever makes it, and go on with
-// sets that are made of it.
+// TestStaticFieldsAreStoredOnce for a set and each of its splits, in every way to make one, and
+// remain in sets that are made of it.
 func TestStaticFieldsAreStoredOnce(t *testing.T) {
 	in, out := t.TempDir(), t.TempDir()
 	mask := []float32{0, 1, 1, 0, 0.5, 1}

@@ -17,8 +17,8 @@ import (
 // StatusReport is how far a data set is.
 type StatusReport = cluster.Report
 
-// Status tells how far a data set is; deep reads every receipt and looks at every shard. It
-// changes nothing, and may look while others work.
+// Status reports how far a data set is; deep reads every receipt and looks at every shard. It
+// changes nothing, and may run while others work.
 func Status(ctx context.Context, folder string, deep bool) (*StatusReport, error) {
 	r, err := cluster.Options{Deep: deep}.Status(ctx, folder)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -20,9 +20,9 @@ import (
 	"github.com/shardify/shardify/storage/storages"
 )
 
-// SubmitSettings say how Slurm does the tasks of a plan. SubmitKeys has for each field its
-// key, which is also the flag of the command. What is left out (zero) comes from the user's
-// file of site defaults, slurm.yaml, or follows from the plan.
+// SubmitSettings say how Slurm does the tasks of a plan. SubmitKeys has for each field its key,
+// which is also the flag of the command. Zero fields come from the user's file of site defaults,
+// slurm.yaml, or follow from the plan.
 type SubmitSettings struct {
 	Folder  string // of the plan
 	Program string // that the jobs run; this one if empty
@@ -124,7 +124,7 @@ func (b *submitter) note(format string, args ...any) {
 	b.out.Notes = append(b.out.Notes, fmt.Sprintf(format, args...))
 }
 
-// complete fills in what is left out: from the submission before, from the site.
+// complete fills in missing settings: from the submission before, from the site.
 func (b *submitter) complete() (err error) {
 	s := &b.s
 	if err := s.check(); err != nil {

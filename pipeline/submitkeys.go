@@ -63,7 +63,7 @@ func (s *SubmitSettings) given(name string) []string {
 	}
 }
 
-// fill sets what is left out.
+// fill sets a setting that was not given.
 func (s *SubmitSettings) fill(name string, values []string) error {
 	if len(s.given(name)) > 0 {
 		return nil
@@ -95,7 +95,7 @@ func (s *SubmitSettings) partition() string {
 	return name
 }
 
-// recall takes over from an earlier submission what is left out.
+// recall takes missing settings from an earlier submission.
 func (s *SubmitSettings) recall(old *cluster.Record) error {
 	for _, name := range remembered {
 		if err := s.fill(name, old.Flags[name]); err != nil {

@@ -87,7 +87,7 @@ func (t Task) flags() string {
 	return out
 }
 
-// has tells whether a task is one of these.
+// has reports whether a task is one of these.
 func (t Task) has(task int) bool {
 	return task == t.Task || t.Stride > 0 && task > t.Task && (task-t.Task)%t.Stride == 0
 }
@@ -177,7 +177,7 @@ func (p *Prepared) work(ctx context.Context, t Task, units []int) error {
 	return p.Job.Share(ctx, units, t.gathers(p.Plan))
 }
 
-// hintWaiting tells what to do about the tasks that a shuffle waits for.
+// hintWaiting says what to do about the tasks that a shuffle waits for.
 func (p *Prepared) hintWaiting(err error, t Task) error {
 	var w *convert.Waiting
 	if !errors.As(err, &w) {
@@ -236,7 +236,7 @@ func (p *Prepared) merge(ctx context.Context) (*Result, error) {
 	return &Result{Output: p.Output, Manifest: m, Took: time.Since(start)}, nil
 }
 
-// hintMissing tells how to make what merge misses: what status says.
+// hintMissing says how to make the shards that merge misses, as status does.
 func (p *Prepared) hintMissing(ctx context.Context, err error) error {
 	var m *convert.Missing
 	if !errors.As(err, &m) {

@@ -39,7 +39,7 @@ func TestVerifyTellsWhatItReads(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if read.Load() == 0 || all.Load() < 8*100*16 {
-		t.Errorf("told of %d of %d bytes", read.Load(), all.Load())
+		t.Errorf("reported %d of %d bytes", read.Load(), all.Load())
 	}
 	// One shard by itself is a file of anybody.
 	r, err = pipeline.Verify(t.Context(), []string{filepath.Join(dir, "shard-000001.tar"), filepath.Join(dir, "shard-000002.tar")}, verify.Options{}, pipeline.Hooks{})
@@ -65,7 +65,8 @@ func TestVerifyRefuses(t *testing.T) {
 	}
 }
 
-// TestIndexRebuildsWhatFollowsFromShards: and nothing else; what is left is an error.
+// TestIndexRebuildsWhatFollowsFromShards: and nothing else; anything else that is missing is an
+// error.
 func TestIndexRebuildsWhatFollowsFromShards(t *testing.T) {
 	dir := converted(t)
 	idx := filepath.Join(dir, "shard-000003.tar.idx")

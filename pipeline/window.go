@@ -50,7 +50,7 @@ func (s *Settings) checkWindow(split *plan.Split) error {
 	return nil
 }
 
-// moves is the first setting that leaves rows out or moves them, "" if there is none.
+// moves is the first setting that leaves rows out or moves them, "" without one.
 func (s *Settings) moves(split *plan.Split) string {
 	for _, x := range []struct {
 		name string
@@ -67,7 +67,7 @@ func (s *Settings) moves(split *plan.Split) string {
 	return ""
 }
 
-// drops tells whether operations may leave samples out.
+// drops reports whether operations may leave samples out.
 func drops(texts []string) bool {
 	return slices.ContainsFunc(texts, func(text string) bool {
 		return slices.ContainsFunc(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,=", r) }), func(word string) bool { return word == "drop" })
@@ -91,13 +91,14 @@ func checkAxes(p *plan.Plan, sink *format.Output) error {
 	return nil
 }
 
-// copied tells whether rows are copied into windows: shards of the format have no rows to point at.
+// copied reports whether rows are copied into windows: views need shards whose rows can be
+// addressed.
 func (s *Settings) copied() bool {
 	sink, ok := writers.Lookup(s.Format)
 	return ok && !sink.Views && len(s.Window) > 0
 }
 
-// windows makes windows of the rows that were opened, if they are copied, and tells how many a
+// windows makes windows of the rows that were opened, if they are copied, and returns how many a
 // view has, if that is known beforehand.
 func (s *Settings) windows(ctx context.Context, p *Prepared, src format.Input, o *readers.Opened, list []plan.Op) (*plan.Windowing, error) {
 	if len(s.Window) == 0 || o.More != nil {

@@ -61,8 +61,8 @@ func sixHourly(n int, without ...int) (list []int) {
 	return list
 }
 
-// TestWindowsDoNotDependOnWhoMadeTheShards: borders of shards and tasks are none of windows, gaps
-// are.
+// TestWindowsDoNotDependOnWhoMadeTheShards: borders of shards and tasks do not end windows, gaps
+// do.
 func TestWindowsDoNotDependOnWhoMadeTheShards(t *testing.T) {
 	in := t.TempDir()
 	hours(t, in, "a.csv", sixHourly(40, 10, 11))
@@ -127,7 +127,7 @@ func TestNoRowOfAValWindowIsInATrainWindow(t *testing.T) {
 			for _, x := range anchors(m.Windows["window"]) {
 				for o := -1; o <= 2; o++ {
 					if o > -1 && at[int(x)+o]-at[int(x)+o-1] != 6 {
-						t.Fatalf("%s: a window around hour %d has rows %d hours apart", split, at[x], at[int(x)+o]-at[int(x)+o-1])
+						t.Fatalf("%s: a window around hour %d has rows at a distance of %d hours", split, at[x], at[int(x)+o]-at[int(x)+o-1])
 					}
 					used[split][at[int(x)+o]] = true
 				}

@@ -88,8 +88,8 @@ func inTwoSteps(t *testing.T, s Settings, sets ...string) string {
 	return filepath.Join(out, "windows")
 }
 
-// TestWindowsAreCopiedInOneStep: the shards are those of a set with a view that is copied, whoever
-// makes them.
+// TestWindowsAreCopiedInOneStep: the shards are those of a set with a view that is copied, whether
+// one process or several tasks make them.
 func TestWindowsAreCopiedInOneStep(t *testing.T) {
 	in := t.TempDir()
 	hours(t, in, "a.csv", sixHourly(90, 10, 11, 40))
@@ -97,7 +97,7 @@ func TestWindowsAreCopiedInOneStep(t *testing.T) {
 	for _, c := range []Settings{
 		{Inputs: []string{filepath.Join(in, "a.csv")}, Format: "wds", Window: []string{"time=2+1,lead=4"}, Cast: []string{"v=f32"}},
 		{Inputs: []string{filepath.Join(in, "a.csv")}, Format: "mds", Window: []string{"time=1+2,stride=3"}, Rename: []string{"x=v"}},
-		{Inputs: []string{filepath.Join(in, "a.csv")}, Format: "wds", Window: []string{"time=1+1,lead=30"}}, // far apart
+		{Inputs: []string{filepath.Join(in, "a.csv")}, Format: "wds", Window: []string{"time=1+1,lead=30"}}, // far ahead
 		{Inputs: []string{filepath.Join(in, "a.csv")}, Format: "wds", Window: []string{"4"}},
 		{Inputs: []string{filepath.Join(store, "era5_wb2_v3.zarr")}, Format: "wds", Window: []string{"time=2+1,lead=1d"}, Columns: []string{"2m_temperature", "time"}},
 	} {
@@ -147,8 +147,8 @@ func same(t *testing.T, c Settings, got, want map[string][]byte) {
 	}
 }
 
-// TestCopiedWindowsOfSplits are those of the splits of a set of rows: none has rows of two splits,
-// though the inputs of a split stand apart.
+// TestCopiedWindowsOfSplits are those of the splits of a set of rows: no window has rows of two
+// splits, though the inputs of a split are not adjacent.
 func TestCopiedWindowsOfSplits(t *testing.T) {
 	in := t.TempDir()
 	all := sixHourly(120, 50)

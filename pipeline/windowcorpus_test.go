@@ -89,7 +89,7 @@ func TestWindowsAndPatchesOfTheCorpus(t *testing.T) {
 					t.Errorf("%s: targets of %v, want %v; or other values", what, y.Shape, c.Y.Shape)
 				}
 			}
-			for _, format := range []string{"wds", "mmap"} { // windows are copied, rows written anew
+			for _, format := range []string{"wds", "mmap"} { // windows are copied, rows are written again
 				copied := Settings{Inputs: []string{s.Output}, Output: filepath.Join(t.TempDir(), format), Format: format, ShardSamples: 9, Sync: "none", Jobs: 2}
 				if flag == "--window" {
 					copied.Options = map[string]string{"view": "window"}

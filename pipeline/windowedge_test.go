@@ -14,7 +14,7 @@ import (
 	"github.com/shardify/shardify/storage/local"
 )
 
-// TestARowWithoutATimeIsInNoWindow: what stands in its place is no time.
+// TestARowWithoutATimeIsInNoWindow: the value that fills its place is not a time.
 func TestARowWithoutATimeIsInNoWindow(t *testing.T) {
 	in := t.TempDir()
 	if err := os.WriteFile(filepath.Join(in, "a.csv"), []byte("time,v\n,1\n1,2\n2,3\n3,4\n,5\n5,6\n6,7\n"), 0o666); err != nil {
@@ -30,7 +30,7 @@ func TestARowWithoutATimeIsInNoWindow(t *testing.T) {
 	}
 }
 
-// TestAnExtensionKeepsTheWindows, even where a row alone does not tell how far rows are apart.
+// TestAnExtensionKeepsTheWindows, even where one row alone does not show the distance of rows.
 func TestAnExtensionKeepsTheWindows(t *testing.T) {
 	in, out := t.TempDir(), filepath.Join(t.TempDir(), "set")
 	hours(t, in, "a.csv", sixHourly(10))

@@ -40,8 +40,8 @@ var instead = map[string]string{
 	"tree": "--object TREE", "dataset": "--object /PATH", "table": "--object TABLE", "group": "--object '/GROUP/*'", "key-column": "--key COLUMN, with --labels TABLE.csv",
 }
 
-// Canonical is our name of a setting that other tools call otherwise, or that is written with
-// underscores; the name itself where there is none. has says which names there are.
+// Canonical is our name of a setting that other tools name differently, or that is written with
+// underscores; without such a setting it is the name itself. has reports whether a name exists.
 func Canonical(name string, has func(name string) bool) string {
 	plain := strings.ReplaceAll(name, "_", "-")
 	for _, n := range append([]string{name, plain}, strings.Fields(sameAs[plain])...) {

@@ -38,7 +38,7 @@ func lookup(in []shardify.Field, name string) (int, error) {
 	return -1, &expr.UnknownField{Name: name, Suggest: suggest.Word(name, known)}
 }
 
-// counts tells whether a name means a counter: nJet of NanoAOD is also called Jet.
+// counts reports whether a name means a counter: nJet of NanoAOD is also called Jet.
 func counts(counter, name string) bool {
 	return counter != "" && (counter == name || counter == "n"+name || counter == "N"+name)
 }

@@ -117,7 +117,7 @@ func (c *castFields) rule(in []shardify.Field, i int) int {
 	return -1
 }
 
-// takes tells whether a glob or a dtype selects a field.
+// takes reports whether a glob or a dtype selects a field.
 func (r castRule) takes(f *shardify.Field) bool {
 	if r.from != shardify.Invalid {
 		return r.from == f.DType

@@ -21,8 +21,8 @@ type need struct {
 	wanted bool
 }
 
-// needs lists the fields of the source that the operations name. Names that other
-// operations make are none.
+// needs lists the fields of the source that the operations name, without names that other
+// operations make.
 func (s Settings) needs() ([]need, error) {
 	l := looker{defs: map[string]*expr.Expr{}, old: map[string]string{}, made: map[string]bool{}}
 	// What is defined, and renamed, must be known before those that name it.
@@ -92,8 +92,8 @@ func (l *looker) look(line int, text string) error {
 	return nil
 }
 
-// Columns completes the fields that are asked for by those that operations name, and by
-// others (what a split goes by). helpers are those of them that nobody wants to keep.
+// Columns completes the fields that are asked for by those that operations name, and by others
+// (such as those that decide the split). helpers are those of them that the set shall not contain.
 // With no fields asked for, all are read and none is a helper.
 func (s Settings) Columns(asked []string, others ...string) (open, helpers []string, err error) {
 	needs, err := s.needs()

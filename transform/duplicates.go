@@ -17,7 +17,7 @@ import (
 )
 
 // dropDuplicates leaves out samples whose values of some fields an earlier sample has, byte for
-// byte. Which ones these are is found out when the plan is made, and stands in it.
+// byte. The duplicates are found when the plan is made, and the plan lists them.
 type dropDuplicates struct {
 	names   []string
 	text    string
@@ -69,7 +69,7 @@ func (d *dropDuplicates) Cost([]shardify.Field) shardify.Cost {
 	return shardify.Cost{Growth: 1, Sample: 24}
 }
 
-// Surveys tells that the values must be seen.
+// Surveys says that the values must be seen.
 func (d *dropDuplicates) Surveys() string { return "duplicates by " + strings.Join(d.names, ", ") }
 
 // NewSurvey begins to look at a part of the samples.

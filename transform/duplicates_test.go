@@ -156,7 +156,7 @@ func TestDuplicatesOfAnyField(t *testing.T) {
 	}
 }
 
-// TestListOfDuplicates: what was written comes back, and damage is told.
+// TestListOfDuplicates: what was written comes back, and damage is reported.
 func TestListOfDuplicates(t *testing.T) {
 	var s sampleSet
 	s.add(0, math.MinInt64)

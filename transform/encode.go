@@ -13,7 +13,7 @@ import (
 	"github.com/shardify/shardify/format"
 )
 
-// maxVocab bounds the text of a vocabulary, which stands in the schema of every shard.
+// maxVocab bounds the text of a vocabulary, which is in the schema of every shard.
 const maxVocab = 2 << 20
 
 // vocabAttr says in a field's attributes what its labels were before they got codes:
@@ -49,7 +49,7 @@ func (e *encodeField) fields() fields { return fields{named: []string{e.name}} }
 
 func (e *encodeField) text() bool { return e.from.Media != "" }
 
-// Schema makes the field i64. Once the vocabulary is known it stands in its labels.
+// Schema makes the field i64. Once the vocabulary is known, the field's labels hold it.
 func (e *encodeField) Schema(in []shardify.Field) ([]shardify.Field, error) {
 	i, err := lookup(in, e.name)
 	if err != nil {
@@ -92,7 +92,7 @@ func (e *encodeField) Cost([]shardify.Field) shardify.Cost {
 	return shardify.Cost{Growth: 8 / float64(max(e.from.DType.Size(), 1)), Sample: 16}
 }
 
-// Surveys tells that the values must be seen.
+// Surveys says that the values must be seen.
 func (e *encodeField) Surveys() string { return "the values of " + e.name }
 
 // SurveysAllSplits makes one vocabulary for all splits.

@@ -16,7 +16,7 @@ func events() *shardify.Batch {
 	return &shardify.Batch{Samples: 3, Columns: []shardify.Column{pt}}
 }
 
-// A transform is told the schema once, then gets batch after batch.
+// A transform gets the schema once, then gets batch after batch.
 func Example() {
 	mem, err := shardify.NewPool(1<<20).Grant(context.Background(), 1<<16)
 	if err != nil {

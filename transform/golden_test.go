@@ -289,7 +289,7 @@ func TestExpressionsThatCannotBe(t *testing.T) {
 			_, err = w.Schema(in)
 		}
 		if err == nil && want == "" {
-			continue // only the data can tell, or the parser
+			continue // only the data show the error, or the parser does
 		}
 		if err == nil || !contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", e, err, want)

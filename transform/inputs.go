@@ -22,8 +22,8 @@ func validText(s string) bool { return utf8.ValidString(s) }
 // the inputs may be others on another machine.
 type ruleRuns []ruleRun
 
-// ruleRun is the inputs up to End (and from the end of the run before), which have a
-// rule; -1 is none.
+// ruleRun is the inputs up to End (and from the end of the run before), which share a rule; -1
+// means no rule.
 type ruleRun struct {
 	End  uint32
 	Rule int
@@ -232,7 +232,7 @@ func parseGlob(s string) (*glob, error) {
 	return g, nil
 }
 
-// match tells whether the end of a path matches.
+// match reports whether the end of a path matches.
 func (g *glob) match(parts []string) bool {
 	if len(parts) > 0 && parts[0] == "" {
 		parts = parts[1:]

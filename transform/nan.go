@@ -15,7 +15,7 @@ import (
 type nanRules struct {
 	text  string
 	rules []nanRule
-	apart []string // fields that nobody is going to see
+	apart []string // fields that will not be in the set
 	by    []int    // rule by column, or -1
 	fill  [][]byte // by column, of rules that fill
 	keep  sync.Pool
@@ -28,7 +28,7 @@ type nanRule struct {
 }
 
 // newNaN parses rules [FIELD=]keep|fail|drop|fill=VALUE,... FIELD is a name or a glob.
-// The fields apart are left alone.
+// The fields in apart are not checked.
 func newNaN(text string, apart ...string) (*nanRules, error) {
 	n := &nanRules{text: text, apart: apart}
 	for _, p := range splitList(text) {
@@ -184,7 +184,7 @@ func (n *nanRules) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*sha
 	return out, nil
 }
 
-// there counts the NaNs of samples that have a value, and tells of each sample.
+// there counts the NaNs of samples that have a value, and calls tell for each such sample.
 func (n *nanRules) there(c *shardify.Column, samples int, tell func(sample int)) (sum int64) {
 	one := *c
 	for s := range samples {

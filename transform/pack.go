@@ -9,7 +9,7 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// packFields makes one field [F] of F scalars, so that a sample lies in one place on disk.
+// packFields makes one field [F] of F scalars, so that a sample is in one place on disk.
 // Their names stay in its attributes.
 type packFields struct {
 	specs []stackSpec // parts are globs

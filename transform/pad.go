@@ -9,14 +9,14 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// maskSuffix names the bool field that tells which elements of a padded one are real.
+// maskSuffix names the bool field that marks the real elements of a padded one.
 const maskSuffix = "_mask"
 
-// maxPad bounds the elements of a padded field: nobody wants more by mistake.
+// maxPad bounds the elements of a padded field: more is a mistake.
 const maxPad = 1 << 28
 
-// padLists makes lists as long as each other: longer ones are cut, shorter ones filled up,
-// and a mask tells which elements are real.
+// padLists makes all lists of a field equally long: longer ones are cut, shorter ones filled up,
+// and a mask marks the real elements.
 type padLists struct {
 	text   string
 	target string

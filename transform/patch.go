@@ -329,8 +329,8 @@ func (p *cutPatches) cut(c *patchCut, from *shardify.Column, samples int, mem *s
 	return out
 }
 
-// copyBox copies a box that begins at start of an array, as far as it is within it; a dimension
-// that goes round begins anew at its end.
+// copyBox copies a box that begins at start of an array, as far as it is within it; at the end of a
+// periodic dimension it continues at the beginning.
 func copyBox(to, from []byte, size, shape, start []int, round []bool, item int) {
 	inner, outer := item, item // bytes of a step of the first dimension
 	for d := 1; d < len(shape); d++ {

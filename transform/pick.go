@@ -128,7 +128,7 @@ func (p *pickLists) among(in []shardify.Field, name string) (int, error) {
 	switch {
 	case err != nil:
 	case !slices.Contains(p.group, i):
-		err = fmt.Errorf("%s is none of the lists of %s", name, p.target)
+		err = fmt.Errorf("%s is not one of the lists of %s", name, p.target)
 	case in[i].Levels != 1 || len(in[i].Shape) > 0:
 		err = fmt.Errorf("%s is no list of numbers", name)
 	}
@@ -237,7 +237,7 @@ func (p *pickLists) rank(one []pair, seed uint64, preferred func(int) uint64) {
 	})
 }
 
-// nonzero tells which values of a column are not 0. NaN is not.
+// nonzero returns 1 for each value of a column that is not 0 (as NaN is not), else 0.
 func nonzero(c *shardify.Column) func(i int) uint64 {
 	size, data := c.DType.Size(), c.Data
 	sign := byte(0)

@@ -89,7 +89,7 @@ func (r *renameFields) Schema(in []shardify.Field) ([]shardify.Field, error) {
 	return out, nil
 }
 
-// Cost is none.
+// Cost is zero.
 func (*renameFields) Cost([]shardify.Field) shardify.Cost { return shardify.Cost{} }
 
 // Apply renames.

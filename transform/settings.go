@@ -19,7 +19,7 @@ import (
 // the kind's name.
 type Settings map[string][]string
 
-// Empty tells that nothing is asked for.
+// Empty reports whether there are no operations.
 func (s Settings) Empty() bool {
 	for _, v := range s {
 		if len(v) > 0 {
@@ -29,7 +29,7 @@ func (s Settings) Empty() bool {
 	return true
 }
 
-// Orients tells whether images are turned by their EXIF tag.
+// Orients reports whether images are turned by their EXIF tag.
 func (s Settings) Orients() bool {
 	return slices.ContainsFunc(s[Augment], func(text string) bool {
 		spec, err := augment.Parse(text)
@@ -121,8 +121,7 @@ func resolved(text string) (string, ruleRuns, error) {
 	return text, in, err
 }
 
-// Correct is the flag of an error with the field that was meant in it, "" if nobody
-// knows better.
+// Correct is the flag of an error with the field that was meant in it, "" if that is not known.
 func (s Settings) Correct(err error) string {
 	u, ok := errors.AsType[*expr.UnknownField](err)
 	if !ok || u.Suggest == "" {
@@ -138,7 +137,7 @@ func (s Settings) Correct(err error) string {
 	return ""
 }
 
-// replaceWord replaces a name that stands alone.
+// replaceWord replaces a name where it is a whole word.
 func replaceWord(s, old, by string) string {
 	part := func(c byte) bool {
 		return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'

@@ -20,7 +20,7 @@ func batchOf(samples int, cols ...shardify.Column) *shardify.Batch {
 	return &shardify.Batch{Samples: samples, Columns: cols}
 }
 
-// TestSortKeepsElementsTogether: the same elements, in order, equal ones as they stood.
+// TestSortKeepsElementsTogether: the same elements, in order, equal ones in their old order.
 func TestSortKeepsElementsTogether(t *testing.T) {
 	for name, keys := range map[string][]byte{
 		"f32": shardify.Bytes(f32s(3000, func(r *rand.Rand) float32 {
@@ -63,7 +63,7 @@ func TestSortKeepsElementsTogether(t *testing.T) {
 				}
 				for i := 1; i < len(one); i++ {
 					if a, b := rank(one[i-1]), rank(one[i]); a > b || a == b && one[i-1] > one[i] {
-						t.Fatalf("%s%s: sample %d: element %d stands before %d", minus, name, s, one[i-1], one[i])
+						t.Fatalf("%s%s: sample %d: element %d is before %d", minus, name, s, one[i-1], one[i])
 					}
 				}
 			}
@@ -392,7 +392,7 @@ func TestRenameTakesCompanionsAlong(t *testing.T) {
 	}
 }
 
-// TestOwnListsMustBeEquallyLong: without a common counter only the data can tell.
+// TestOwnListsMustBeEquallyLong: without a common counter only the data show it.
 func TestOwnListsMustBeEquallyLong(t *testing.T) {
 	a := col("a", shardify.F32, shardify.Bytes([]float32{1, 2, 3}))
 	a.Levels, a.Offsets = 1, [][]int64{{0, 2, 3}}

@@ -23,7 +23,7 @@ type sortLists struct {
 	col    int
 	n      int
 	group  []int // columns to order, the key's among them
-	own    []int // of them, those whose lengths only the data can tell
+	own    []int // of them, those whose lengths only the data show
 	pool   sync.Pool
 }
 

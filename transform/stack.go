@@ -46,7 +46,7 @@ func (s *stackFields) fields() (f fields) {
 	return f
 }
 
-// Parts names the parts of one stack; nil if there is none of that name.
+// Parts names the parts of one stack; nil if no stack has that name.
 func (s *stackFields) Parts(name string) []string {
 	for _, x := range s.specs {
 		if x.name == name {
@@ -111,8 +111,8 @@ func (x *stackSpec) join(in []shardify.Field) (join, error) {
 	}
 	j.field.DType = j.to
 	j.field.Attrs = map[string]string{columnsAttr: strings.Join(x.parts, shardify.LabelSeparator)}
-	// The parts stand in the last dimension, one after another for each element: an
-	// element of shape [2] of each of three parts has the shape [2, 3].
+	// The parts are in the last dimension, one after another for each element: an element of
+	// shape [2] of each of three parts has the shape [2, 3].
 	j.field.Shape = append(slices.Clone(first.Shape), len(j.parts))
 	return j, nil
 }

@@ -56,9 +56,9 @@ type Kind struct {
 	rules func(text string, table *format.Table) (ruleRuns, error)
 	// random says that the seed matters; nil if it never does.
 	random func(text string) bool
-	// looks tells which fields an operation names and makes; nil if none.
+	// looks returns the fields that an operation names and makes; nil if there are none.
 	looks func(text string, defs map[string]*expr.Expr) (fields, error)
-	// stage compiles; a stage without a transform is none.
+	// stage compiles; a stage without a transform does nothing.
 	stage func(c *compiler, text string, rules ruleRuns) (flow.Stage, error)
 }
 
@@ -145,7 +145,7 @@ var Table = []Kind{
 		looks: looked(newPad), stage: ofText(newPad)},
 	{Name: Rename, Value: "NEW=OLD,...", Example: "pt=Jet_pt", Help: "other names", phase: last, keeps: true,
 		texts: joined(","), looks: looked(newRename), stage: ofText(newRename)},
-	{Name: Cast, Value: "FIELD=DTYPE,...", Example: "x=f32,f64=f32", Help: "other types", More: "* is all floating fields, f64=f32 goes by type", phase: last, keeps: true,
+	{Name: Cast, Value: "FIELD=DTYPE,...", Example: "x=f32,f64=f32", Help: "other types", More: "* is all floating fields, f64=f32 selects fields by type", phase: last, keeps: true,
 		texts: joined(","), looks: looked(newCast), stage: ofText(newCast)},
 	{Name: Pack, Value: "NAME=GLOB,...", Example: "features=ht,MET_*", Help: "scalars as one field", phase: last, keeps: true,
 		texts: joined("\n"), looks: looked(newPack), stage: ofText(newPack)},
@@ -153,7 +153,7 @@ var Table = []Kind{
 		texts: once("sequences"), looks: looked(newSequences), stage: packer},
 }
 
-// Lookup finds a line of the table; nil if there is none of that name.
+// Lookup finds a line of the table; nil if no line has that name.
 func Lookup(name string) *Kind {
 	if i := lineOf(name); i >= 0 {
 		return &Table[i]
@@ -221,7 +221,7 @@ func copies(c *compiler, text string, _ ruleRuns) (flow.Stage, error) {
 		return flow.Stage{}, shardify.Corrupt(-1, "copies %q", text)
 	}
 	c.pipe.Copies = n
-	if slices.Contains(c.env.Splits, trainSplit) { // copies of what is validated on tell nothing
+	if slices.Contains(c.env.Splits, trainSplit) { // copies of validation samples add no information
 		c.pipe.CopySplits = []string{trainSplit}
 	}
 	return flow.Stage{}, nil
@@ -309,7 +309,7 @@ func fractionRules(text string, table *format.Table) (ruleRuns, error) {
 	return f.in, nil
 }
 
-// looked is what an operation names and makes, as its transform tells.
+// looked returns what an operation names and makes, from its transform.
 func looked[T interface{ fields() fields }](make func(string) (T, error)) func(string, map[string]*expr.Expr) (fields, error) {
 	return func(text string, _ map[string]*expr.Expr) (fields, error) {
 		x, err := make(text)

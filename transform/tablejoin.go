@@ -79,7 +79,7 @@ func ParseJoin(text string) (j JoinSpec, err error) {
 	return j, nil
 }
 
-// twice tells whether a name stands twice in a list.
+// twice reports whether a name occurs twice in a list.
 func twice(names []string) bool {
 	return len(slices.Compact(slices.Sorted(slices.Values(names)))) < len(names)
 }
@@ -134,7 +134,7 @@ type tableJoin struct {
 	keys  []int        // columns
 	lists []bool       // by key: it has one for each element
 	times []*key.Clock // by key: of the table's times, where those of the samples are texts
-	col   int          // the first key that is a list, -1 if there is none
+	col   int          // the first key that is a list, -1 without a list
 	n     int
 	group []int             // columns counted like the key
 	cols  []shardify.Column // of a table in memory, as they are taken
@@ -291,12 +291,12 @@ func sampleOf(c *shardify.Column, samples, i int) int {
 	return sort.Search(samples, func(k int) bool { return c.Offsets[0][k+1] > int64(i) })
 }
 
-// textKey tells whether the values of a field, or of its lists, are texts.
+// textKey reports whether the values of a field, or of its lists, are texts.
 func textKey(f *shardify.Field) bool {
 	return f.DType == shardify.U8 && f.Media != "" && f.Media != "image"
 }
 
-// keysOf reads the keys of a batch, how many they are, and tells those that can have no row.
+// keysOf reads the keys of a batch, counts them, and lists those that can have no row.
 func (j *tableJoin) keysOf(b *shardify.Batch, mem *shardify.Arena) (k key.Column, n int, never []int32, err error) {
 	n = b.Samples
 	var owner []int32

@@ -399,7 +399,7 @@ func TestJoinsByTwoKeys(t *testing.T) {
 	if _, err := j.Schema(schemaOf(x)); err == nil || !strings.Contains(err.Error(), "no counter in common") {
 		t.Error(err)
 	}
-	if _, err := key.NewTable([]shardify.Column{ints("a", 1, 1, 1), ints("b", 1, 2, 1)}, nil, 3); err == nil || !strings.Contains(err.Error(), "a,b 1, 1 stands in rows 0 and 2") {
+	if _, err := key.NewTable([]shardify.Column{ints("a", 1, 1, 1), ints("b", 1, 2, 1)}, nil, 3); err == nil || !strings.Contains(err.Error(), "a,b 1, 1 is in rows 0 and 2") {
 		t.Error(err)
 	}
 }
@@ -464,13 +464,13 @@ func TestTablesThatAreRefused(t *testing.T) {
 	list := ints("k", 1, 2)
 	list.Levels, list.Offsets = 1, [][]int64{{0, 1, 2}}
 	for want, by := range map[string]shardify.Column{
-		"k 5 stands in rows 0 and 1":       ints("k", 5, 5),
-		"k 1 stands in rows 0 and 1":       ints("k", 1, 1),
-		`k "a" stands in rows 0 and 1`:     words("k", "a", "a"),
-		"row 1: k is no whole number":      half,
-		"row 1 has no k":                   gap,
-		"k is a list":                      list,
-		"k 99999999 stands in rows 0 and ": ints("k", 99999999, 99999999),
+		"k 5 is in rows 0 and 1":       ints("k", 5, 5),
+		"k 1 is in rows 0 and 1":       ints("k", 1, 1),
+		`k "a" is in rows 0 and 1`:     words("k", "a", "a"),
+		"row 1: k is no whole number":  half,
+		"row 1 has no k":               gap,
+		"k is a list":                  list,
+		"k 99999999 is in rows 0 and ": ints("k", 99999999, 99999999),
 	} {
 		if _, err := key.NewTable([]shardify.Column{by}, []shardify.Column{ints("v", 1, 2)}, 2); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

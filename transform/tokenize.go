@@ -21,7 +21,7 @@ type TokenizeSpec struct {
 	Field, File string
 	words       []string // KEY=VALUE
 	pattern     string
-	bos, eos    string // tokens or ids around each text; "" is none
+	bos, eos    string // tokens or ids around each text; "" for no token
 	end         string // after each text, behind all others
 	most        int    // tokens of a text, 0 for all
 	template    bool   // what the tokenizer's file puts around texts, too
@@ -110,7 +110,8 @@ func OpenTokenizer(t TokenizeSpec, data []byte) (*Tokenizer, error) {
 	return out, nil
 }
 
-// Measure tells of each text how many bytes, words and tokens it has, without what is put around.
+// Measure calls tell for each text with its bytes, words and tokens, without the tokens put around
+// it.
 func (t *Tokenizer) Measure(texts iter.Seq[[]byte], tell func(bytes, words, tokens int64)) error {
 	enc := t.tok.NewEncoder()
 	var ids []int32
@@ -257,7 +258,7 @@ func (t *tokenizeField) ids(key, token string) ([]int32, error) {
 	return []int32{int32(n)}, nil
 }
 
-// Cost is a token for each byte, which few texts reach, and what is around it.
+// Cost is a token for each byte, which few texts reach, and the tokens around the text.
 func (t *tokenizeField) Cost([]shardify.Field) shardify.Cost {
 	size := t.dtype.Size()
 	return shardify.Cost{Growth: float64(size), Sample: int64(8 + size*(len(t.before)+len(t.after)))}

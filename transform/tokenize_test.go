@@ -11,8 +11,8 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// TestTokensByNumber: a number that is the name of another token too means either; an id that
-// nobody asked for would be in every sample.
+// TestTokensByNumber: a number that is the name of another token, too, is ambiguous; guessing could
+// put a wrong id into every sample.
 func TestTokensByNumber(t *testing.T) {
 	const file = `{"model":{"type":"WordPiece","vocab":{"[UNK]":0,"1":2,"</s>":1,"3":3}}}`
 	for option, want := range map[string]string{"eos=1": "token \"1\" has id 2", "eos=</s>": "", "eos=0": "", "eos=2": "", "eos=3": "", "eos=4": "ids below 4", "eos=-1": "no such token"} {

@@ -20,7 +20,7 @@ type total struct{ Object, Field string }
 
 var totalText = regexp.MustCompile(`^sum\(\s*(.+?)\s*:\s*([^:]+?)\s*\)(?:=(.+))?$`)
 
-// parseTotal tells whether a value is a total, and what it came to, "" if that is not known.
+// parseTotal reports whether a value is a total, and its result, "" if that is not known.
 func parseTotal(value string) (t total, found string, ok bool) {
 	m := totalText.FindStringSubmatch(value)
 	if m == nil {
@@ -39,7 +39,7 @@ type inputSum struct {
 	IsInt bool
 }
 
-// HasTotals tells whether a value of --set asks for a sum over another table of the inputs.
+// HasTotals reports whether a value of --set asks for a sum over another table of the inputs.
 func HasTotals(text string) bool {
 	for line := range strings.SplitSeq(text, "\n") {
 		if _, _, r, err := parseSet(line); err == nil && r.total != nil {
@@ -129,7 +129,7 @@ func totalOf(each []inputSum, in ruleRuns, rule int) (string, error) {
 	return v, nil
 }
 
-// noTotal is the error about a total that nobody has completed.
+// noTotal is the error about a total that was not completed.
 func noTotal(t *total) error { return fmt.Errorf("%s is not known yet", t) }
 
 // sumSpan is how many bytes of another table are read at a time.

@@ -160,7 +160,7 @@ type Twice struct {
 }
 
 func (t *Twice) Error() string {
-	return fmt.Sprintf("%s stands in rows %d and %d: a key must have one row", t.Key, t.A, t.B)
+	return fmt.Sprintf("%s is in rows %d and %d: a key must have one row", t.Key, t.A, t.B)
 }
 
 // NewIndex makes an index of the keys of so many rows.

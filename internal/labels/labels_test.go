@@ -189,7 +189,7 @@ func TestBadTablesAreRefused(t *testing.T) {
 			t.Errorf("%s %.40q: %v, want %q", c.name, c.text, err, c.want)
 		}
 	}
-	if _, err := Read(context.Background(), local.Files, write(t, "l.csv", "k,v\na,1\n./a,2\n"), "k", 1); err == nil || !strings.Contains(err.Error(), "stands in rows 0 and 1") {
+	if _, err := Read(context.Background(), local.Files, write(t, "l.csv", "k,v\na,1\n./a,2\n"), "k", 1); err == nil || !strings.Contains(err.Error(), "is in rows 0 and 1") {
 		t.Errorf("two rows of a name: %v", err)
 	}
 	tab, err := Read(context.Background(), local.Files, write(t, "l.csv", "k,v\na,1\n"), "k", 1)

@@ -153,7 +153,7 @@ func (b *binder) float(v *value) (*value, error) {
 
 func howToCount(v *value) string {
 	if v.kind == kindBool {
-		return ": int(...) makes 0 and 1 of it"
+		return ": int(...) converts it to 0 and 1"
 	}
 	return ""
 }
@@ -244,8 +244,8 @@ func (b *binder) align(in ...*value) ([]*value, *value, error) {
 	return all, out, nil
 }
 
-// together refuses two values that have not the same number of elements by their
-// fields; where only the data can tell, it looks at every block.
+// together refuses two values that have not the same number of elements by their fields; where only
+// the data show it, it checks every block.
 func (b *binder) together(x, y *value) error {
 	if x.dom.width != y.dom.width || x.dom.shape != y.dom.shape || (x.dom.list > 0) != (y.dom.list > 0) {
 		return fmt.Errorf("%s and %s values a sample do not go together", b.many(x.dom), b.many(y.dom))

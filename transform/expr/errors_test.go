@@ -14,13 +14,13 @@ import (
 func TestRefusals(t *testing.T) {
 	in := schema(few())
 	for _, c := range []struct{ text, want string }{
-		{"sqrt(b)", "sqrt(b): want a number, not a condition: int(...) makes 0 and 1 of it"},
+		{"sqrt(b)", "sqrt(b): want a number, not a condition: int(...) converts it to 0 and 1"},
 		{"sqrt('x')", "sqrt(\"x\"): want numbers, not texts"},
 		{"sqrt(1, 2)", "sqrt(1, 2): want one argument, not 2"},
 		{"atan2(1)", "atan2(1): want two numbers"},
 		{"foo(1)", "foo(1): no function foo"},
 		{"sqr(f)", "sqr(f): no function sqr; did you mean sqrt?"},
-		{"abs(b)", "abs(b): want a number, not a condition: int(...) makes 0 and 1 of it"},
+		{"abs(b)", "abs(b): want a number, not a condition: int(...) converts it to 0 and 1"},
 		{"any(pt)", "any(pt): want a condition, as in any(x > 0)"},
 		{"count(pt)", "count(pt): want a condition, as in count(x > 0); len(x) counts elements"},
 		{"sum(i)", "sum(i): there is one value a sample: want a list, or elements of a fixed shape"},
@@ -31,8 +31,8 @@ func TestRefusals(t *testing.T) {
 		{"len(3)", "len(3): one value has no length"},
 		{"i && b", "i && b joins an integer and a condition; it takes conditions"},
 		{"!i", "! takes a condition, and i is an integer"},
-		{"-b", "want a number, not a condition: int(...) makes 0 and 1 of it"},
-		{"b + 1", "b + 1: want a number, not a condition: int(...) makes 0 and 1 of it"},
+		{"-b", "want a number, not a condition: int(...) converts it to 0 and 1"},
+		{"b + 1", "b + 1: want a number, not a condition: int(...) converts it to 0 and 1"},
 		{"t + 1", "t + 1: want a number, not a text"},
 		{"t == 1", "t == 1: a text and an integer do not go together"},
 		{"t < b", "t < b: a text and a condition do not go together"},
@@ -48,7 +48,7 @@ func TestRefusals(t *testing.T) {
 		{"i in 3", "i in 3: in takes a list [a, b] or a range lo..hi"},
 		{"i ? 1 : 2", "i ? 1 : 2: i is an integer, not a condition"},
 		{"b ? t : 1", "b ? t : 1: want a number, not a text"},
-		{"b ? ok : 1", "b ? ok : 1: want a number, not a condition: int(...) makes 0 and 1 of it"},
+		{"b ? ok : 1", "b ? ok : 1: want a number, not a condition: int(...) converts it to 0 and 1"},
 		{"pt + v", "pt + v: as many as pt has and 2 values a sample do not go together"},
 		{"v + own", "v + own: 2 and as many as own has values a sample do not go together"},
 		{"pt[ok] + pt", "pt[ok] + pt: a filtered list and another one do not go together: compute first, then filter, as in (x + y)[cond]"},
@@ -106,8 +106,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestDataThatDoNotFit: what only the data can tell is an error with the sample, which is
-// not one where the value is missing anyway.
+// TestDataThatDoNotFit: a mismatch that only the data show is an error with the sample, but not
+// where the value is missing anyway.
 func TestDataThatDoNotFit(t *testing.T) {
 	b := few()
 	b.Columns[3].Data = shardify.Bytes([]uint64{1, 2, 3, 1 << 63})

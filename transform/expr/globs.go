@@ -16,7 +16,7 @@ import (
 // which means all fields that it matches.
 var ofFields = []string{"any_of", "all_of", "count_of"}
 
-// IsGlob tells whether a name that an expression needs means several fields.
+// IsGlob reports whether a name that an expression needs means several fields.
 func IsGlob(name string) bool { return strings.ContainsAny(name, "*?") }
 
 // bareGlob is an argument that is a glob: nothing but a name with * or ? in it.
@@ -88,7 +88,7 @@ func stringEnd(text string, i int) int {
 	return len(text)
 }
 
-// endsWithOf tells whether a text ends with the name of one of ofFields.
+// endsWithOf reports whether a text ends with the name of one of ofFields.
 func endsWithOf(text string) bool {
 	text = strings.TrimRight(text, " \t")
 	return slices.ContainsFunc(ofFields, func(f string) bool {

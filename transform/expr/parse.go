@@ -27,7 +27,7 @@ type Expr struct {
 	root ast.Node
 }
 
-// Parse reads an expression. Its errors tell the place by column, from 1.
+// Parse reads an expression. Its errors give the place by column, from 1.
 func Parse(text string) (*Expr, error) {
 	if err := tame(text); err != nil {
 		return nil, err
@@ -108,8 +108,8 @@ func parseError(err error, quotes []int) error {
 	return fmt.Errorf("column %d: %s", column, msg)
 }
 
-// Names lists the fields that the expression names, in order, each once. A glob among the
-// arguments of any_of and the like stands as it is: see IsGlob.
+// Names lists the fields that the expression names, in order, each once. A glob among the arguments
+// of any_of and the like is listed as a glob: see IsGlob.
 func (e *Expr) Names() []string {
 	var out []string
 	add := func(name string) {

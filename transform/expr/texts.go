@@ -33,7 +33,7 @@ func (b *binder) compareText(op string, x, y *value, n ast.Node) (*value, error)
 	if err := oneText(x, y); err != nil {
 		return nil, fmt.Errorf("%s: %w", n, err)
 	}
-	if x.konst && !y.konst { // the constant stands on the right
+	if x.konst && !y.konst { // move the constant to the right
 		x, y = y, x
 		if flip, ok := map[string]string{"<": ">", ">": "<", "<=": ">=", ">=": "<="}[op]; ok {
 			op = flip

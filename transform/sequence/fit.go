@@ -2,10 +2,11 @@ package sequence
 
 import "math/bits"
 
-// fitter puts pieces into bins of one length, by best fit, the longest piece first: each goes
-// into the bin with the least room that is enough for it, and into a new one if there is none.
-// Of pieces of one length the first comes first; of bins with the same room the one that has had
-// it for the longest time is taken. It takes time in proportion to the pieces, whatever the length.
+// fitter puts pieces into bins of one length, by best fit, the longest piece first: each goes into
+// the bin with the least room that is enough for it, and into a new one if no bin has enough. Of
+// pieces of one length the first comes first; of bins with the same room the one that has had it
+// for the longest time is taken. The time is proportional to the number of pieces, whatever the
+// length.
 type fitter struct {
 	head, tail []int32 // bins by their room, in a queue each
 	some       bitTree // rooms with a queue that is not empty
@@ -163,7 +164,7 @@ func (t bitTree) clear(i int) {
 	}
 }
 
-// next is the smallest member from i on, or nobody.
+// next returns the smallest member from i on; the constant nobody if all are smaller.
 func (t bitTree) next(i int) int {
 	for l := 0; l < len(t) && i>>6 < len(t[l]); l++ {
 		if w := t[l][i>>6] >> (i & 63); w != 0 {

@@ -234,11 +234,11 @@ func (p *Packing) join(tokens []byte, id shardify.ID) error {
 	return nil
 }
 
-// begin begins a sequence, which is known by its first document; those that begin with later
-// pieces of it are told apart like copies.
+// begin begins a sequence, which is known by its first document; those that begin with later pieces
+// of it are distinguished like copies.
 func (p *Packing) begin(id shardify.ID) { p.out.ids = append(p.out.ids, id) }
 
-// length notes a document of the sequence that was begun.
+// length records the length of a document of the sequence that was started.
 func (p *Packing) length(n int) {
 	p.out.lens = binary.LittleEndian.AppendUint32(p.out.lens, uint32(n))
 }
@@ -313,7 +313,7 @@ func (p *Packing) dropLast() {
 // Documents is how many were taken.
 func (p *Packing) Documents() int64 { return p.n.documents }
 
-// Counts tells what became of them.
+// Counts reports what became of them.
 func (p *Packing) Counts() []shardify.Count {
 	say := func(n int64, what string) shardify.Count {
 		return shardify.Count{Name: "sequences " + p.name + ": " + what, N: n}

@@ -243,7 +243,7 @@ func TestMoreThanIsKept(t *testing.T) {
 	}
 }
 
-// TestPiecesHaveNames: a document of more pieces than identities tell apart is refused, not given
+// TestPiecesHaveNames: a document of more pieces than identities can number is refused, not given
 // the name of another piece.
 func TestPiecesHaveNames(t *testing.T) {
 	for _, concat := range []bool{false, true} {

@@ -273,8 +273,8 @@ func Survey(t *testing.T, s shardify.Surveyor, whole *shardify.Batch, in []shard
 
 var numbers = regexp.MustCompile(`-?[0-9][0-9.e+-]*`)
 
-// alike tells that two results are the same but for the last digits of sums, which
-// follow from the order of the parts.
+// alike reports whether two results are the same but for the last digits of sums, which depend on
+// the order of the parts.
 func alike(a, b []byte) bool {
 	x, y := numbers.FindAllString(string(a), -1), numbers.FindAllString(string(b), -1)
 	if len(x) != len(y) || numbers.ReplaceAllString(string(a), "") != numbers.ReplaceAllString(string(b), "") {
