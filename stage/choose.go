@@ -14,7 +14,7 @@ import (
 // Place is where a node keeps files of its own, by who says so.
 type Place struct{ Dir, From string }
 
-// Places are those that batch systems and sites tell of, the best first.
+// Places are those that batch systems and sites name, the best first.
 func Places(getenv func(string) string) (out []Place) {
 	for _, name := range []string{"SLURM_TMPDIR", "TMPDIR"} {
 		if dir := getenv(name); dir != "" {
@@ -36,7 +36,7 @@ func Choose(source string, places []Place, memory int64) (dest, why string, err 
 	for _, x := range places {
 		dest := filepath.Join(x.Dir, filepath.Base(p.source))
 		if at, err := placeOf(dest); err == nil && at.begun() {
-			return dest, x.From, nil // whoever looked first has chosen it
+			return dest, x.From, nil // the first process has chosen it
 		}
 		if reason := x.lacks(p.bytes, memory); reason != "" {
 			not = append(not, fmt.Sprintf("%s (%s) %s", x.Dir, x.From, reason))
@@ -47,7 +47,7 @@ func Choose(source string, places []Place, memory int64) (dest, why string, err 
 	return "", "", fmt.Errorf("no place of this node can have the copy, of %s: %s: %w", shardify.FormatSize(p.bytes), strings.Join(not, "; "), ErrSpace)
 }
 
-// begun tells that the copy is there, or that somebody makes it.
+// begun reports whether the copy exists, or another process makes it.
 func (p *place) begun() bool {
 	for _, name := range []string{p.staging, filepath.Join(p.dest, MarkName)} {
 		if _, err := os.Lstat(name); err == nil {
@@ -57,7 +57,7 @@ func (p *place) begun() bool {
 	return false
 }
 
-// lacks tells why a place cannot have so many bytes; "" if it can.
+// lacks says why a place cannot hold so many bytes; "" if it can.
 func (x *Place) lacks(need, memory int64) string {
 	st, err := os.Stat(x.Dir)
 	switch {

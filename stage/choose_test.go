@@ -48,7 +48,7 @@ func TestThePlaceOfANode(t *testing.T) {
 			t.Errorf("no %q in %v", w, err)
 		}
 	}
-	// Another process has begun, and takes what was free.
+	// Another process has started, and takes the free space.
 	at, err := placeOf(filepath.Join(small.Dir, filepath.Base(src)))
 	if err != nil {
 		t.Fatal(err)

@@ -54,7 +54,7 @@ func (c *copier) run(ctx context.Context) (reused int64, err error) {
 	if err := g.Wait(); err != nil {
 		return 0, err
 	}
-	if ctx.Err() != nil { // not all files were begun
+	if ctx.Err() != nil { // not all files were started
 		return 0, context.Cause(ctx)
 	}
 	return left.Load(), nil

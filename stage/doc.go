@@ -13,15 +13,15 @@
 // Beside DEST, in the folder that holds it, there are while it is made
 //
 //	.NAME.stage-lock   locked (flock) by the one who copies
-//	.NAME.staging/     the copy in the making
+//	.NAME.staging/     the copy that is being made
 //	.NAME.removing/    an old copy on its way out
 //
-// DEST gets its name by one rename, when it is complete and durable: whoever finds it
-// finds all of it. The lock ends with the process that holds it; the next one takes
-// what is left in .NAME.staging over, file by file, after checking it again. A
-// published copy has .shardify/staged.json, which says of what it is a copy. Without
-// it a folder is not ours, and is neither used nor removed.
+// DEST gets its name by one rename, when it is complete and durable: a process that finds it finds
+// all of it. The lock ends with the process that holds it; the next one takes over the files in
+// .NAME.staging, one by one, after checking them again. A published copy has .shardify/staged.json,
+// which names the data set it is a copy of. Without it a folder is not ours, and is neither used
+// nor removed.
 //
-// Shared is such copies for as long as anybody on the node uses them: the loader's tier
+// Shared is such copies for as long as any process of the node uses them: the loader's tier
 // staged.
 package stage

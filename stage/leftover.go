@@ -53,7 +53,7 @@ func (p *place) litter() bool {
 	return false
 }
 
-// tidy removes what is beside a complete copy. The lock is held.
+// tidy removes the files beside a complete copy. The lock is held.
 func (p *place) tidy() error {
 	return errors.Join(os.RemoveAll(p.staging), os.RemoveAll(p.removing))
 }

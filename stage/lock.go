@@ -37,8 +37,8 @@ const (
 	nobody = unix.LOCK_UN
 )
 
-// take takes the lock, alone or shared, or changes from one to the other, or lets go of it.
-// It does not wait: false means that somebody else has it.
+// take takes the lock, alone or shared, or changes from one to the other, or lets go of it. It does
+// not wait: false means that another process has it.
 func (l *lock) take(how int) (bool, error) {
 	for {
 		err := unix.Flock(int(l.f.Fd()), how|unix.LOCK_NB)
@@ -53,8 +53,8 @@ func (l *lock) take(how int) (bool, error) {
 	}
 }
 
-// current tells whether the lock is that of the file that others open. A holder removes
-// the file before it lets go.
+// current reports whether the lock is that of the file that others open. A holder removes the file
+// before it lets go.
 func (l *lock) current() bool {
 	mine, err := l.f.Stat()
 	if err != nil {
@@ -64,8 +64,8 @@ func (l *lock) current() bool {
 	return err == nil && os.SameFile(mine, now)
 }
 
-// release removes the file and lets go. A file of that name which is not ours any more
-// stays: somebody has removed ours, and another process may hold this one.
+// release removes the file and lets go. A file of that name which is not ours any more stays:
+// another process has removed ours, and a third one may hold this file.
 func (l *lock) release() (err error) {
 	if l.current() {
 		err = os.Remove(l.name)
@@ -73,8 +73,8 @@ func (l *lock) release() (err error) {
 	return errors.Join(err, l.f.Close())
 }
 
-// acquire takes a lock alone, after waiting for whoever holds it. waited tells that
-// somebody did.
+// acquire takes a lock alone, after waiting for the process that holds it. waited reports whether
+// it had to wait.
 func acquire(ctx context.Context, o *Options, name string) (l *lock, waited bool, err error) {
 	begun := time.Now()
 	for {
@@ -105,7 +105,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// try takes a lock alone if nobody holds it; nil otherwise.
+// try takes a lock alone if no other process holds it; nil otherwise.
 func try(name string) (*lock, error) {
 	for {
 		l, err := openLock(name, 0o644)

@@ -45,8 +45,7 @@ type file struct {
 	set   *index.Manifest
 }
 
-// checker is told the file's bytes and knows whether they are right. The format of a shard
-// says how.
+// checker gets the file's bytes and knows whether they are right. The format of a shard says how.
 func (f *file) checker(r io.ReaderAt, verify Verify) (format.Checker, error) {
 	if f.shard != nil {
 		v, err := verify(f.set)
@@ -131,7 +130,7 @@ func (p *plan) annotate(err error, name string) error {
 	return shardify.Annotate(err, "read", p.path(name), "")
 }
 
-// present tells what is wrong with a complete copy's sizes.
+// present returns an error if the sizes of a complete copy are wrong.
 func (p *plan) present(dest string) error {
 	for i := range p.manifests {
 		m := &p.manifests[i]

@@ -77,8 +77,8 @@ func remove(at *place) (*Removed, error) {
 	return r, os.RemoveAll(at.removing)
 }
 
-// onlyOurs refuses a staged folder into which somebody has put more. Of one whose
-// manifests are damaged nobody can tell.
+// onlyOurs refuses a staged folder to which other files were added. With damaged manifests this
+// cannot be known, and it refuses nothing.
 func onlyOurs(dest string) error {
 	p, err := load(dest)
 	switch {

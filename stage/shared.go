@@ -34,7 +34,7 @@ type Shared struct {
 	held bool // complete, and locked as long as it is used
 }
 
-// NewShared names the copies of data sets in a folder. fingerprint tells them from those of
+// NewShared names the copies of data sets in a folder. fingerprint distinguishes them from those of
 // others; how says how their shards are checked.
 func NewShared(folder, fingerprint string, sets []*dataset.Set, how Verify, keep bool) *Shared {
 	return &Shared{dir: filepath.Join(folder, "shardify-"+strconv.Itoa(os.Geteuid())+"-"+fingerprint), keep: keep, sets: sets, how: how}
@@ -85,7 +85,7 @@ func (g *Shared) try(ctx context.Context, jobs int) (ok bool, err error) {
 		return true, nil
 	}
 	if ok, err := g.take(alone); !ok || err != nil {
-		if g.lock != nil { // whoever waits for it alone must find it free
+		if g.lock != nil { // a process that waits for it alone must find it free
 			_, e := g.lock.take(nobody)
 			err = errors.Join(err, e)
 		}
@@ -158,7 +158,7 @@ func (g *Shared) fill(ctx context.Context, jobs int) error {
 		if g.has(i) {
 			continue
 		}
-		// A removal was cut short. Nobody else writes here.
+		// A removal was cut short. No other process writes here.
 		if err := os.RemoveAll(g.Path(i)); err != nil {
 			return err
 		}

@@ -168,7 +168,7 @@ func (p *plan) publish(at *place, o *Options) error {
 		switch {
 		case e != nil:
 			return e
-		case there: // by somebody whom our lock does not keep out
+		case there: // made by a process that our lock does not keep out
 			return at.tidy()
 		}
 		if err = os.Rename(at.dest, at.removing); err == nil {

@@ -126,7 +126,7 @@ func same(t testing.TB, source, dest string) {
 	clean(t, dest)
 }
 
-// clean: beside dest there is neither a lock nor a copy in the making.
+// clean: beside dest there is neither a lock nor an unfinished copy.
 func clean(t testing.TB, dest string) {
 	t.Helper()
 	list, _ := filepath.Glob(filepath.Join(filepath.Dir(dest), ".*"))
@@ -226,7 +226,7 @@ func TestDamagedSourceIsNeverCopied(t *testing.T) {
 					if _, err := os.Stat(dest); !errors.Is(err, fs.ErrNotExist) {
 						t.Fatalf("%s byte %d: there is a copy: %v", file, at, err)
 					}
-					if _, err := Remove(bg, quick("", dest)); err != nil { // else what is left of the last run would serve
+					if _, err := Remove(bg, quick("", dest)); err != nil { // else the files of the last run would be used
 						t.Fatal(err)
 					}
 					tried++
@@ -275,7 +275,7 @@ func TestAChangedSourceIsTold(t *testing.T) {
 	same(t, source, dest)
 }
 
-// TestOnlyCopiesAreTouched: whatever else stands at the destination stays.
+// TestOnlyCopiesAreTouched: anything else at the destination stays.
 func TestOnlyCopiesAreTouched(t *testing.T) {
 	source := mmapSet(t)
 	other := filepath.Join(t.TempDir(), "other")
@@ -354,7 +354,7 @@ func TestSpaceIsCheckedFirstAndWaitedFor(t *testing.T) {
 	}
 	mustRun(t, o)
 	if told != 1 || asked < 3 {
-		t.Errorf("told %d times, asked %d times", told, asked)
+		t.Errorf("reported %d times, asked %d times", told, asked)
 	}
 	same(t, source, dest)
 }
@@ -401,8 +401,8 @@ func TestAMountPointIsNoCopy(t *testing.T) {
 	}
 }
 
-// TestWhatCameMeanwhileStays: a folder that somebody has filled while the copy was made
-// is not the one that was looked at, and is neither replaced nor removed.
+// TestWhatCameMeanwhileStays: a folder that another process has filled while the copy was made is
+// not the one that was checked, and is neither replaced nor removed.
 func TestWhatCameMeanwhileStays(t *testing.T) {
 	for _, fresh := range []bool{false, true} {
 		src := mmapSet(t)
@@ -429,14 +429,14 @@ func TestWhatCameMeanwhileStays(t *testing.T) {
 		}
 		o.free = nil
 		if r := mustRun(t, o); r.Reused == 0 {
-			t.Errorf("fresh %v: the next run copies all anew", fresh)
+			t.Errorf("fresh %v: the next run copies everything again", fresh)
 		}
 		same(t, src, o.Dest)
 	}
 }
 
-// TestALockThatIsGone: somebody has removed the lock, and may have made one of his own.
-// The copy is complete all the same, and his lock stays.
+// TestALockThatIsGone: another process has removed the lock, and may have made its own. The copy is
+// complete all the same, and the other lock stays.
 func TestALockThatIsGone(t *testing.T) {
 	for _, other := range []bool{false, true} {
 		o := quick(mmapSet(t), filepath.Join(t.TempDir(), "copy"))

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sequential tells the system to read far ahead.
+// sequential asks the system to read far ahead.
 func sequential(f *os.File) { _ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_SEQUENTIAL) }
 
 // inMemory reports that the file system of a folder takes memory for what it holds.
@@ -20,14 +20,14 @@ func inMemory(dir string) bool {
 	return int64(st.Type) == unix.TMPFS_MAGIC || uint32(st.Type) == ramfs
 }
 
-// sameFileSystem tells whether two folders are on one file system.
+// sameFileSystem reports whether two folders are on one file system.
 func sameFileSystem(a, b string) bool {
 	var x, y unix.Stat_t
 	return unix.Stat(a, &x) == nil && unix.Stat(b, &y) == nil && x.Dev == y.Dev
 }
 
-// mounted tells that a folder is the top of a file system: it has no place of its own
-// that another folder could take.
+// mounted reports whether a folder is the root of a mounted file system: it cannot be renamed, so
+// no other folder can take its place.
 func mounted(dir string) bool {
 	var here, above unix.Stat_t
 	return unix.Stat(dir, &here) == nil && unix.Stat(filepath.Dir(dir), &above) == nil && here.Dev != above.Dev

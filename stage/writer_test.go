@@ -33,7 +33,7 @@ func TestOneOfManyCopies(t *testing.T) {
 					made.Add(1)
 				}
 				if len(tree(t, dest)) != len(tree(t, source)) {
-					t.Errorf("round %d: told that it is there when it is not", round)
+					t.Errorf("round %d: reported as complete when it is not", round)
 				}
 			})
 		}
@@ -74,7 +74,7 @@ func TestTheLockExcludes(t *testing.T) {
 	}
 	wg.Wait()
 	if held.Load() == 0 {
-		t.Error("nobody ever held it")
+		t.Error("no writer ever held it")
 	}
 }
 
@@ -105,7 +105,7 @@ func TestAnotherWriterIsWaitedFor(t *testing.T) {
 	}
 	o.Waiting = func(string) { l.release() }
 	if r := mustRun(t, o); r.Already {
-		t.Error("nobody made it")
+		t.Error("no writer made it")
 	}
 	same(t, source, dest)
 }
@@ -151,7 +151,7 @@ func TestAnUnfinishedCopyIsTakenOver(t *testing.T) {
 	}
 }
 
-// TestACancelledCopyIsNotAWholeOne: files that were not begun are missing.
+// TestACancelledCopyIsNotAWholeOne: files that were not started are missing.
 func TestACancelledCopyIsNotAWholeOne(t *testing.T) {
 	p, err := load(mmapSet(t))
 	if err != nil {

@@ -95,7 +95,7 @@ func (c *comparison) open(ctx context.Context) error {
 	if c.plan == nil {
 		if c.plan, err = loadPlan(c.top().store); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
-				err = errors.New("there is none; sets that were extended or merged have none of the whole")
+				err = errors.New("it does not exist; sets that were extended or merged have no plan of the whole set")
 			}
 			return fmt.Errorf("the plan, which says which samples went where: %w", err)
 		}
@@ -133,7 +133,7 @@ func (c *comparison) openSet(ctx context.Context, dir string) (shardify.Source, 
 	return openSource(ctx, c.o, c.format, format.OpenArgs{Table: folder})
 }
 
-// readable tells whether there is a reader of such data sets.
+// readable reports whether this program can read such data sets.
 func (c *comparison) readable() bool {
 	f, err := sourceNamed(c.o, c.format)
 	return err == nil && f.Sets
@@ -311,7 +311,7 @@ func (c *comparison) skips(shard string) map[string][]index.Skip {
 	return by
 }
 
-// kept is what is left of a span.
+// kept returns the parts of a span that were not skipped.
 func kept(s shardify.Span, skips []index.Skip) []shardify.Span {
 	out := []shardify.Span{s}
 	for _, k := range skips {

@@ -21,7 +21,7 @@ import (
 	"github.com/shardify/shardify/writers/writertest"
 )
 
-// finds tells whether a report has a problem of this kind in this file.
+// finds reports whether a report has a problem of this kind in this file.
 func finds(r *Report, kind, file string) bool {
 	return slices.ContainsFunc(r.Problems, func(p problem.Problem) bool { return p.Kind == kind && p.File == file && !p.Note })
 }
@@ -33,7 +33,7 @@ func TestWrongFilesAreFound(t *testing.T) {
 		good := build(t, format, s, 4)
 		other := build(t, format, makeSource(s.Schema, 7, 99), 4)
 		shard := func(i int) string { return fmt.Sprintf("shard-%06d%s", i, ext) }
-		// Equal sizes, so that only the content tells a swap.
+		// Equal sizes, so that only the content shows a swap.
 		equal := build(t, format, makeSource(writertest.Schema{Fields: []shardify.Field{{Name: "x", DType: shardify.F64}}}, 8, 3), 4)
 		copyFile := func(from, to *memory.Store, a, b string) { to.Set(b, from.Files()[a]) }
 		table := []struct {

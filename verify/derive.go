@@ -15,9 +15,9 @@ import (
 	"github.com/shardify/shardify/storage/memory"
 )
 
-// derived makes anew, in memory, what follows from the shards: offset indexes,
-// the files for foreign loaders, the manifest. Nothing of it is believed unless
-// its digest is the recorded one; only a manifest has none elsewhere.
+// derived rebuilds, in memory, what follows from the shards: offset indexes, the files for foreign
+// loaders, the manifest. A rebuilt file counts only if its digest is the recorded one; only a
+// manifest's digest is not recorded elsewhere.
 type derived struct {
 	s        *set
 	over     *overlay
@@ -28,8 +28,8 @@ func newDerived(s *set) *derived {
 	return &derived{s: s, over: &overlay{Store: s.store, mem: memory.New()}}
 }
 
-// file is the right content of a file, nil if it cannot be told. The error is
-// that of the context.
+// file is the right content of a file, nil if it cannot be determined. The error is that of the
+// context.
 func (d *derived) file(ctx context.Context, f *otherFile) ([]byte, error) {
 	_, ok := d.over.mem.Files()[f.Name]
 	if !ok && f.shard >= 0 {
@@ -49,7 +49,7 @@ func (d *derived) file(ctx context.Context, f *otherFile) ([]byte, error) {
 	return content, nil
 }
 
-// rebuild makes a file beside a shard anew, if it follows from the shard.
+// rebuild rebuilds a file beside a shard, if it follows from the shard.
 func (d *derived) rebuild(ctx context.Context, f *otherFile) (ok bool) {
 	if d.s.sink == nil || d.s.sink.Rebuild == nil {
 		return false
@@ -67,8 +67,8 @@ func (d *derived) rebuild(ctx context.Context, f *otherFile) (ok bool) {
 	return err != nil || content != nil
 }
 
-// finish lets the output format write its files for the whole set. That it
-// fails means that they cannot be told.
+// finish lets the output format write its files for the whole set. If that fails, they cannot be
+// determined.
 func (d *derived) finish(ctx context.Context) {
 	sink := d.s.sink
 	if sink == nil || sink.Finish == nil {
@@ -138,8 +138,7 @@ func (d *derived) manifest(ctx context.Context) []byte {
 	return over.mem.Files()[name]
 }
 
-// explainManifest reports a damaged manifest, with what was changed if that can
-// be told.
+// explainManifest reports a damaged manifest, with what was changed if that can be determined.
 func (s *set) explainManifest(ctx context.Context, d *derived) error {
 	if s.damaged == nil {
 		return s.remakeManifest(ctx, d)
@@ -243,7 +242,7 @@ func (o *overlay) Size(name string) (int64, error) {
 
 func (o *overlay) Create(name string) (storage.Pending, error) { return o.mem.Create(name) }
 
-// Remove removes nothing: nobody asked for it.
+// Remove removes nothing: the rebuilding needs no removal.
 func (o *overlay) Remove(string) error { return nil }
 
 // List is that of the store below; what is written here is never listed.

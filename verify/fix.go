@@ -17,7 +17,7 @@ import (
 
 // What helps with a problem; fix turns it into words.
 const (
-	fixRepair = "repair" // make the file anew from the shards
+	fixRepair = "repair" // rebuild the file from the shards
 	fixRemake = "remake" // convert the shard again
 	fixRemove = "remove"
 )
@@ -45,7 +45,7 @@ func (s *set) fix(p *problem.Problem) string {
 		return s.o.remakeCommand(name)
 	case fixRemove:
 		s.c.remove[name] = true
-		return s.o.removeCommand("rm -i", name) // it may be somebody's
+		return s.o.removeCommand("rm -i", name) // it may be the user's
 	}
 	return p.Fix
 }
@@ -70,7 +70,7 @@ func (o *Options) removeCommand(rm string, names ...string) string {
 // folder that has one is left as it is.
 func (o *Options) remakeCommand(names ...string) string {
 	if extended(o.Store) {
-		return "take it from a copy of the set, or make the set anew: parts in " + index.ManifestName + " says of what (what its first plan makes is not all of it)"
+		return "take it from a copy of the set, or convert its inputs again: parts in " + index.ManifestName + " lists them (its first plan makes only a part of it)"
 	}
 	if !o.hasPlan() {
 		return "convert the inputs again into a new folder (this one has no plan any more)"
@@ -88,7 +88,7 @@ const maxNamed = 20
 func next(c *collector, o *Options) string {
 	switch {
 	case len(c.remake) > 0:
-		// What else is damaged would stand in the way: nothing is overwritten.
+		// Other damaged files would be in the way: nothing is overwritten.
 		names := slices.Sorted(maps.Keys(c.remake))
 		for _, n := range slices.Sorted(maps.Keys(c.rebuild)) {
 			if n != index.ManifestName {
@@ -124,8 +124,8 @@ func (o *Options) hasPlan() bool {
 // firstManifest is kept when a set is extended for the first time.
 const firstManifest = storage.Private + "/manifests/000001.json"
 
-// extended tells a set that got further shards after its conversion. Its plan is about
-// the first ones alone, and must not be taken for that of the whole.
+// extended reports whether a set got further shards after its conversion. Its plan describes only
+// the first ones, and must not be taken for that of the whole.
 func extended(s storage.Store) bool { return there(s, firstManifest) }
 
 func there(s storage.Store, name string) bool {

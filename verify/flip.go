@@ -8,8 +8,8 @@ import (
 	"github.com/shardify/shardify/index"
 )
 
-// A single changed bit (bad memory, a bad cable) can be told from a wrong
-// program by trying every bit of a short text against the digest.
+// A single changed bit (bad memory, a bad cable) can be distinguished from a wrong program by
+// trying every bit of a short text against the digest.
 
 // flipWork is how many bytes all searches of a run may digest: about a second.
 var flipWork int64 = 6 << 30

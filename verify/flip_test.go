@@ -95,7 +95,7 @@ func TestAFlippedBitInATextIsPlaced(t *testing.T) {
 				t.Errorf("%s byte %d of %d:%s", name, i, len(good), list(r))
 			}
 			if name == index.ManifestName && r.Counts.ShardsRead == 0 {
-				t.Errorf("%s: nothing was checked by the mended manifest", name)
+				t.Errorf("%s: nothing was checked with the repaired manifest", name)
 			}
 		}
 	}

@@ -72,9 +72,9 @@ type lint struct {
 	roots []string // the folders among what is checked
 }
 
-// orphan counts a shard of ours that no manifest vouches for: then nothing tells whether it
-// is the one that was converted, and whether there are others. A file that was named by
-// itself is taken as it is.
+// orphan counts a shard of ours that no manifest vouches for: then it is not known whether it is
+// the one that was converted, and whether there are others. A file that was named by itself is
+// accepted without a manifest.
 func (l *lint) orphan(name string) {
 	for _, root := range l.roots {
 		rel, err := filepath.Rel(root, name)
@@ -96,8 +96,8 @@ func (l *lint) orphan(name string) {
 	}
 }
 
-// IsForeign tells whether a path is for Lint: a file, or a folder that is no
-// data set of ours, finished or not.
+// IsForeign reports whether a path is for Lint: a file, or a folder that is not a data set of ours,
+// finished or not.
 func IsForeign(path string) bool {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -147,8 +147,8 @@ func (l *lint) named(name string) *format.Output {
 	return l.format(func(f *format.Output) bool { return f.Lint.Ext == "" && f.Ext == ext })
 }
 
-// begins tells a file that is checked if it begins as one of a format with the extension of
-// its name does. One that cannot be read is not known to be one.
+// begins reports whether a file begins as a file of a format with the extension of its name does;
+// then it is checked. One that cannot be read is not known to be one.
 func (l *lint) begins(name string) bool {
 	ext := strings.ToLower(filepath.Ext(name))
 	if l.format(func(f *format.Output) bool { return f.Lint.Ext == ext }) == nil {

@@ -132,7 +132,7 @@ func TestLintOfPairsOfMegatron(t *testing.T) {
 func TestOurOwnShardsPassTheLint(t *testing.T) {
 	for _, s := range writertest.Schemas() {
 		if s.Name == "images of several types" {
-			continue // kept as they are, which the lint rightly tells
+			continue // kept as they are, which the lint rightly reports
 		}
 		for _, format := range []string{"mmap", "wds"} {
 			sink, o := sinkOf(t, format)

@@ -55,8 +55,8 @@ func (s *set) load(sizes map[string]int64) error {
 	return s.prepare()
 }
 
-// begun tells a folder that is empty, or in which a conversion has left nothing
-// but its private folder: what a crash may leave right after the start.
+// begun reports whether a folder is empty, or a conversion has left nothing in it but its private
+// folder: a crash right after the start may leave that.
 func (s *set) begun() bool {
 	if s.o.Dir == "" {
 		return false

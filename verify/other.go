@@ -41,7 +41,7 @@ func (s *set) checkViews() {
 	}
 }
 
-// anyBad tells whether problems were found.
+// anyBad reports whether problems were found.
 func (s *set) anyBad() bool {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *set) checkFile(f *otherFile) {
 	case err != nil:
 		s.addError(problem.LevelIndex, f.Name, err)
 	case digest != f.Digest:
-		f.bad, f.digest = true, digest // explain reports it, with the place if it can be told
+		f.bad, f.digest = true, digest // explain reports it, with the place if it can be found
 	}
 }
 
@@ -113,9 +113,8 @@ func (s *set) diagnose() {
 	}
 }
 
-// explain reports the other files that are damaged. Those that can be made anew
-// from the shards are compared with what they should be, which tells the place,
-// and are repaired on request.
+// explain reports the other files that are damaged. Those that can be rebuilt from the shards are
+// compared with what they should be, which shows the place, and are repaired on request.
 func (s *set) explain(ctx context.Context) error {
 	d := newDerived(s)
 	for i := range s.other {

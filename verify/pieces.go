@@ -39,7 +39,7 @@ func (w *watched) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// hasher is a digest in the making: that of a tar or of any other file.
+// hasher computes a digest: that of a tar or of any other file.
 type hasher interface {
 	io.Writer
 	String() string

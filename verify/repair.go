@@ -7,8 +7,8 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// repairFile replaces a file by its right content. nil content means that it
-// could not be told.
+// repairFile replaces a file by its right content. nil content means that it could not be
+// determined.
 func (s *set) repairFile(ctx context.Context, name string, content []byte) error {
 	full := s.prefix + name
 	if content == nil {

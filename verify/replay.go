@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// replay is a plan carried out once more, in a folder of its own: what a conversion that
-// shuffles, splits, selects or changes samples makes of the inputs. The same plan and
-// inputs make the same bytes, so shards with equal digests have equal values.
+// replay carries out a plan again, in a folder of its own: what a conversion that shuffles, splits,
+// selects or changes samples makes of the inputs. The same plan and inputs make the same bytes, so
+// shards with equal digests have equal values.
 type replay struct {
 	dir    string
 	shards map[string]shardify.Shard // by name below the top folder

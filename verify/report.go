@@ -65,7 +65,7 @@ type collector struct {
 	keep    int
 	perFile map[string]int   // problems and notes kept
 	totals  map[string]int64 // problems, kept or not
-	again   bool             // a manifest was made anew: check by it
+	again   bool             // a manifest was rebuilt: check by it
 	remedies
 	flips atomic.Int64 // bytes that searches for flipped bits may still digest
 }
@@ -131,7 +131,7 @@ func (c *collector) count(f func(*Counts)) {
 	f(&c.report.Counts)
 }
 
-// addError adds the problem that an error of a parser tells of.
+// addError adds the problem that an error of a parser describes.
 func (c *collector) addError(level problem.Level, file string, err error) {
 	c.add(problem.Of(level, file, err))
 }

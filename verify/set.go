@@ -28,11 +28,11 @@ type set struct {
 	store  storage.Store
 	prefix string // of names in the report: "train/"
 	signed []byte // the manifest whose signature was checked; nil if that was not asked for
-	root   *set   // of which this is a split; nil if it is none
+	root   *set   // of which this is a split; nil if it is not one
 
 	manifest *index.Manifest  // nil: there is none, or it cannot be used
 	damaged  *problem.Problem // there is a manifest that is not as it was written
-	fixed    []byte           // the manifest as it was, when it could be told
+	fixed    []byte           // the manifest as it was, if that could be determined
 	plan     *plan.Plan       // may be nil
 	from     string           // what the schema is taken from
 	format   string
@@ -171,8 +171,8 @@ func (s *set) extra(sizes map[string]int64) {
 	}
 }
 
-// ourSummary tells a file that a conversion writes between its last shard and
-// its manifest, or with a shard and before its receipt.
+// ourSummary reports whether a conversion writes a file of this name between its last shard and its
+// manifest, or with a shard and before its receipt.
 func (s *set) ourSummary(name string) bool {
 	if s.plan != nil && s.root == nil {
 		for _, split := range s.plan.SplitNames() {
@@ -184,8 +184,8 @@ func (s *set) ourSummary(name string) bool {
 	return s.beside(name)
 }
 
-// beside tells the names of files for a whole set, and of those beside shards: of its format,
-// or of any while nothing tells which it is.
+// beside reports whether a name is that of a file for a whole set or of one beside a shard: of its
+// format, or of any format while the set's is unknown.
 func (s *set) beside(name string) bool {
 	return name == plan.InputsName || name == index.StaticName || slices.ContainsFunc(s.o.Sinks, func(f format.Output) bool {
 		return f.Owns != nil && (s.format == "" || s.format == f.Name) && f.Owns(name)
@@ -339,8 +339,8 @@ func (e *expected) placed(p problem.Problem) problem.Problem {
 	return p
 }
 
-// head digests the beginning of a shard that its digest covers, and returns it if a flipped
-// bit could be mended.
+// head digests the beginning of a shard that its digest covers, and returns it if a flipped bit
+// could be repaired.
 func (s *set) head(r io.ReaderAt, e *expected, out *result, report func(problem.Problem), flips bool) (mended []byte) {
 	if !e.vouched {
 		return nil

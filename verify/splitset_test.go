@@ -63,7 +63,7 @@ func TestSplitSetsAreCheckedAtEveryStage(t *testing.T) {
 			}
 			noProblems(t, format+" without a receipt", m)
 
-			// Every byte of a split's manifest is told and repaired.
+			// Every changed byte of a split's manifest is reported and repaired.
 			name := "train/" + index.ManifestName
 			good := whole.Files()[name]
 			for at := 0; at < len(good); at += 211 {

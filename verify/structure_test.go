@@ -67,7 +67,7 @@ func handSet(t *testing.T, m index.Manifest, shard shardify.Shard, files map[str
 	return s
 }
 
-// TestTarsThatWereWrittenWrong have right digests: only their structure tells.
+// TestTarsThatWereWrittenWrong have right digests: only their structure shows the error.
 func TestTarsThatWereWrittenWrong(t *testing.T) {
 	fields := []shardify.Field{
 		{Name: "cls", DType: shardify.U8},

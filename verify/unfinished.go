@@ -197,7 +197,7 @@ func (s *set) receipts() (map[int]*plan.Receipt, error) {
 	return all, nil
 }
 
-// receipt reads one receipt and checks what its text alone can tell.
+// receipt reads one receipt and checks what its text alone shows.
 func (s *set) receipt(name string) (*plan.Receipt, error) {
 	b, err := s.top().text(name, nil)
 	if err != nil {

@@ -28,9 +28,8 @@ type Options struct {
 	Store storage.Store
 	// Command is how fixes name this program; "" means "shardify verify".
 	Command string
-	// Sources and Sinks are the tables of formats, nil for those of this
-	// program. They serve to compare values and to make files for foreign loaders
-	// anew.
+	// Sources and Sinks are the tables of formats, nil for those of this program. They serve to
+	// compare values and to rebuild files for foreign loaders.
 	Sources []format.Input
 	Sinks   []format.Output
 
@@ -138,7 +137,7 @@ func (r *Report) Err() error {
 	case r.State == StateUnfinished:
 		return &incomplete{"the conversion is not finished"}
 	case r.Orphans > 0:
-		return &incomplete{fmt.Sprintf("%s of a data set without its %s: nothing tells whether shards are missing or are not what was converted", printable.Of(r.Orphans, "shard"), index.ManifestName)}
+		return &incomplete{fmt.Sprintf("%s of a data set without its %s: it is not known whether shards are missing or differ from what was converted", printable.Of(r.Orphans, "shard"), index.ManifestName)}
 	case r.Uncompared != "":
 		return &incomplete{"values were not compared: " + r.Uncompared}
 	}

@@ -164,7 +164,7 @@ func (a *Attempt) group() string {
 	return fmt.Sprintf("%s-%dof%d", g, a.Task, a.Tasks)
 }
 
-// Covers tells whether task t of n is one that the attempt does.
+// Covers reports whether the attempt does task t of n.
 func (a *Attempt) Covers(t, n int) bool {
 	if n != a.Tasks || t < a.Task {
 		return false

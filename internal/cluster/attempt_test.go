@@ -62,7 +62,8 @@ func TestAttemptsThatCannotBeRecordedHarmNobody(t *testing.T) {
 	r.End(Ending{Outcome: OutcomeDone})
 }
 
-// TestARecordIsReadableAtAnyTime while it is being rewritten, and ends as told.
+// TestARecordIsReadableAtAnyTime while it is being rewritten, and ends with the outcome that was
+// set.
 func TestARecordIsReadableAtAnyTime(t *testing.T) {
 	dir := t.TempDir()
 	r, err := Begin(dir, Attempt{Command: "work", Task: 1, Tasks: 2, Memory: 5})

@@ -30,7 +30,7 @@ const (
 // cannot be seen: file systems and clocks have their delays.
 const Silence = 10 * Heartbeat
 
-// State is how the attempt stands at a time.
+// State is the state of the attempt at a time.
 func (a *Attempt) State(now time.Time) string {
 	if a.End != nil {
 		switch a.Outcome {
@@ -113,8 +113,8 @@ func attemptNames(set storage.Store) (map[string][]string, error) {
 	return out, nil
 }
 
-// readAttempt reads a record. One that is damaged is told by Unreadable; nil if it is
-// gone meanwhile.
+// readAttempt reads a record. A damaged one is marked Unreadable; the result is nil if the record
+// is gone meanwhile.
 func readAttempt(set storage.Store, name string) (*Attempt, error) {
 	for try := 0; ; try++ {
 		a, err := openAttempt(set, AttemptsDir+"/"+name)

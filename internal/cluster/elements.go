@@ -10,8 +10,8 @@ func StagesOf(p *plan.Plan) []string {
 	return []string{StageWork}
 }
 
-// Unfinished tells for each of so many elements whether one of its tasks is not done in a
-// stage: element k does the tasks k, k+elements, ...
+// Unfinished reports for each of so many elements whether one of its tasks is not done in a stage:
+// element k does the tasks k, k+elements, ...
 func Unfinished(p *plan.Plan, done *plan.Done, stage string, tasks, elements int) []bool {
 	todo := make([]bool, elements)
 	if stage == StageGather {

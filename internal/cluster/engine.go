@@ -10,14 +10,14 @@ import (
 // Place is which of the tasks of a conversion a process is to do.
 type Place struct {
 	Task, Tasks int
-	// From tells who says so, for people: "--task", "SLURM_ARRAY_TASK_ID 3 of 0-9".
+	// From is the source of the numbers, for people: "--task", "SLURM_ARRAY_TASK_ID 3 of 0-9".
 	From string
 }
 
 // MaxTasks bounds numbers of tasks: more than any engine starts.
 const MaxTasks = 1 << 30
 
-// A Misplaced error says why what an engine tells is not enough, and what to do.
+// A Misplaced error says why the variables of an engine are not enough, and what to do.
 type Misplaced struct{ What, Cure string }
 
 func (e *Misplaced) Error() string { return e.What }
@@ -34,8 +34,8 @@ type level struct {
 // row is an engine that numbers the processes it starts.
 type row struct {
 	index string
-	// count is the variable with the number of processes; last the one with the last
-	// index, from which the number follows. Neither: the engine does not tell.
+	// count is the variable with the number of processes; last the one with the last index,
+	// from which the number follows. Neither: the engine does not give it.
 	count, last string
 	step        string
 	first       string // variable with the first index

@@ -27,7 +27,7 @@ func unusedFragments(ctx context.Context, p *plan.Plan, set, scratch storage.Sto
 			}
 			r, err := p.ScatterReceipt(set, i)
 			if errors.Is(err, shardify.ErrCorrupt) || errors.Is(err, fs.ErrNotExist) {
-				return nil, nil // it will be scattered anew, under another name
+				return nil, nil // it will be scattered again, under another name
 			}
 			return r, err
 		}, func(_ int, r *plan.Receipt) error {

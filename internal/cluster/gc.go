@@ -48,9 +48,9 @@ type Waste struct {
 	recorded bool // attempts leave records
 }
 
-// FindWaste lists what is left over in a data set's folder and, of a global shuffle, in
-// its scratch folder; "" is the one inside. Published shards, receipts and the plan are
-// never among it. age is from when on a temporary file of an unknown process may go.
+// FindWaste lists files that are no longer needed in a data set's folder and, of a global shuffle,
+// in its scratch folder; "" is the one inside. Published shards, receipts and the plan are never
+// among them. A temporary file of an unknown process may be removed once it is older than age.
 func FindWaste(ctx context.Context, folder, scratch string, age time.Duration) (*Waste, error) {
 	d, err := open(ctx, folder)
 	if err != nil {
@@ -109,8 +109,8 @@ func (w *Waste) temps(s storage.Store, at string, age time.Duration) error {
 	return nil
 }
 
-// upload is why one must stay of which nothing tells whose it is. Somebody who is late at
-// a complete set looks for the file when the upload is gone, and is content.
+// upload is the reason to keep an upload whose owner is unknown. A late writer of a complete set
+// whose upload is gone checks for the file instead, and finds it.
 func (w *Waste) upload(old bool) string {
 	switch {
 	case w.complete || old:
@@ -123,8 +123,8 @@ func (w *Waste) upload(old bool) string {
 	return ""
 }
 
-// fragments adds those that nobody needs. While somebody is at work a fragment may be
-// there before the receipt that names it.
+// fragments adds those that are no longer needed. While an attempt runs, a fragment may exist
+// before the receipt that names it.
 func (w *Waste) fragments(ctx context.Context, p *plan.Plan, scratch storage.Store, at string) error {
 	unused, err := unusedFragments(ctx, p, w.set, scratch, w.complete)
 	if err != nil {
@@ -185,8 +185,8 @@ func (w *Waste) attempts(ctx context.Context) error {
 	return nil
 }
 
-// Remove removes what may go and tells how much that was. What cannot be removed does
-// not keep the rest.
+// Remove removes what may go and returns how much that was. If one file cannot be removed, the
+// others still are.
 func (w *Waste) Remove(ctx context.Context) (files int, bytes int64, err error) {
 	var failed []error
 	for _, l := range w.List {

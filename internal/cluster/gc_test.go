@@ -155,7 +155,7 @@ func TestGCBesideALiveRunHarmsNothing(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := os.Stat(filepath.Join(dir, index.ManifestName)); n != 0 && err != nil { // behind it nobody needs a fragment
+				if _, err := os.Stat(filepath.Join(dir, index.ManifestName)); n != 0 && err != nil { // with a manifest no fragment is needed
 					t.Fatalf("removed %d: %+v", n, w.List)
 				}
 			}

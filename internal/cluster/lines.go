@@ -119,7 +119,7 @@ func (r *Report) table() []string {
 	return out
 }
 
-// listed tells of the tasks that need somebody.
+// listed prints a line for each task that needs attention.
 func (r *Report) listed(line func(label, format string, args ...any)) {
 	for _, s := range r.Stages {
 		if s.Failed != "" && s.Tasks.Total > 1 {
@@ -154,7 +154,7 @@ func short(list string) string {
 	return list[:strings.LastIndexByte(list, ',')] + ", ..."
 }
 
-// line tells of one attempt.
+// line prints a line about one attempt.
 func (t *Task) line(line func(label, format string, args ...any), label string) {
 	what := t.Stage
 	if t.Tasks > 1 {

@@ -47,8 +47,8 @@ func (l *look) next() {
 	}
 }
 
-// again is the commands that do what a stage lacks and nobody is at, and whether they
-// merge too.
+// again returns the commands that do the missing tasks of a stage on which no attempt works, and
+// whether they merge too.
 func (l *look) again(s *Stage) (lines []string, merges bool) {
 	last := l.last(s.Name)
 	tasks := slices.Concat(s.failed, s.missing)
@@ -136,7 +136,7 @@ func (l *look) whole() (lines []string, merges bool) {
 	}
 	var words []string
 	for _, a := range last.Args {
-		if a != "--fresh" { // it would begin anew
+		if a != "--fresh" { // it would start over
 			words = append(words, printable.Quote(a))
 		}
 	}
@@ -147,8 +147,8 @@ func (l *look) whole() (lines []string, merges bool) {
 	return []string{line}, true
 }
 
-// elsewhere tells that the command of an attempt writes to another folder than this: the
-// data set was moved or copied since.
+// elsewhere reports whether the command of an attempt writes to another folder than this: the data
+// set was moved or copied since.
 func elsewhere(a *Attempt, folder string) bool {
 	for i, w := range a.Args {
 		out := ""

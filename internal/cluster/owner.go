@@ -22,7 +22,7 @@ type Owner struct {
 	Restart int    `json:"restart,omitempty"` // requeues so far
 }
 
-// Self is this process. getenv is where batch systems tell about themselves.
+// Self is this process. getenv reads the variables that batch systems set.
 func Self(getenv func(string) string) (o Owner, deadline *time.Time) {
 	o.Host, _ = os.Hostname()
 	o.PID = os.Getpid()
@@ -75,8 +75,8 @@ func (o *Owner) Life() Life {
 	return LifeGone
 }
 
-// processStart is when a process began, in ticks since the boot; a dead one that
-// nobody has waited for yet is gone.
+// processStart is when a process began, in ticks since the boot; a dead one whose parent has not
+// waited for it yet counts as gone.
 func processStart(pid int) (uint64, error) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

@@ -72,7 +72,7 @@ func (r *Record) Queue(ctx context.Context, s Slurm) ([]Queued, error) {
 	return s.Queue(ctx, ids)
 }
 
-// StageOf is the stage that a job of an earlier submission does; "" if it is none of these.
+// StageOf is the stage that a job of an earlier submission does; "" if the job is not in the record.
 func (r *Record) StageOf(id string) string {
 	for _, j := range r.Jobs {
 		if j.ID == id {

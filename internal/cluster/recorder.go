@@ -87,7 +87,7 @@ func (r *Recorder) inFile(name string) error {
 	if err := r.put(r.a.encode()); err != nil {
 		r.put = nil
 		f.Close()
-		os.Remove(name) // an empty record tells nothing
+		os.Remove(name) // an empty record has no information
 		return err
 	}
 	return nil
@@ -96,7 +96,7 @@ func (r *Recorder) inFile(name string) error {
 // storePatience is how long another machine may take to keep a record.
 const storePatience = 5 * time.Second
 
-// inStore keeps the record in a storage that is none of this machine.
+// inStore keeps the record in a storage that is not on this machine.
 func (r *Recorder) inStore(folder, name string) error {
 	s, err := storages.Open(folder, storages.Output{})
 	if err != nil {
@@ -114,7 +114,7 @@ func (r *Recorder) inStore(folder, name string) error {
 	return nil
 }
 
-// Follow gives signs of life until End; work tells how far the attempt is.
+// Follow gives signs of life until End; work reports how far the attempt is.
 func (r *Recorder) Follow(work func() Work) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

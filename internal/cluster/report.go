@@ -8,8 +8,8 @@ import (
 	"github.com/shardify/shardify/plan"
 )
 
-// Report is the state of a data set in the making: what `status --json` prints.
-// Fields are added over time; none changes its meaning.
+// Report is the state of a data set that is being made: what `status --json` prints. Fields are
+// added over time; none changes its meaning.
 type Report struct {
 	Output string `json:"output"`
 	// State is the one word: StatusNone, ...
@@ -18,8 +18,8 @@ type Report struct {
 	// Stages are the parts of the work, one after the other: work, or of a global shuffle
 	// scatter and gather.
 	Stages []Stage `json:"stages"`
-	// Tasks are those of Tasks.Of that are running, or that ended without being done, in
-	// order; those that nobody has begun are in Missing alone.
+	// Tasks are those of Tasks.Of that are running, or that ended without being done, in order;
+	// those that no attempt has started are only in Missing.
 	Tasks []Task `json:"tasks"`
 	// Merge is the latest merge, if it has not succeeded.
 	Merge *Task `json:"merge,omitempty"`
@@ -36,7 +36,7 @@ type Report struct {
 	// Exact: every receipt was read. Otherwise samples, bytes and skipped are estimates
 	// of names and attempts alone.
 	Exact bool `json:"exact"`
-	// Damaged is the shards whose receipts are damaged; they will be made anew.
+	// Damaged is the shards whose receipts are damaged; they will be made again.
 	Damaged []int `json:"damaged"`
 
 	Rate float64 `json:"bytes_per_second"` // of the inputs, decoded, by all that run
@@ -52,11 +52,11 @@ type Report struct {
 
 // States of a data set.
 const (
-	StatusNone     = "none"     // no plan, and nobody makes one
-	StatusPlanning = "planning" // somebody writes a plan
-	StatusPlanned  = "planned"  // nobody has begun
+	StatusNone     = "none"     // no plan, and no process makes one
+	StatusPlanning = "planning" // a process writes a plan
+	StatusPlanned  = "planned"  // no task has started
 	StatusRunning  = "running"
-	StatusPartial  = "incomplete" // begun, and nobody is at work
+	StatusPartial  = "incomplete" // started, and no attempt runs
 	StatusUnmerged = "unmerged"   // all shards are there
 	StatusMerging  = "merging"
 	StatusComplete = "complete"
@@ -76,8 +76,8 @@ type Stage struct {
 	Name   string `json:"stage"` // work, scatter, gather
 	Units  Counts `json:"units"`
 	Shards Counts `json:"shards"` // portions of a scatter stage
-	// Tasks counts the tasks of the latest attempts' number of tasks; Total 0 if nobody
-	// has begun.
+	// Tasks counts the tasks of the latest attempts' number of tasks; Total 0 if no attempt has
+	// started.
 	Tasks Counts `json:"tasks"`
 	// Failed and Missing list tasks as for --array: "3,17-19".
 	Failed  string `json:"failed_tasks"`
@@ -88,8 +88,8 @@ type Stage struct {
 	rate            float64
 }
 
-// ToDo lists the tasks that nobody is at, as for --array; "" if there are none, or if
-// there is but one task.
+// ToDo lists the tasks that no attempt works on, as for --array; "" if there are none, or if there
+// is but one task.
 func (s *Stage) ToDo() string {
 	if s.Tasks.Total <= 1 {
 		return ""

@@ -68,10 +68,10 @@ func (s Slurm) Limits(ctx context.Context) Limits {
 	return l
 }
 
-// Submit submits scripts that lie in a folder, each after the one before it, the last
-// stages also after the jobs in after, and returns the ids of the jobs. All are submitted or
-// none: Slurm has to accept each script before the first is submitted, and if one fails, those
-// before it are cancelled. Only where that fails, too, there are ids beside an error.
+// Submit submits scripts of a folder, each after the one before it, the last stages also after the
+// jobs in after, and returns the ids of the jobs. All are submitted or none: Slurm has to accept
+// each script before the first is submitted, and if one fails, those before it are cancelled. Only
+// where that fails, too, there are ids beside an error.
 func (s Slurm) Submit(ctx context.Context, folder string, scripts []Script, after []string) (ids []string, err error) {
 	for _, c := range scripts {
 		if _, err := s.run(ctx, "sbatch", "--test-only", filepath.Join(folder, c.Name)); err != nil {

@@ -7,7 +7,7 @@ type stage struct {
 	name string
 	done []bool
 	cost func(unit int) float64
-	// of tells which of n tasks each unit belongs to.
+	// of returns which of n tasks each unit belongs to.
 	of func(n int) []int32
 	// latest is the last attempt at each unit, one that runs before any other.
 	latest []*Attempt
@@ -49,12 +49,12 @@ func (l *look) stages() {
 	}
 }
 
-// takesPart tells whether an attempt does, or did, units of a stage.
+// takesPart reports whether an attempt does, or did, units of a stage.
 func (a *Attempt) takesPart(stage string) bool {
 	return a.Command != "merge" && (a.Stage == "" || a.Stage == stage) && a.Tasks <= mostTasks
 }
 
-// at tells whether a running attempt is at a stage: those that do both go from one to
+// at reports whether a running attempt is at a stage: attempts that do both stages go from one to
 // the other.
 func (a *Attempt) at(stage string) bool {
 	if a.Stage != "" || stage == "work" {

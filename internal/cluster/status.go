@@ -20,7 +20,7 @@ import (
 	"github.com/shardify/shardify/storage/storages"
 )
 
-// Status looks at a data set in the making and changes nothing.
+// Status looks at a data set that is being made and changes nothing.
 func Status(ctx context.Context, folder string) (*Report, error) {
 	return Options{}.Status(ctx, folder)
 }
@@ -31,8 +31,8 @@ type Options struct {
 	Deep bool
 }
 
-// receiptsRead is the most receipts that are read without Deep: names tell what is
-// done, but not how many samples were skipped.
+// receiptsRead is the most receipts that are read without Deep: their names show what is done, but
+// not how many samples were skipped.
 const receiptsRead = 10_000
 
 // look is one look at a data set.
@@ -114,7 +114,7 @@ func (l *look) attempts(ctx context.Context) (err error) {
 			return context.Cause(ctx)
 		}
 		l.r.Unreadable = append(l.r.Unreadable, AttemptsDir+": "+err.Error())
-		return nil // receipts tell what is done
+		return nil // receipts show what is done
 	}
 	var good []*Group
 	for _, g := range l.groups {
@@ -188,7 +188,7 @@ func (l *look) unplanned() error {
 	return nil
 }
 
-// free tells that a plan may be made in the folder: it is empty but for what dead
+// free reports whether a plan may be made in the folder: it is empty but for files that dead
 // processes have left.
 func (l *look) free() bool {
 	for e, err := range storages.Files.List(context.Background(), l.r.Output) {

@@ -140,7 +140,7 @@ func TestStatusIsRightAtEveryStage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want("a plan in the making", StatusPlanning, Counts{})
+	want("a plan that is being written", StatusPlanning, Counts{})
 	temp.Abort()
 
 	j := planned(t, dir, "", nil)
@@ -203,8 +203,8 @@ func TestStatusIsRightAtEveryStage(t *testing.T) {
 	want("without the private folder", StatusComplete, Counts{}, "shardify verify DIR")
 }
 
-// TestStatusOfAGlobalShuffle counts both stages, also when the first one's receipts are
-// all that tells of it, and knows splits.
+// TestStatusOfAGlobalShuffle counts both stages, also when only receipts of the first one show it,
+// and knows splits.
 func TestStatusOfAGlobalShuffle(t *testing.T) {
 	split, err := plan.ParseSplit("train=0.8,val=0.2")
 	if err != nil {
@@ -294,7 +294,7 @@ func TestStatusChangesNothing(t *testing.T) {
 	if hash(t, dir) != before {
 		t.Error("status has changed the folder")
 	}
-	// What cannot be told is an error.
+	// A state that cannot be read is an error.
 	os.Chmod(filepath.Join(dir, ".shardify"), 0o777)
 	write(".shardify/plan", "rubbish")
 	if _, err := Status(bg, dir); !errors.Is(err, shardify.ErrCorrupt) {
@@ -375,7 +375,7 @@ func TestSlurmArraysAreSubmittedAgain(t *testing.T) {
 	if s := r.Stages[0]; s.Failed != "1-2,5-6" || s.Missing != "0,3-4,7" || len(r.Tasks) != 2 {
 		t.Errorf("failed %q, missing %q, %d attempts", s.Failed, s.Missing, len(r.Tasks))
 	}
-	// While some of them run, those that nobody has begun are in the queue.
+	// While some of them run, the tasks that no attempt has started are in the queue.
 	leave(t, dir, Attempt{Command: "work", Task: 3, Tasks: 8, Stride: 4}, func(a *Attempt) { a.Engine, a.Element = "slurm", "3" })
 	if r := look1(t, dir); !strings.HasPrefix(r.Next[0], "sbatch --array=1-2 ") {
 		t.Errorf("while one runs: next %q", r.Next)

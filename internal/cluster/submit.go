@@ -197,8 +197,8 @@ func (s *Submission) begin(b *strings.Builder) {
 	b.WriteString("# exec, so that Slurm's signals reach the program\n")
 }
 
-// Commands is what submits the scripts that lie in a folder: shell commands, a line each.
-// after are jobs that the last stages wait for beside.
+// Commands returns the commands that submit the scripts of a folder: shell commands, a line each.
+// The last stages also wait for the jobs in after.
 func Commands(folder string, scripts []Script, after []string) (out []string) {
 	for i, c := range scripts {
 		line := "sbatch --parsable "
@@ -217,7 +217,7 @@ func Commands(folder string, scripts []Script, after []string) (out []string) {
 	return out
 }
 
-// waits tells stages that need all that others make.
+// waits reports whether a stage needs all that others make.
 func (c Script) waits() bool { return c.Stage == StageGather || c.Stage == StageMerge }
 
 func colons(ids []string) (out string) {

@@ -76,7 +76,7 @@ func TestWhatAScriptCannotSayIsRefused(t *testing.T) {
 	}
 }
 
-// TestOptionsOfTheScripts: each option stands there once, in the form that sbatch reads.
+// TestOptionsOfTheScripts: each option is there once, in the form that sbatch reads.
 func TestOptionsOfTheScripts(t *testing.T) {
 	s := submission("/data/set")
 	s.Partition, s.Account, s.QOS, s.Constraint, s.MailUser = "cpu", "ab12", "long", "[rack1|rack2]", "a@b.org"
@@ -94,7 +94,7 @@ func TestOptionsOfTheScripts(t *testing.T) {
 		text := scripts[i].Text
 		for _, o := range append(want, "--partition=cpu", "--account=ab12", "--qos=long", "--mail-user=a@b.org", "--requeue", "--open-mode=append", "--exclude=n7", "--nodes=1", "--ntasks=1") {
 			if n := strings.Count(text, "\n#SBATCH "+o+"\n"); n != 1 {
-				t.Errorf("%s: %q stands there %d times:\n%s", scripts[i].Name, o, n, text)
+				t.Errorf("%s: %q is there %d times:\n%s", scripts[i].Name, o, n, text)
 			}
 		}
 		// sbatch reads options up to the first command.

@@ -19,10 +19,9 @@ func input(t *testing.T) (folder, array string) {
 	return Folder(t, 12), NPY(t)
 }
 
-// TestCrashAtEveryCall: kill a conversion right after, and right before, its
-// n-th state-changing system call. No shard that stands there may be damaged, and
-// the same command again must give the bytes of an unbroken run and leave no
-// temporary file. The short form takes every 37th point.
+// TestCrashAtEveryCall: kill a conversion right after, and right before, its n-th state-changing
+// system call. No published shard may be damaged, and the same command again must give the bytes of
+// an unbroken run and leave no temporary file. The short form takes every 37th point.
 func TestCrashAtEveryCall(t *testing.T) {
 	NeedsTrace(t)
 	folder, array := input(t)

@@ -70,8 +70,8 @@ func parseCalls(list, under string) (counted, error) {
 	return c, nil
 }
 
-// is tells whether a call counts, its name, and the files it is about: the one that
-// is to be is last.
+// is reports whether a call counts, its name, and the files it is about: the one that it creates or
+// changes is last.
 func (c *counted) is(pid int, r *syscall.PtraceRegs) (name string, files []string, ok bool) {
 	name, ok = c.name[r.Orig_rax]
 	if !ok && c.creat && r.Orig_rax == sysOpenat && r.Rdx&syscall.O_CREAT != 0 {

@@ -38,7 +38,7 @@ type tracer struct {
 	th    map[int]*thread
 	by    map[string]int
 	count int
-	// running: the program has begun.
+	// running: the program has started.
 	running bool
 	hit     bool
 	status  string
@@ -172,7 +172,7 @@ func (t *tracer) loop() {
 			s = &thread{}
 			t.th[id] = s
 		}
-		// It may be gone by the time it is told to go on.
+		// It may be gone by the time it should continue.
 		switch {
 		case ws.TrapCause() == unix.PTRACE_EVENT_EXEC:
 			t.running = true // what came before was ours

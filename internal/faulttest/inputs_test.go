@@ -85,8 +85,8 @@ func Cases(t testing.TB) []Case {
 	}
 }
 
-// CasesInParts are conversions whose inputs are planned in parts, some of which are
-// measured anew when the last one is known.
+// CasesInParts are conversions whose inputs are planned in parts, some of which are measured again
+// when the last one is known.
 func CasesInParts(t testing.TB) []Case {
 	t.Helper()
 	tree := Folder(t, 20)

@@ -24,7 +24,7 @@ const (
 	receipts = private + "receipts/"
 )
 
-// temporary tells whether a file is scratch that no finished run leaves.
+// temporary reports whether a file is scratch that no finished run leaves.
 func temporary(rel string) bool {
 	return strings.HasPrefix(rel, private+"tmp/") || strings.HasPrefix(rel, private+"scratch/")
 }
@@ -103,7 +103,7 @@ type Found struct {
 	Temps []string // scratch; no fault as long as the next run removes it
 }
 
-// OK tells that nothing is torn and nothing lost.
+// OK reports that nothing is torn and nothing lost.
 func (f *Found) OK() bool { return len(f.Torn)+len(f.Lost) == 0 }
 
 func (f *Found) String() string {
@@ -200,7 +200,7 @@ func Same(t testing.TB, want Files, out, when string) {
 	}
 }
 
-// Differs tells how a folder is not what an unbroken run gives; "" if it is.
+// Differs describes how a folder differs from that of an unbroken run; "" if it does not.
 func Differs(t testing.TB, want Files, out string) string {
 	t.Helper()
 	got, temps := Tree(t, out)
@@ -220,8 +220,8 @@ func sizes(files Files) (list []string) {
 	return list
 }
 
-// Tear damages a file of a data set that has its name, and tells which: what a suite
-// must notice. False if there is none.
+// Tear damages a published file of a data set, and returns its name: damage that a suite must
+// notice. False if there is no such file.
 func Tear(t testing.TB, out string) (string, bool) {
 	t.Helper()
 	files, _ := Tree(t, out)

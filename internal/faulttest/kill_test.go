@@ -12,7 +12,7 @@ import (
 // step is a command of a conversion that takes several.
 type step []string
 
-// steps are plan, work and merge apart.
+// steps are plan, work and merge as separate commands.
 func steps(c *Case, out string) []step {
 	return []step{
 		c.Plan(out),

@@ -39,8 +39,8 @@ func (d *Disk) Resize(t testing.TB, options string) {
 	}
 }
 
-// Loop mounts a new file system of a kind (ext4, xfs) that lies in a sparse file in
-// dir; the test is skipped where that cannot be done.
+// Loop mounts a new file system of a kind (ext4, xfs) from a sparse file in dir; the test is
+// skipped where that cannot be done.
 func Loop(t testing.TB, kind, dir string, bytes int64) *Disk {
 	t.Helper()
 	if os.Geteuid() != 0 {

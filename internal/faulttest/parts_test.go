@@ -14,10 +14,9 @@ import (
 	"github.com/shardify/shardify/plan"
 )
 
-// parts: conversions whose inputs are planned in parts are killed right after, and right
-// before, their state-changing system calls, in one command and in plan, work and merge;
-// each call of those fails; and tasks are killed at random moments. What is left is
-// completed by another number of tasks.
+// parts: conversions whose inputs are planned in parts are killed right after, and right before,
+// their state-changing system calls, in one command and in plan, work and merge; each call of those
+// fails; and tasks are killed at random moments. Another number of tasks completes the rest.
 func parts(t *testing.T) {
 	NeedsTrace(t)
 	kills, fails, rounds := 2, 1, 1

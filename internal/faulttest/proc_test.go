@@ -83,7 +83,7 @@ func timed(t *testing.T, args ...string) time.Duration {
 	return time.Since(begin)
 }
 
-// command tells whether the program has a command of this name.
+// command reports whether the program has a command of this name.
 func command(t *testing.T, name string) bool {
 	t.Helper()
 	code, out := Run(t, "shardify", name, "--help")

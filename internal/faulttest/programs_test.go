@@ -127,7 +127,7 @@ func Root(t testing.TB) string {
 // Program is the path of a program of ours.
 func Program(name string) string { return filepath.Join(folder, name) }
 
-// Long tells whether the long forms of the suites were asked for.
+// Long reports whether the long forms of the suites are enabled.
 func Long() bool { return os.Getenv("SHARDIFY_LONG") != "" }
 
 // NeedsTrace skips where one process may not trace another.

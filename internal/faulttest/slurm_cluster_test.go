@@ -24,7 +24,7 @@ import (
 
 // cluster is a Slurm.
 type cluster struct {
-	dir   string // of a cluster of our own; "" is somebody else's
+	dir   string // of a cluster of our own; "" is one of the site
 	conf  string
 	nodes []string
 	init  *exec.Cmd
@@ -160,7 +160,7 @@ func (c *cluster) idle() int {
 	return n
 }
 
-// freePorts finds ports that nobody listens on.
+// freePorts finds ports that no process listens on.
 func freePorts(n int) (ports []int, err error) {
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -264,7 +264,7 @@ func (c *cluster) loseNode(node string) error {
 	return nil
 }
 
-// stepOf tells whether a job's daemon belongs to a node: it works in its spool folder.
+// stepOf reports whether a job's daemon belongs to a node: it works in its spool folder.
 func (c *cluster) stepOf(pid int, node string) bool {
 	env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if strings.Contains(string(env), "SLURMD_NODENAME="+node+"\x00") {

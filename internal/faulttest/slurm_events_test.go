@@ -28,10 +28,10 @@ type storm struct {
 	looks  int
 }
 
-// TestSlurmRandomEventsLoseNothing: elements are cancelled, queued again, preempted, told that
-// their time is up, killed, and lose their nodes at random moments. Whatever the order, the
-// data set in the end has the bytes of the serial run, and the status is right at every
-// stage. The short form takes a few events; the long one 100 (SHARDIFY_EVENTS).
+// TestSlurmRandomEventsLoseNothing: elements are cancelled, queued again, preempted, warned that
+// their time is up, killed, and lose their nodes at random moments. Whatever the order, the data
+// set in the end has the bytes of the serial run, and the status is right at every stage. The short
+// form takes a few events; the long one 100 (SHARDIFY_EVENTS).
 func TestSlurmRandomEventsLoseNothing(t *testing.T) {
 	Build(t)
 	c := slurm(t)
@@ -245,7 +245,7 @@ func (s *storm) processes() (list []process) {
 	return list
 }
 
-// inside is a command in the namespace of the jobs, where it can tell which processes live.
+// inside is a command in the namespace of the jobs, where it can see which processes live.
 func (s *storm) inside(args ...string) *exec.Cmd {
 	enter := []string{"-p", "-m", "-t", strconv.Itoa(s.c.init.Process.Pid), Program("shardify")}
 	return exec.Command("nsenter", append(enter, args...)...)
@@ -261,12 +261,12 @@ func (s *storm) look() status {
 	}
 	for _, task := range st.Tasks {
 		if e := task.Task % 4; task.State == "running" && !alive(before, e) && !alive(after, e) {
-			s.t.Errorf("%s: status says that task %d runs; nobody does element %d", s.name, task.Task, e)
+			s.t.Errorf("%s: status says that task %d runs; no process does element %d", s.name, task.Task, e)
 		}
 	}
 	for _, stage := range st.Stages {
 		if len(before) == 0 && len(after) == 0 && stage.Units.Running+stage.Tasks.Running > 0 {
-			s.t.Errorf("%s: nobody is at work, and status says running: %+v", s.name, stage)
+			s.t.Errorf("%s: no process runs, and status says running: %+v", s.name, stage)
 		}
 	}
 	s.looks++

@@ -61,8 +61,8 @@ func endWith(t *testing.T, job string) {
 	})
 }
 
-// typed runs the printed commands as somebody would who copies them, and returns the
-// number of the merge.
+// typed runs the printed commands as a user would who copies them, and returns the number of the
+// merge.
 func typed(t *testing.T, s submission) (merge string) {
 	t.Helper()
 	script := strings.Join(append(s.Commands, `echo "${array%%;*} ${merge%%;*}"`), "\n")
@@ -336,7 +336,7 @@ func TestSlurmWorkInsideAnArrayFindsItsTask(t *testing.T) {
 	}
 	for task := range 4 {
 		if !strings.Contains(all, fmt.Sprintf("task %d of 4 (SLURM_ARRAY_TASK_ID", task)) {
-			t.Errorf("nobody did task %d of 4:\n%s", task, all)
+			t.Errorf("no element did task %d of 4:\n%s", task, all)
 		}
 	}
 	Must(t, "shardify", "merge", out)
@@ -374,7 +374,7 @@ func TestSlurmNoticeOfTheTimeLimitQueuesTheJobAgain(t *testing.T) {
 	}
 }
 
-// made tells whether an element runs and has published something.
+// made reports whether an element runs and has published something.
 func made(out, id string) bool {
 	if jobInfo(id, "JobState") != "RUNNING" {
 		return false

@@ -121,7 +121,7 @@ func TestTermEndsAnyCommandInTime(t *testing.T) {
 	t.Logf("%d moments, exit codes %v: at most %v from TERM to the end, 99 of 100 within %v; bytes equal the unbroken run", trials, codes, times[len(times)-1], times[len(times)*99/100])
 }
 
-// attempts counts the runs that have begun their work in a folder.
+// attempts counts the runs that have started their work in a folder.
 func attempts(out string) (n int) {
 	filepath.WalkDir(filepath.Join(out, ".shardify/attempts"), func(_ string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {

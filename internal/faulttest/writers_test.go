@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// writers: 2 to 8 processes make the same shards at the same time; some are killed,
-// some are stopped for a while, and each that is let be succeeds. One set comes of it.
+// writers: 2 to 8 processes make the same shards at the same time; some are killed, some are
+// stopped for a while, and each of the others succeeds. The result is one set.
 func writers(t *testing.T) {
 	rounds := 12
 	if Long() {
@@ -158,8 +158,8 @@ func (w *writing) converts(t *testing.T, c *Case, want Files, i int) {
 	w.end(t, fmt.Sprintf("round %d, %s, convert", i, c.Name), want, out)
 }
 
-// differing: conversions of two plans into one folder. One plan wins, and those of the
-// other are told so.
+// differing: conversions of two plans into one folder. One plan wins, and the processes of the
+// other report it.
 func (w *writing) differing(t *testing.T, c *Case, i int) {
 	out := filepath.Join(w.dir, strconv.Itoa(i))
 	plans := [][]string{c.Convert(out), c.Convert(out, "--limit", "7")}
@@ -204,7 +204,7 @@ func (w *writing) conflict(t *testing.T, p *proc) {
 	}
 }
 
-// end compares the set, and what is left beside it.
+// end compares the set, and checks the files beside it.
 func (w *writing) end(t *testing.T, where string, want Files, out string) {
 	if w.gc {
 		Must(t, "shardify", "gc", out, "--yes", "--quiet")
@@ -221,7 +221,7 @@ func (w *writing) end(t *testing.T, where string, want Files, out string) {
 	os.RemoveAll(out)
 }
 
-// controlWriters: a writer of other bytes must be told, and leave what is there.
+// controlWriters: a writer of other bytes must get an error, and leave the files unchanged.
 func controlWriters(t *testing.T, c Case) {
 	dir := t.TempDir()
 	out, other := filepath.Join(dir, "out"), filepath.Join(dir, "other")

@@ -543,7 +543,7 @@ def _host(a: Any, dtype: Any) -> Array:
 
 
 def _header(data: Array) -> Tuple[str, int, int, int]:
-    """Format, width, height and bits a channel, as far as the first bytes tell; zeros otherwise."""
+    """Format, width, height and bits a channel, as far as the first bytes show; zeros otherwise."""
     head = bytes(data[:32])
     if head[:8] == b"\x89PNG\r\n\x1a\n" and len(head) >= 25:
         return "png", int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big"), head[24]

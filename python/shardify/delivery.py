@@ -37,7 +37,7 @@ class Delivery:
         self._grow = bool(config["grow"])
         self.handle, self.pid, self.lock = 0, os.getpid(), threading.Lock()
         self.seconds = 0.0
-        self._group: Optional[Group] = None  # what is left of it
+        self._group: Optional[Group] = None  # the samples of it that remain
         self._world = config["world"]
         text = json.dumps({k: v for k, v in config.items() if v is not None}).encode()
         handle, out = ctypes.c_uint64(), ctypes.c_void_p()
@@ -262,7 +262,7 @@ class Delivery:
             known.told.clear()
 
     def in_child(self) -> None:
-        """After a fork: what is left of a group is the parent's."""
+        """After a fork: the rest of a group is the parent's."""
         self._group = None
 
     def close(self) -> None:

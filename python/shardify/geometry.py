@@ -124,7 +124,7 @@ class Shaping:
 
     @property
     def size(self) -> Optional[Tuple[int, int]]:
-        """Height and width of every image, where the options alone tell."""
+        """Height and width of every image, where the options alone decide it."""
         return self.crop or (None if self.shorter else self.resize)
 
     def cut(self, width: int, height: int, u: Floats) -> Cut:

@@ -45,7 +45,7 @@ class Manifest:
     shards: Tuple[Shard, ...]
     splits: Mapping[str, Mapping[str, Any]]
     digest: str
-    raw: Dict[str, Any]  # the JSON as it stands
+    raw: Dict[str, Any]  # the JSON as it is in the file
 
 
 def strict_json(text: bytes) -> Any:
@@ -85,7 +85,7 @@ def _open_regular(path: str, flags: int) -> int:
             raise _irregular(path, mode) from None
         if e.errno != errno.EAGAIN:
             raise
-        fd = os.open(path, flags)  # a file server takes the file back from somebody
+        fd = os.open(path, flags)  # a lease on the file is being revoked: wait for that
     mode = os.fstat(fd).st_mode
     if not stat.S_ISREG(mode):
         os.close(fd)
@@ -160,7 +160,7 @@ def unfinished(folder: str) -> Optional[str]:
     """The folder of the conversion that is not finished, of a data set or a split of it; None: it is."""
     parent = os.path.dirname(os.path.abspath(folder))
     whole = os.path.isfile(os.path.join(parent, NAME))
-    for begun in (folder, parent if not whole else folder):  # a split is begun with all of its set
+    for begun in (folder, parent if not whole else folder):  # a split starts with all of its set
         if os.path.isdir(os.path.join(begun, ".shardify")):
             return begun
     return None

@@ -231,7 +231,7 @@ def _describe(loader: Any) -> str:
 
 
 def _ahead(loader: Any) -> int:
-    """The batches that are there before the first is asked for: they tell nothing of the rate."""
+    """The batches that are ready before the first is asked for: they do not count for the rate."""
     workers, each = getattr(loader, "num_workers", 0), getattr(loader, "prefetch_factor", 0)
     return max(3, (workers or 0) * (each or 0) + 1)
 
@@ -262,7 +262,7 @@ def _counter(loader: Any, samples: Union[int, Callable[[Any], int], None]) -> Ca
 
 
 def length(batch: Any) -> Optional[int]:
-    """The samples in a batch, as its first dimensions tell; None if nothing does."""
+    """The samples in a batch, from its first dimensions; None if unknown."""
     shape = getattr(batch, "shape", None)
     if shape is not None:
         return int(shape[0]) if len(shape) else None

@@ -36,7 +36,7 @@ class Wanted(NamedTuple):
 
 
 def stream(tokens: Union[None, int, str], wanted: Wanted) -> Tuple[Optional[str], Wanted]:
-    """The text of Loader(tokens=...), which the library reads, and what is left to be made here."""
+    """The text of Loader(tokens=...), which the library reads, and the rest of it, which is made here."""
     if tokens is None:
         return None, wanted
     if wanted.documents or wanted.pad is not None:

@@ -38,7 +38,7 @@ class Arrived(Source):
         return self.step[clib.HEAD + clib.EACH * i + clib.COUNT]
 
     def host(self, i: int) -> int:
-        """Where the tensor lies in host memory, 0 if it does not."""
+        """The tensor's address in host memory, 0 if it is not there."""
         return self.step[clib.HEAD + clib.EACH * i + clib.HOST]
 
     def array(self, i: int) -> Array:
@@ -60,7 +60,7 @@ class Group:
         self.members: List[int] = []
         self.blocks = Blocks()
         self.bytes = 0
-        # Of the batch at hand: where its tensors lie in the block, and its length; or that
+        # Of the batch at hand: where its tensors are in the block, and its length; or that
         # the only one is not copied.
         self.at: Dict[int, int] = {}
         self.end = 0

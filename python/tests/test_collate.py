@@ -91,7 +91,7 @@ def test_lists_of_lists(make):
 
 
 def test_a_batch_of_one_keeps_its_form(make):
-    """Jagged is told by the schema, not by lengths that happen to differ."""
+    """Whether a field is jagged follows from the schema, not by lengths that happen to differ."""
     ds = shardify.open(make("jagged"))
     for batch in (ds.__getitems__([3]), [ds[3]], [ds[3], ds[8]]):
         assert list(shardify.collate(to="numpy")(batch)["hits"]) == ["values", "offsets"]

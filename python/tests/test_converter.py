@@ -44,7 +44,7 @@ def test_mmap_shards_are_byte_for_byte_the_fixtures(make, tmp_path, kind, keyed)
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_wds_shards_are_byte_for_byte_the_fixtures(make, tmp_path, kind):
-    """Keyed, since the keys of rows tell the input that they came from."""
+    """Keyed, since the keys of rows name the input that they came from."""
     src = make(kind, "wds", keyed=True, shards=[9, 9, N - 18])
     convert(src, "-o", tmp_path / "out", "--format", "wds", "--shard-samples", 9)
     assert shards_of(tmp_path / "out") == shards_of(src)

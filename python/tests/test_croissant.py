@@ -20,7 +20,7 @@ def records(folder, out):
     """The record sets by name, after a check of all."""
     mlc = pytest.importorskip("mlcroissant", reason="mlcroissant is not installed")
     subprocess.run([PROGRAM, "inspect", folder, "--croissant", str(out)], check=True)
-    ds = mlc.Dataset(jsonld=str(out))  # raises where it is none
+    ds = mlc.Dataset(jsonld=str(out))  # raises if it is not a data set
     assert not ds.metadata.ctx.issues.errors
     manifest = shardify.open(folder).manifest
     rows = list(ds.records("shards"))

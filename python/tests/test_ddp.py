@@ -62,7 +62,7 @@ def run(folder, ranks):
     env = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE", "LOCAL_RANK")}
     env.update(PYTHONPATH=os.path.join(ROOT, "python"), OMP_NUM_THREADS="1", PYTHONWARNINGS="ignore")
     running, place = [], socket.socket()
-    if ranks > 1:  # kept until the end, so that nobody else gets the port: rank 0 may listen on it all the same
+    if ranks > 1:  # kept until the end, so that no other process gets the port: rank 0 may listen on it all the same
         place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         place.bind(("127.0.0.1", 0))
         port = place.getsockname()[1]

@@ -225,7 +225,7 @@ def test_headers_that_break_a_rule(make, name):
 @pytest.mark.parametrize("value", [-1, 1 << 62, -(1 << 62), 1 << 40])
 @pytest.mark.parametrize("tensor", ["Jet#offsets", "words#offsets", "words#offsets1", "txt#offsets", "volume#offsets"])
 def test_offsets_out_of_bounds(make, tensor, value):
-    """Each sample alone: a neighbour's check may not stand in for its own."""
+    """Each sample alone: a neighbour's check may not replace its own."""
     kind = "jagged" if tensor[0] in "Jv" else "text"
     name = "Jet_pt" if tensor.startswith("Jet") else tensor.split("#")[0]
     folder = make(kind, n=6, shards=[6])

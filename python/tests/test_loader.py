@@ -113,7 +113,7 @@ def test_what_remains_at_the_end(tmp_path, framework):
 
 @pytest.mark.parametrize("world", [1, 2, 3])
 def test_in_order_every_sample_comes_by_default(tmp_path, world):
-    """In as many batches on every rank; what a shuffle leaves out is told."""
+    """In as many batches on every rank; a shuffle reports what it leaves out."""
     path = numbered(tmp_path / "s", 311)
     seen, steps = [], set()
     for rank in range(world):
@@ -276,7 +276,7 @@ def _perm(n, key, x):
 
 
 def _block_order(n, window, block, streams, seed, epoch):
-    """docs/loader.md, section 3, written anew."""
+    """docs/loader.md, section 3, written again."""
     blocks = -(-n // block)
     places = []
     for k in range(blocks):
@@ -474,7 +474,7 @@ def test_copies_are_yours_for_ever(tmp_path):
 
 
 def test_memory_of_copies_is_used_again(tmp_path):
-    """Large batches come in the same few blocks as long as nobody keeps them."""
+    """Large batches come in the same few blocks as long as no batch is kept."""
     schema = [{"name": "x", "dtype": "f64", "shape": [400]}]
     import fixture
 

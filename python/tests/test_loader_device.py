@@ -48,7 +48,7 @@ def driver():
 # arrays are NumPy's, copied from the device in order of a stream.
 BEGIN = """
 import ctypes, gc, os, sys, threading, time
-sys.modules["torch"] = None  # nobody needs it here, and it takes seconds to import
+sys.modules["torch"] = None  # not needed here, and it takes seconds to import
 import numpy as np
 import conftest, loading, shardify
 from shardify import clib, dlpack, frameworks
@@ -278,8 +278,8 @@ CONSUMERS = {
     "dlpack, none": "t.__dlpack__(); late.read(t, b.ids, 0)",
     "dlpack, the thread's own": "t.__dlpack__(stream=2); late.read(t, b.ids, 2)",
     "dlpack, another thread's own": "elsewhere(lambda: (t.__dlpack__(stream=2), late.read(t, b.ids, 2)))",
-    "dlpack, it does not tell": "wait(mine); t.__dlpack__(stream=-1); late.read(t, b.ids, other)",
-    "dlpack, it tells at release": "wait(mine); t.__dlpack__(stream=-1); late.read(t, b.ids, other); b.release(stream=other)",
+    "dlpack, no stream named": "wait(mine); t.__dlpack__(stream=-1); late.read(t, b.ids, other)",
+    "dlpack, stream named at release": "wait(mine); t.__dlpack__(stream=-1); late.read(t, b.ids, other); b.release(stream=other)",
     "record_stream": "follow(other, mine); late.read(t, b.ids, other); b.record_stream(other)",
     "release": "follow(other, mine); late.read(t, b.ids, other); b.release(stream=other)",
     "a stream that ends before the batch": "s = new_stream(); t.__dlpack__(stream=s.value); late.read(t, b.ids, s.value); b.release(stream=s.value); must('cuStreamDestroy_v2', s)",
@@ -423,7 +423,7 @@ from shardify import pixels
 from shardify.geometry import Cut, Shaping, draws
 
 class Memory:
-    # Bytes on the device, as far as a tensor of torch tells of them.
+    # Bytes on the device, as far as a tensor of torch describes them.
     def __init__(self, data, strides=None):
         self.at, self.n, self.strides = ctypes.c_void_p(), len(data), strides
         must("cuMemAlloc_v2", ctypes.byref(self.at), u64(max(self.n, 1)))
@@ -657,7 +657,7 @@ def test_batches_in_memory_of_the_consumer_keep_their_addresses(driver, tmp_path
         driver,
         """
 class Memory:
-    # An array on the device, as far as CUDA's array interface tells.
+    # An array on the device, as far as CUDA's array interface describes it.
     def __init__(self, n, shift=0, host=False, kind="<i8", strides=None):
         at = ctypes.c_void_p()
         must("cuMemHostAlloc", ctypes.byref(at), u64(4096), 0) if host else must("cuMemAlloc_v2", ctypes.byref(at), u64(4096))

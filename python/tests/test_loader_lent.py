@@ -168,7 +168,7 @@ def test_a_versioned_capsule_has_the_layout_of_dlpack_1(tmp_path):
         assert ctypes.cast(t.data, ctypes.POINTER(ctypes.c_float))[300] == 1
         name = b"used_dltensor_versioned"
         api.PyCapsule_SetName(c, name)
-        del c  # consumed: the capsule's end is none of the tensor's
+        del c  # consumed: the end of the capsule is not that of the tensor
         assert held(lease) == 2
         v.deleter(p)
         assert held(lease) == 1

@@ -39,7 +39,7 @@ EPOCHS = """
 
 
 def test_workers_with_the_default_collate_deliver(tmp_path):
-    """It makes batches anew from their items, which then go from process to process."""
+    """It builds batches again from their items, which then go from process to process."""
     path = numbered(tmp_path / "s", 40)
     out = run(
         """

@@ -36,7 +36,7 @@ WORKERS = [(0, None), (2, "fork"), (2, "spawn")]
 
 
 def number(s):
-    """Marks a sample, so that batches can be told from each other."""
+    """Marks a sample, so that batches can be distinguished."""
     s["number"] = int(sum(np.sum(np.asarray(v, "f8")) for v in s.values() if isinstance(v, (np.ndarray, np.generic))))
     return s
 

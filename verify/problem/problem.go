@@ -10,10 +10,10 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// Level is how dear a check is.
+// Level says how expensive a check is.
 type Level string
 
-// The levels, from cheap to dear. Lint stands apart: it is for foreign files.
+// The levels, from cheap to expensive. Lint is separate: it is for foreign files.
 const (
 	LevelManifest  Level = "manifest"  // digest, version and sums of shardify.json
 	LevelFiles     Level = "files"     // names and sizes
@@ -27,7 +27,7 @@ const (
 // Levels is all of them, in this order.
 var Levels = []Level{LevelManifest, LevelFiles, LevelIndex, LevelStructure, LevelChecksum, LevelValues, LevelLint}
 
-// Kinds of problems that a caller may want to tell apart.
+// Kinds of problems that a caller may want to distinguish.
 const (
 	KindMissing        = "missing"
 	KindExtra          = "extra"
@@ -110,7 +110,7 @@ func New(level Level, kind, file, what string) Problem {
 	return Problem{Level: level, Kind: kind, File: file, Sample: -1, Offset: -1, What: what}
 }
 
-// Of is the problem that an error of a parser tells of.
+// Of is the problem that an error of a parser describes.
 func Of(level Level, file string, err error) Problem {
 	p := New(level, KindFormat, file, "")
 	var e *shardify.Error
@@ -127,7 +127,7 @@ func Of(level Level, file string, err error) Problem {
 	return p
 }
 
-// damage tells what the bytes are to blame for from what the storage is.
+// damage reports whether an error blames the bytes rather than the storage.
 func damage(err error) bool {
 	return errors.Is(err, shardify.ErrCorrupt) || errors.Is(err, shardify.ErrUnsupported) || errors.Is(err, shardify.ErrSchema)
 }

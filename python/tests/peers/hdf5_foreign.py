@@ -249,7 +249,7 @@ def check(kind: str, rng: np.random.Generator, folder: str) -> Tuple[int, int]:
             assert leaf in got, "%s is missing; there are %s" % (leaf, sorted(got))
             values += same(leaf, w, got[leaf])
     extra = [n for n in got if any(n.endswith(m) for m in may_lack)]
-    assert not extra, "fields that are none of the samples: %s" % extra
+    assert not extra, "fields that are not of the samples: %s" % extra
     return len(want), values
 
 

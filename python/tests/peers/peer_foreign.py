@@ -69,7 +69,7 @@ def make(r: random.Random, path: str, first: int, utf8: bool) -> None:
             for field in fields:
                 data = value(r, field.lower(), i, utf8)
                 m = tarfile.TarInfo("%sk%05d.%s" % (folder, i, field))
-                m.size, m.mtime, m.uid, m.uname = len(data), r.choice([0, 3, 1.5]) if form == "pax" else 7, r.choice([0, 3000000]) if form != "ustar" else 5, "somebody"
+                m.size, m.mtime, m.uid, m.uname = len(data), r.choice([0, 3, 1.5]) if form == "pax" else 7, r.choice([0, 3000000]) if form != "ustar" else 5, "someone"
                 t.addfile(m, io.BytesIO(data))
             if r.random() < 0.05:
                 m = tarfile.TarInfo(folder + "README")
@@ -107,7 +107,7 @@ def rewritten() -> str:
             make(r, paths[-1], 1000 * k, utf8)
         with open(paths[0], "rb") as f:
             zipped = f.read(2) == b"\x1f\x8b"
-        if zipped:  # webdataset decompresses by itself; the name tells others
+        if zipped:  # webdataset decompresses by itself; others need the name
             for i, p in enumerate(paths):
                 os.rename(p, p + ".gz")
                 paths[i] = p + ".gz"
