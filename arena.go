@@ -31,8 +31,8 @@ type Pool struct {
 	spares  []spare    // of released arenas
 }
 
-// spare is what a released arena leaves to the next one. The arena itself is never
-// handed out again: who releases it twice must not release somebody else's.
+// spare is what a released arena leaves to the next one. The arena itself is never given out again:
+// a second release must not release the arena of another caller.
 type spare struct {
 	bufs    []buffer
 	columns []Column
@@ -74,9 +74,8 @@ func (p *Pool) Grant(ctx context.Context, bytes int64) (*Arena, error) {
 	return w.arena, nil
 }
 
-// await queues a waiter and tells whether it got what it waits for before the context
-// ended. What came at the same time is given back. It is called with mu held and returns
-// without it.
+// await queues a waiter and reports whether it got what it waits for before the context ended. What
+// came at the same time is given back. It is called with mu held and returns without it.
 func (p *Pool) await(ctx context.Context, queue *list.List, w *waiter, giveBack func()) bool {
 	w.ready = make(chan struct{})
 	e := queue.PushBack(w)
@@ -98,8 +97,8 @@ func (p *Pool) await(ctx context.Context, queue *list.List, w *waiter, giveBack 
 	return false
 }
 
-// fits tells whether so much more may be granted. Where nothing is, nobody would make
-// room for it. Called with mu held, as are those below.
+// fits reports whether so much more may be granted. With nothing granted it always may, since no
+// release would make room for it. Called with mu held, as are those below.
 func (p *Pool) fits(bytes int64) bool {
 	return p.granted+p.scratch+bytes <= p.limit || p.live.Len() == 0
 }

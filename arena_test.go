@@ -117,7 +117,7 @@ func TestReleaseTwice(t *testing.T) {
 	a.Release()
 	b, _ := p.Grant(context.Background(), 2000)
 	mine := b.Alloc(500)
-	a.Release() // of whoever comes late
+	a.Release() // by a caller that comes late
 	c, _ := p.Grant(context.Background(), 3000)
 	d := p.Overdraft()
 	if b == c || b == d || c == d {

@@ -48,7 +48,7 @@ type Column struct {
 	// released. Only a span with Stream set brings such columns.
 	Stream      func(yield func(piece []byte) error) error
 	StreamBytes int64
-	// Framed: the values lie in the batch's Framed; Data is nil.
+	// Framed: the values are in the batch's Framed; Data is nil.
 	Framed bool
 }
 
@@ -84,7 +84,7 @@ type Batch struct {
 	Keys *Column
 	// Proofs are checksums over parts of the input, for the pipeline to join.
 	Proofs []Proof
-	// Counts are what readers and transforms have to tell.
+	// Counts are what readers and transforms report.
 	Counts []Count
 	// Frame, if set, is how Framed holds the values of the columns that are marked
 	// Framed. The receiver may write to the free bytes.
@@ -123,8 +123,8 @@ func (b *Batch) Bytes() int64 {
 	return n
 }
 
-// Check tells whether lengths and offsets are consistent: what every sink may
-// rely on. It costs a pass over the offsets, not over the data.
+// Check reports whether lengths and offsets are consistent: what every sink may rely on. It costs a
+// pass over the offsets, not over the data.
 func (b *Batch) Check() error {
 	if b.IDs != nil && len(b.IDs) != b.Samples {
 		return fmt.Errorf("batch of %d samples has %d ids: %w", b.Samples, len(b.IDs), ErrSchema)

@@ -4,7 +4,7 @@
 // imports only the standard library. Package format has what formats declare, and
 // what only some sources and sinks can do.
 //
-// The common currency is a [Batch] of byte columns, laid out as it stands in a
+// The common currency is a [Batch] of byte columns, laid out as in a
 // shard and on the GPU: little-endian, row-major, one buffer per column. A
 // [Source] turns inputs of one format into batches, a [Sink] turns batches into
 // one shard, and package convert runs the two against a plan:

@@ -45,7 +45,7 @@ type Error struct {
 	Sample int64 // absolute, in the input
 	Offset int64 // bytes from the start of the file, or of the object if it is compressed
 	// At is which sample it is, where Sample was set by code that does not know the inputs:
-	// whoever knows them fills in File.
+	// code that knows them fills in File.
 	At  *ID
 	Err error
 }
@@ -136,7 +136,7 @@ func Annotate(err error, op, file, object string) error {
 	return &c
 }
 
-// Amend changes a copy of err, made an *Error if it is none.
+// Amend changes a copy of err, made an *Error if it is not one.
 func Amend(err error, f func(*Error)) error {
 	e, ok := err.(*Error)
 	if !ok {

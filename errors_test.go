@@ -21,7 +21,7 @@ func TestKindsAreToldOnce(t *testing.T) {
 		{errors.New("open f: not supported.txt: gone"), "open f: not supported.txt: gone"},
 	} {
 		if got := Plain(c.err); got != c.want {
-			t.Errorf("%q is told as %q, want %q", c.err, got, c.want)
+			t.Errorf("%q is shown as %q, want %q", c.err, got, c.want)
 		}
 	}
 }

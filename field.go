@@ -47,7 +47,7 @@ const (
 // LabelSeparator separates names in Attrs["labels"].
 const LabelSeparator = "\n"
 
-// Labels returns the names of codes 0, 1, ...; nil if there are none.
+// Labels returns the names of codes 0, 1, ...; nil if it has no names.
 func (f *Field) Labels() []string {
 	s, ok := f.Attrs["labels"]
 	if !ok {
@@ -129,7 +129,7 @@ func (f *Field) Elem() int {
 // ElemBytes is the bytes of one element.
 func (f *Field) ElemBytes() int { return f.Elem() * f.DType.Size() }
 
-// CounterName is the name that stands before "#offsets" on disk.
+// CounterName is the name before "#offsets" on disk.
 func (f *Field) CounterName() string {
 	if f.Counter != "" {
 		return f.Counter

@@ -2,11 +2,10 @@ package shardify
 
 import "fmt"
 
-// Frame is how a receiver wants the values of samples laid out, so that it can put
-// its own bytes between them and pass the whole on without a copy: Lead free bytes;
-// then for each sample and each of Values in turn Before free bytes, the value, and
-// free bytes up to a multiple of Block; then After free bytes. What lies in the free
-// bytes is undefined.
+// Frame is how a receiver wants the values of samples laid out, so that it can put its own bytes
+// between them and pass the whole on without a copy: Lead free bytes; then for each sample and each
+// of Values in turn Before free bytes, the value, and free bytes up to a multiple of Block; then
+// After free bytes. The content of the free bytes is undefined.
 //
 // A span that has one asks for it; a reader that knows frames answers with a batch
 // whose Frame is the same.
@@ -39,7 +38,7 @@ func (f *Frame) Overhead() int64 {
 	return int64(n)
 }
 
-// check tells whether the values of the batch fill its frame exactly.
+// check reports whether the values of the batch fill its frame exactly.
 func (f *Frame) check(b *Batch) error {
 	n := int64(f.After) * int64(b.Samples)
 	framed := 0
@@ -54,7 +53,7 @@ func (f *Frame) check(b *Batch) error {
 		}
 		c := &b.Columns[v.Field]
 		if !c.Framed || c.Levels != 1 || c.ElemBytes() != 1 {
-			return fmt.Errorf("field %s cannot stand in a frame: %w", c.Name, ErrSchema)
+			return fmt.Errorf("field %s does not fit into a frame: %w", c.Name, ErrSchema)
 		}
 		n += int64(v.Before) * int64(b.Samples)
 		for i, o := 0, c.Offsets[0]; i < b.Samples; i++ {

@@ -11,8 +11,8 @@ import (
 // RowSet is a set of numbers of rows. The zero value is empty.
 type RowSet struct{ words []rowWord }
 
-// rowWord is those of the rows 64*at to 64*at+63 that are in the set. They stand in order.
-// With more, all of them are, and those of so many words behind it.
+// rowWord is those of the rows 64*at to 64*at+63 that are in the set. Words are in order. With
+// more, all of the rows are in the set, and those of so many words behind it.
 type rowWord struct {
 	at, more uint32
 	bits     uint64

@@ -14,10 +14,10 @@ type Scratch struct {
 	held int64
 }
 
-// Hold says that the reader will hold n bytes in all from now on, on the way to reading
-// a span into mem. More than before is waited for until it fits, unless mem is the
-// oldest that was granted: nobody would make room for that one, so that it passes, as a
-// span does that is larger than the pool. Buffers are made after Hold, and dropped before.
+// Hold says that the reader will hold n bytes in all from now on, on the way to reading a span into
+// mem. An increase waits until it fits, unless mem is the oldest that was granted: no release would
+// make room for that one, so it passes, as a span does that is larger than the pool. Buffers are
+// made after Hold, and dropped before.
 func (s *Scratch) Hold(ctx context.Context, mem *Arena, n int64) error {
 	p := mem.pool
 	if s.pool != p {
@@ -76,7 +76,7 @@ func (s *Scratch) Close() {
 	*s = Scratch{}
 }
 
-// mayHold tells whether a waiter need not wait for scratch. Who reads into an overdraft
+// mayHold reports whether a waiter need not wait for scratch. A reader that reads into an overdraft
 // repairs a span whose own memory is held meanwhile. Called with mu held, as is hold.
 func (p *Pool) mayHold(w *waiter) bool {
 	return w.arena.turn == nil || p.granted+p.scratch+w.bytes <= p.limit || p.live.Front() == w.arena.turn
@@ -92,8 +92,8 @@ func (p *Pool) hold(bytes int64) {
 // worthwhile is from how much rubbish on it pays to collect it at once.
 const worthwhile = 16 << 20
 
-// clean collects garbage where what was dropped would else stand beside what is about
-// to be made: buffers may be so large that a few of them are the limit, and the runtime
+// clean collects garbage when dropped buffers would otherwise be in memory together with those that
+// are about to be made: buffers may be so large that a few of them are the limit, and the runtime
 // counts what is dropped as in use until then.
 func (p *Pool) clean() {
 	p.mu.Lock()

@@ -19,7 +19,7 @@ func granted(t *testing.T, p *Pool, bytes int64) *Arena {
 	return a
 }
 
-// waits tells whether f is still at it after a while, and what it said in the end.
+// waits reports whether f still runs after a while, and what it returned in the end.
 func waits(f func() error) (waited bool, done chan error) {
 	done = make(chan error, 1)
 	go func() { done <- f() }()
@@ -32,8 +32,8 @@ func waits(f func() error) (waited bool, done chan error) {
 	}
 }
 
-// TestScratchCountsAgainstTheLimit: what readers hold and what is granted are at most
-// the limit, unless it is for the oldest span, which nobody makes room for.
+// TestScratchCountsAgainstTheLimit: what readers hold and what is granted are at most the limit,
+// unless it is for the oldest span, for which no release makes room.
 func TestScratchCountsAgainstTheLimit(t *testing.T) {
 	ctx := context.Background()
 	p := NewPool(100)

@@ -58,7 +58,7 @@ type File struct {
 	Digest string `json:"digest"`
 }
 
-// Record is the record of a file that belongs to the shard, nil if there is none.
+// Record is the record of a file that belongs to the shard, nil without one.
 func (s *Shard) Record(name string) *File {
 	for i := range s.Files {
 		if s.Files[i].Name == name {

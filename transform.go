@@ -10,9 +10,9 @@ type Transform interface {
 	// Apply will see and returns those that Apply will make.
 	Schema(in []Field) ([]Field, error)
 	Cost(in []Field) Cost
-	// Apply returns a batch that lives in mem; it may share columns with b, and may
-	// be b. It may drop samples, or make several of one (ID.Copy tells them apart):
-	// then the result lists its IDs one by one.
+	// Apply returns a batch that lives in mem; it may share columns with b, and may be b. It
+	// may drop samples, or make several of one (ID.Copy distinguishes them): then the result
+	// lists its IDs one by one.
 	Apply(b *Batch, seed uint64, mem *Arena) (*Batch, error)
 }
 
@@ -32,8 +32,8 @@ type Surveyor interface {
 	Surveys() string
 	// NewSurvey begins a survey of a part of the samples. It is called after Schema.
 	NewSurvey() Survey
-	// Learn takes the result of the survey. It comes before Apply, and Schema is
-	// called once more after it, since a vocabulary may become part of the schema.
+	// Learn takes the result of the survey. It comes before Apply, and Schema is called again
+	// after it, since a vocabulary may become part of the schema.
 	Learn(result []byte) error
 }
 

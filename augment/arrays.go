@@ -21,7 +21,7 @@ var arrayOps = []Op{
 			{"sentinel", "none", "a value that stands for \"missing\": left out of the statistics and kept as it is"},
 			{"by", "last", "statistics for each entry of the last axis (last) or of the first, such as channels (first), or one for all values of the field (all)"},
 		},
-		Effect: "same shape; floating-point types stay, integers become f32; the figures stand in the attributes normalise.mean and normalise.std of the field",
+		Effect: "same shape; floating-point types stay, integers become f32; the figures are in the attributes normalise.mean and normalise.std of the field",
 		make:   newNormalise,
 	},
 	{

@@ -29,7 +29,7 @@ type Op struct {
 	// Random: samples come out differently with another seed. Such an operation applies
 	// to the split train alone, if there is one, unless the spec names splits.
 	Random bool
-	// Effect tells shapes and ranges of what comes out.
+	// Effect describes shapes and ranges of what comes out.
 	Effect string
 	make   func(a *args, env Env) (shardify.Transform, error)
 }
@@ -104,7 +104,7 @@ func Parse(text string) (*Spec, error) {
 			return nil, s.wrong("%q: want KEY=VALUE with one of %s", p, s.Op.keys())
 		}
 		if _, twice := s.args.given[key]; twice {
-			return nil, s.wrong("%s stands twice", key)
+			return nil, s.wrong("%s is given twice", key)
 		}
 		s.args.given[key] = strings.TrimSpace(v)
 	}

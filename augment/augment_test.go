@@ -319,7 +319,7 @@ func TestPermutedAndDroppedElementsStayTogether(t *testing.T) {
 		out := conform(t, spec, whole, mem)
 		a, b := &out.Columns[0], &out.Columns[1]
 		if string(a.Data) != string(b.Data) {
-			t.Errorf("%s tears elements apart", spec)
+			t.Errorf("%s splits elements", spec)
 		}
 		for i := range 300 {
 			n, m := whole.Columns[0].Offsets[0], a.Offsets[0]
@@ -349,7 +349,7 @@ func TestMistakesSayWhatIsWanted(t *testing.T) {
 		"noise=x":                    "noise wants sigma: standard deviation of the noise",
 		"noise=x,sigma=a":            "sigma=a: want a number",
 		"noise=x,sigma=-1":           "sigma=-1: want a number from 0",
-		"noise=x,sigma=1,sigma=2":    "sigma stands twice",
+		"noise=x,sigma=1,sigma=2":    "sigma is given twice",
 		"noise=x,width=2":            "want KEY=VALUE with one of sigma",
 		"scale=x,range=2:1":          "want LO:HI",
 		"train,:noise=x,sigma=1":     "a split without a name",

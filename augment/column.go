@@ -140,5 +140,5 @@ func span(c *shardify.Column, i int) (lo, hi int) {
 	return from / c.DType.Size(), to / c.DType.Size()
 }
 
-// present tells whether sample i has a value.
+// present reports whether sample i has a value.
 func present(c *shardify.Column, i int) bool { return c.Valid == nil || c.Valid[i] != 0 }

@@ -138,12 +138,12 @@ func newImages(a *args, env Env) (*images, error) {
 // Needs names the field, if it is a name.
 func (m *images) Needs() []string { return plain([]string{m.glob}) }
 
-// encoded tells whether a field holds files of images.
+// encoded reports whether a field holds files of images.
 func encoded(f *shardify.Field) bool {
 	return f.Levels == 1 && slices.Contains([]string{"jpg", "png", "gif", "webp", "image"}, f.Media)
 }
 
-// raw tells whether a field holds pixels.
+// raw reports whether a field holds pixels.
 func raw(f *shardify.Field) bool {
 	return f.Attrs[AttrImage] == hwc && f.DType == shardify.U8 && (f.Ragged && f.Levels == 1 || f.Levels == 0 && len(f.Shape) == 3)
 }
@@ -227,7 +227,7 @@ func rawField(f shardify.Field, w, h int) shardify.Field {
 	return out
 }
 
-// companionOf tells of which field i is a companion.
+// companionOf returns the field that field i is a companion of.
 func companionOf(in []shardify.Field, i int) (owner int, ok bool) {
 	if !shardify.Companion(in, i) {
 		return 0, false

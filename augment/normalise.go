@@ -140,7 +140,7 @@ func (n *normalise) Cost([]shardify.Field) shardify.Cost {
 	return shardify.Cost{Growth: most}
 }
 
-// Surveys tells that the values must be seen.
+// Surveys says that the values must be seen.
 func (n *normalise) Surveys() string { return "mean and standard deviation of " + n.text }
 
 // NewSurvey begins with nothing.
@@ -154,7 +154,7 @@ func (n *normalise) NewSurvey() shardify.Survey {
 	return s
 }
 
-// sum is moments in the making (Welford; parts are joined by Chan's formula).
+// sum is moments that are being added up (Welford; parts are joined by Chan's formula).
 type sum struct {
 	n          int64
 	mean, sqrs float64

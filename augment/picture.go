@@ -74,7 +74,7 @@ type cut struct {
 	size       resize.Size
 }
 
-// same tells whether the picture stays as it is.
+// same reports whether the picture stays as it is.
 func (c cut) same(w, h int) bool { return c.w == w && c.h == h && c.size.W == w && c.size.H == h }
 
 // fits refuses results that are too large: a strip whose shorter side grows, say.
@@ -85,7 +85,7 @@ func (c cut) fits() error {
 	return nil
 }
 
-// isJPEG tells what internal/jpeg decodes.
+// isJPEG reports whether internal/jpeg decodes the bytes.
 func isJPEG(b []byte) bool { return bytes.HasPrefix(b, []byte("\xff\xd8")) }
 
 // open reads the header of a JPEG.

@@ -112,7 +112,7 @@ def work_numpy(job):
 
 
 def contender(a):
-    """Runs in a process of its own, so that its seconds can be told apart."""
+    """Runs in a process of its own, so that its seconds are counted separately."""
     from multiprocessing import Pool
 
     files = json.load(open(a.files))

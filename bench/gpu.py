@@ -79,7 +79,7 @@ class Call:
                 pass
 
     def step(self, name, seconds, args):
-        """Runs a program, for at most so many seconds and what is left of the call."""
+        """Runs a program, for at most so many seconds and the rest of the call."""
         seconds = min(seconds, float(os.environ.get("SHARDIFY_GPU_STEP", seconds)))
         limit = min(seconds, self.end - time.monotonic())
         if limit < min(seconds, 2 * self.margin):
@@ -295,7 +295,7 @@ class Report:
 
     def markdown(self):
         out = ["# The loader on a GPU", ""]
-        out += ["Made by `bench/gpu.sh report`; how it is measured is said in `bench/gpu.sh`. A prediction that no figure stands beside was not tested yet.", ""]
+        out += ["Made by `bench/gpu.sh report`; `bench/gpu.sh` describes the measurement. A prediction without a figure was not tested yet.", ""]
         for v in self.of("machine")[-1:]:
             out += ["`%s`, clocks `%s`, %s cores, %s, huge pages %s, Linux %s." % tuple(v[k] for k in ("gpu", "clocks", "cores", "memory", "huge_pages", "kernel")), ""]
         out += ["## Predictions", ""]

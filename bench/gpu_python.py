@@ -303,7 +303,7 @@ def torch_streams(folder):
                     del x, b
             torch.cuda.synchronize()
         bad = compare([(x.cpu().numpy(), i) for x, i in seen], want)
-        failed |= check("torch", "copy=%s, %s%s" % (copy, tier, "" if told else ", stream not told"), bad, not told)
+        failed |= check("torch", "copy=%s, %s%s" % (copy, tier, "" if told else ", stream not named"), bad, not told)
     return failed
 
 

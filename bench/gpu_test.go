@@ -118,15 +118,15 @@ exec sleep 60
 	}
 }
 
-// running tells whether a process does more than wait to be reaped.
+// running reports whether a process does more than wait to be reaped.
 func running(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, _ := strings.Cut(string(b), ") ")
 	return err == nil && !strings.HasPrefix(rest, "Z")
 }
 
-// TestAGPUCallEndsInTime: a program that does not want to end is killed, what is left has its
-// line, and the call fails.
+// TestAGPUCallEndsInTime: a program that does not want to end is killed, the programs after it have
+// their lines, and the call fails.
 func TestAGPUCallEndsInTime(t *testing.T) {
 	cmd, out := gpuCall(t, "figures", "trap '' TERM\nwhile :; do sleep 1; done\n", "SHARDIFY_GPU_LIMIT=2")
 	from := time.Now()

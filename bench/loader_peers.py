@@ -46,7 +46,7 @@ class Process:
         if cores:
             cmd = ["taskset", "-c", cores, *cmd]
         env = dict(os.environ, PYTHONPATH=os.path.join(HERE, "..", "python"), OMP_NUM_THREADS="1", PYTHONWARNINGS="ignore")
-        # A session of its own, so that its workers end with it; a file, since a pipe that nobody reads fills.
+        # A session of its own, so that its workers end with it; a file, since a pipe that is not read fills.
         self.log = tempfile.TemporaryFile("w+")
         self.p = subprocess.Popen(cmd, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, env=env, start_new_session=True)
         self.info = self.answer(180)

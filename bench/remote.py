@@ -89,7 +89,7 @@ def s3torchconnector(o):
     from torch.utils.data import IterableDataset
 
     class Tars(IterableDataset):
-        """Members of tars, as they stand in its documentation, streamed."""
+        """Members of tars, as in its documentation, streamed."""
 
         def __iter__(self):
             objects = S3IterableDataset.from_prefix("s3://data/wds/", region="us-east-1", endpoint=os.environ["AWS_ENDPOINT_URL"], enable_sharding=True,

@@ -218,7 +218,7 @@ def gives_back(folder):
     """What a virtual machine adds to rows that write files, if it gives free memory back to its host."""
     if not os.path.exists("/sys/module/page_reporting"):
         return []
-    return ["This machine can give free memory back to its host, and then pays for it when files are written, whoever writes them: 512 MiB took %.2f to %.2f s of processor time in five tries. "
+    return ["This machine can give free memory back to its host, and then pays for it when files are written, whichever program writes them: 512 MiB took %.2f to %.2f s of processor time in five tries. "
             "Ratios of rows that are little more than writing vary by that." % fresh(folder), ""]
 
 

@@ -140,7 +140,7 @@ def ranks(work, name, vocab):
         f.writelines("%s %d\n" % (base64.b64encode(t).decode(), i) for i, t in enumerate(tokens))
 
 
-# Run by itself: the ids of a sample by a library, and how long they took. The texts lie in memory.
+# Run by itself: the ids of a sample by a library, and how long they took. The texts are in memory.
 LIBRARY = """
 import base64, hashlib, json, os, sys, time
 import numpy as np

@@ -42,7 +42,7 @@ var notOfID = regexp.MustCompile(`[^A-Za-z0-9.-]`)
 // legal matches the names of files with licences.
 var legal = regexp.MustCompile(`(?i)^(licen[cs]e|notice|copying|patents)(\.(txt|md))?$`)
 
-// kinds tells licences by a sentence that only they have; the first one counts.
+// kinds recognizes licences by a sentence that only they have; the first one counts.
 var kinds = []struct{ name, sentence string }{
 	{"Apache-2.0", "Apache License"},
 	{"MIT", "Permission is hereby granted, free of charge"},

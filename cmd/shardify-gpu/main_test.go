@@ -83,7 +83,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// TestResultsThatNobodyGets: are lost on a full disk, or read by nobody.
+// TestResultsThatNobodyGets: a full disk loses them, or no process reads them.
 func TestResultsThatNobodyGets(t *testing.T) {
 	full, broken := programs.LostStreams(t)
 	set := filepath.Join(t.TempDir(), "set")

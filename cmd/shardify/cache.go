@@ -19,7 +19,7 @@ func cacheCommand(p *program) *cobra.Command {
 		Use:   "cache status|clear [DIR]",
 		Short: "show or empty the cache of data from other machines",
 		Long: `The cache keeps what was read from web servers, XRootD and object stores in a folder of this machine: --cache DIR of the commands that
-read, or $SHARDIFY_CACHE, which is DIR if left out. status tells what it has. clear removes that; processes that use it fetch again what
+read, or $SHARDIFY_CACHE, which is DIR if left out. status shows what it has. clear removes that; processes that use it fetch again what
 they need. Neither touches files that the cache has not made.`,
 		Example: `shardify cache status /scratch/cache
 shardify cache clear /scratch/cache`,

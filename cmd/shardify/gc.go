@@ -19,7 +19,7 @@ each task. With --yes it removes them.
 
 It never removes shards, with or without a receipt (the next run takes them over), receipts, the plan, or files of a process that may
 still run. Temporary files of other machines are removed when they are a day old.
-Of a set in an object store, it lists uploads that were begun and not completed. They cost money and are in no other list.`,
+Of a set in an object store, it lists uploads that were started and not completed. They cost money and are in no other list.`,
 		Example: `shardify gc photos-shards
 shardify gc photos-shards --yes`,
 		Args: cli.OneFolder,

@@ -277,7 +277,7 @@ func TestStoppedConversionGoesOn(t *testing.T) {
 			p = start(t, append(convert(out), "--sync", "none")...)
 			wait(t, p, 0)
 			if !strings.Contains(fmt.Sprint(p.Stderr), "is resumed") {
-				t.Errorf("after %d shards it began anew: %s", before, p.Stderr)
+				t.Errorf("after %d shards it started over: %s", before, p.Stderr)
 			}
 			if a, b := tree(whole), tree(out); !maps.Equal(a, b) {
 				t.Errorf("resumed: %v\nunbroken: %v", names(b), names(a))

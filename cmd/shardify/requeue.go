@@ -15,9 +15,9 @@ import (
 // requeuePatience is how long scontrol may take.
 const requeuePatience = 20 * time.Second
 
-// requeue has Slurm queue this job again, if it has stopped because its time runs out or
-// by itself. A job that was told to end is left alone: Slurm starts it again by itself
-// if it was preempted or its node was lost, and if somebody has cancelled it, he means it.
+// requeue has Slurm queue this job again, if it has stopped because its time runs out or by itself.
+// It leaves a job alone that got a request to end: Slurm starts it again by itself if it was
+// preempted or its node was lost, and a user who cancels a job does not want it again.
 func (p *program) requeue(ctx context.Context, code int, x *pipeline.Prepared) {
 	id := os.Getenv("SLURM_JOB_ID")
 	if array := os.Getenv("SLURM_ARRAY_JOB_ID"); array != "" {

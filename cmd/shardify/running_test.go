@@ -161,8 +161,8 @@ func TestStallEndsTheProcess(t *testing.T) {
 	says(t, 75, text, 75, "  reading files of in from 0002.bin on, samples [2, 3), for ", "the storage does not answer")
 }
 
-// TestStallsOfFinishedSets: copying, merging, and publishing an extension end as a
-// conversion does, and name the file; waiting for another process that copies is none.
+// TestStallsOfFinishedSets: copying, merging, and publishing an extension end as a conversion does,
+// and name the file; waiting for another process that copies is not a stall.
 func TestStallsOfFinishedSets(t *testing.T) {
 	dir := t.TempDir()
 	set := func(name string) {
@@ -191,7 +191,7 @@ func TestStallsOfFinishedSets(t *testing.T) {
 	if _, err := exec.LookPath("flock"); err != nil {
 		t.Skip("no flock to hold a lock with")
 	}
-	const release = "(for i in $(seq 600); do grep -q waiting said && break; sleep 0.1; done; rm .copy2.stage-lock)" // whoever is slow
+	const release = "(for i in $(seq 600); do grep -q waiting said && break; sleep 0.1; done; rm .copy2.stage-lock)" // this process is slow
 	code, text := under(t, dir, "exec 9>.copy2.stage-lock 2>said; flock 9; "+release+" & exec", "stage", "a", "copy2", "--stall", "500ms")
 	said, err := os.ReadFile(filepath.Join(dir, "said"))
 	if err != nil {

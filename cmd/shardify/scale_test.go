@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// measured runs the program and tells its output, exit code, time and most memory.
+// measured runs the program and returns its output, exit code, time and most memory.
 func measured(t *testing.T, args ...string) (out string, code int, took time.Duration, peak int64) {
 	t.Helper()
 	self, err := os.Executable()

@@ -39,8 +39,8 @@ func TestResultsThatCannotBeWrittenAreAFailure(t *testing.T) {
 	}
 }
 
-// TestCommandsEndQuietlyWhenNobodyReads: with the code of SIGPIPE, and the work of the
-// moment done or not begun: nothing is half published, and status knows that it ended.
+// TestCommandsEndQuietlyWhenNobodyReads: with the code of SIGPIPE, and the current step done or not
+// started: nothing is half published, and status knows that it ended.
 func TestCommandsEndQuietlyWhenNobodyReads(t *testing.T) {
 	dir := t.TempDir()
 	in, set, planned := filepath.Join(dir, "in.npz"), filepath.Join(dir, "set"), filepath.Join(dir, "planned")

@@ -45,7 +45,7 @@ func onTerminal(t *testing.T, columns int, env []string, args ...string) string 
 	for {
 		k, err := ours.Read(b)
 		out.Write(b[:k])
-		if err != nil { // EIO: nobody has the other end
+		if err != nil { // EIO: no process has the other end
 			break
 		}
 	}

@@ -39,7 +39,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// A tar that is sound, the answer to which is lost or read by nobody.
+// A tar without damage; the answer is lost, or no process reads it.
 func TestResultsThatNobodyGets(t *testing.T) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)

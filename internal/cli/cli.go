@@ -25,7 +25,7 @@ type IO struct {
 	JSON     bool // results as one object per line
 	Quiet    bool // neither progress nor notes
 	Terminal bool // Err is one
-	// Columns of the terminals that Out and Err are; 0 if they are none.
+	// Columns of the terminals that Out and Err are; 0 for other files.
 	OutColumns, ErrColumns int
 	// Command is what the user has typed, as a shell would take it; Args are its words.
 	Command string
@@ -47,7 +47,7 @@ func Standard() *IO {
 	return o
 }
 
-// columns is the width of a terminal, within what can be read; 0 if the file is none.
+// columns is the width of a terminal, within readable limits; 0 for other files.
 func columns(f *os.File) int {
 	if !term.IsTerminal(int(f.Fd())) {
 		return 0
@@ -95,8 +95,8 @@ func (p *output) raw(b []byte) (int, error) {
 	return n, err
 }
 
-// outcome is err, or that results are lost: whoever reads them must not take what there is
-// for all.
+// outcome is err, or an error that results are lost: a reader must not take the results that
+// arrived for all of them.
 func (p *output) outcome(err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,7 +139,7 @@ func (o *IO) Note(format string, args ...any) {
 	}
 }
 
-// Warn writes a line that nobody should miss, quiet or not.
+// Warn writes a line that every user should see, quiet or not.
 func (o *IO) Warn(format string, args ...any) {
 	o.write(o.Err, fmt.Sprintf(format, args...)+"\n")
 }

@@ -62,7 +62,7 @@ func (o *IO) Report(ctx context.Context, program string, err error) int {
 	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, context.Canceled) || errors.Is(err, cause)) {
 		err = cause
 	}
-	if errors.Is(err, ErrPipe) { // and nobody wants to know
+	if errors.Is(err, ErrPipe) { // the reader is gone
 		return CodePipe
 	}
 	hints := shardify.Hints(err)

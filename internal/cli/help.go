@@ -143,8 +143,8 @@ func flagName(f *pflag.Flag) string {
 	return s
 }
 
-// flagText describes a flag. The form of its value, where the description begins with it,
-// stands beside its name.
+// flagText describes a flag. If the description begins with the form of its value, the form goes
+// beside the name.
 func flagText(f *pflag.Flag) string {
 	_, s := pflag.UnquoteUsage(f)
 	if strings.HasPrefix(f.Usage, "`") {

@@ -19,8 +19,8 @@ func UseLine(format, output string) string {
 	return f.Hint(output, printable.Quote)
 }
 
-// PeakMemory is the most memory that this process had resident. What getrusage tells
-// would include what its parent held before it became this program.
+// PeakMemory is the most memory that this process had resident. The figure of getrusage would
+// include memory that its parent held before it became this program.
 func PeakMemory() string {
 	if n := cluster.PeakMemory(); n > 0 {
 		return shardify.FormatSize(n)

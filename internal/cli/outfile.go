@@ -68,8 +68,7 @@ func (o *OutFile) Abort() {
 	o.File = nil
 }
 
-// umask is that of this process. The system call that tells it sets it, for all
-// goroutines.
+// umask is that of this process. The system call that returns it also sets it, for all goroutines.
 func umask() fs.FileMode {
 	b, _ := os.ReadFile("/proc/self/status")
 	_, v, _ := strings.Cut(string(b), "\nUmask:")

@@ -8,21 +8,21 @@ import (
 	"syscall"
 )
 
-// CodePipe is the exit code where whoever read the output is gone (shardify ... | head):
-// the one that a shell shows of a program that SIGPIPE has ended.
+// CodePipe is the exit code when the reader of the output is gone (shardify ... | head): the one
+// that a shell shows of a program that SIGPIPE has ended.
 const CodePipe = 141
 
-// ErrPipe is the cause of a context that ends because nobody reads the output.
+// ErrPipe is the cause of a context that ends because no process reads the output.
 var ErrPipe = errors.New("the reader of the output has closed it")
 
-// pipe knows whether somebody reads the output.
+// pipe records whether a process still reads the output.
 type pipe struct {
 	once sync.Once
 	gone chan struct{}
 }
 
-// newPipe makes writes to a stream that nobody reads fail: a process that SIGPIPE ends
-// writes no record of its end.
+// newPipe makes writes to a stream without a reader fail: a process that SIGPIPE ends writes no
+// record of its end.
 func newPipe() *pipe {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return &pipe{gone: make(chan struct{})}

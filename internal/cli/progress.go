@@ -117,7 +117,7 @@ func (b *Bar) found(doing string, p pipeline.Progress) bool {
 	return bar != nil
 }
 
-// Training shows a run of so many steps, -1 if nobody knows, until stop.
+// Training shows a run of so many steps, -1 if unknown, until stop.
 func (b *Bar) Training(all int64, look func() (steps, bytes int64)) (stop func()) {
 	if b.o.Quiet {
 		return func() {}

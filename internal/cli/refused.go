@@ -15,11 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// full tells that a disk or a quota is, which may pass.
+// full reports that a disk or a quota is full, which may pass.
 func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// refused says in words what the system means by an error of it, and what helps. command
-// is what goes on from here; "" if nobody knows.
+// refused says in words what the system means by an error of it, and what helps. command is the one
+// that goes on from here; "" if unknown.
 func refused(err error, command string) (hints []string) {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
@@ -46,7 +46,7 @@ func refused(err error, command string) (hints []string) {
 	return hints
 }
 
-// cures tells what an error means and what helps; "" for errors that say it themselves.
+// cures says what an error means and what helps; "" for errors that say it themselves.
 func cures(f *local.Failure) string {
 	where := f.Path
 	if where == "" {
@@ -78,7 +78,7 @@ func cures(f *local.Failure) string {
 	return ""
 }
 
-// whose names the quotas that are used up, if somebody knows.
+// whose names the quotas that are used up, if that is known.
 func whose(dir string) string {
 	var of []string
 	for _, q := range host.Quotas(dir) {

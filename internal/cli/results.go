@@ -26,7 +26,7 @@ func (o *IO) ShowPlan(x *pipeline.Prepared) {
 	}
 }
 
-// NotePlan tells the plan beside the results.
+// NotePlan prints the plan beside the results.
 func (o *IO) NotePlan(x *pipeline.Prepared) {
 	o.Object("plan", x.Facts())
 	if o.Quiet {
@@ -40,7 +40,7 @@ func (o *IO) NotePlan(x *pipeline.Prepared) {
 	}
 }
 
-// NoteMerge tells what a merge of sets will do.
+// NoteMerge prints what a merge of sets will do.
 func (o *IO) NoteMerge(m pipeline.SetsPlan) {
 	o.Note("%-9s%s in %s, %s", "merge", printable.Of(m.Samples, "sample"), printable.Of(int64(m.Shards), "shard"), shardify.FormatSize(m.Bytes))
 	if m.Changed > 0 {
@@ -84,7 +84,7 @@ func (o *IO) Converted(r *pipeline.Result) error {
 	return r.Incomplete()
 }
 
-// Next tells what can be done with a set, and what of it has no samples.
+// Next prints what can be done with a set, and which parts of it have no samples.
 func (o *IO) Next(output string, m *index.Manifest) {
 	if m.Samples == 0 {
 		o.Result("empty: there is no sample in %s", output)
@@ -113,7 +113,7 @@ func trainFolder(output string, m *index.Manifest) string {
 	return filepath.Join(output, names[max(slices.IndexFunc(names, func(n string) bool { return m.Splits[n].Samples > 0 }), 0)])
 }
 
-// happened tells what the operations did to samples and values.
+// happened prints what the operations did to samples and values.
 func (o *IO) happened(m *index.Manifest) {
 	if m.Dropped > 0 {
 		kept := m.Samples

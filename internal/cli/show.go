@@ -103,7 +103,7 @@ func classesAbove(p *pipeline.Prepared) string {
 	return dir
 }
 
-// larger tells that shards are much larger than --shard-size wants, and how large.
+// larger reports whether shards are much larger than --shard-size wants, and how large.
 func larger(p *pipeline.Prepared, f pipeline.Facts) (each int64, ok bool) {
 	want, err := strconv.ParseInt(p.Plan.Recipe["shard-size"], 10, 64)
 	if err != nil || f.Shards == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/shardify/shardify/transform"
 )
 
-// orderLines tells where samples go, and in which order.
+// orderLines prints where samples go, and in which order.
 func orderLines(p *pipeline.Prepared, line func(label, format string, args ...any)) {
 	x := p.Plan
 	for _, f := range x.Findings {

@@ -15,16 +15,15 @@ import (
 // they ask.
 const Patience = 4 * time.Second
 
-// ErrNotice is the request to stop that a batch system makes before the time limit. It
-// is an ErrStopped. TERM may mean that somebody wants the job gone; this never does.
+// ErrNotice is the request to stop that a batch system makes before the time limit. It is an
+// ErrStopped. TERM may come from a user who wants to end the job; this never does.
 var ErrNotice = fmt.Errorf("%w: the time limit is near", convert.ErrStopped)
 
-// Signals returns a context that ends on request: TERM, and HUP of a terminal that was
-// closed, with cause convert.ErrStopped,
-// USR1 (sent by batch systems before the time limit) with ErrNotice, INT with
-// ErrInterrupted. Whoever still works after Patience, or is interrupted again,
-// is ended by exit; nothing half is ever published, so that is safe. So it is where nobody
-// reads the output any more: the cause is ErrPipe.
+// Signals returns a context that ends on request: TERM, and HUP of a terminal that was closed, with
+// cause convert.ErrStopped, USR1 (sent by batch systems before the time limit) with ErrNotice, INT
+// with ErrInterrupted. A process that still works after Patience, or is interrupted again, is ended
+// by exit; nothing half is ever published, so that is safe. The same happens when no process reads
+// the output any more: the cause is ErrPipe.
 func (o *IO) Signals(parent context.Context, exit func(code int)) (ctx context.Context, stop func()) {
 	return signals(parent, Patience, o.pipe.gone, exit)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/shardify/shardify/pipeline"
 )
 
-// Reading tells how far a pass over data is; its first line comes after some time.
+// Reading reports how far a pass over data is; its first line comes after some time.
 func (o *IO) Reading() func(pipeline.Progress) {
 	return func(p pipeline.Progress) {
 		if p.Seconds >= 1 {

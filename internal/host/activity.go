@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Activity tells whether this process does anything, by what the kernel counts of it: a
-// read of a gigabyte, or the decoding of one, is a single step for the program.
+// Activity reports whether this process does anything, from the counters of the kernel: a read of a
+// gigabyte, or the decoding of one, is a single step for the program.
 type Activity struct {
 	bytes int64
 	cpu   time.Duration
@@ -24,8 +24,7 @@ const (
 	restShares = 10      // of one core's time, one part
 )
 
-// Moved tells whether the process has read, written or computed since Moved was called
-// before.
+// Moved reports whether the process has read, written or computed since the last call of Moved.
 func (a *Activity) Moved() bool {
 	return a.moved(ioBytes(), cpuTime(), time.Now())
 }

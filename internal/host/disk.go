@@ -49,7 +49,7 @@ func existing(dir string) string {
 	}
 }
 
-// Remote tells whether dir is on a file system that other machines serve.
+// Remote reports whether dir is on a file system that other machines serve.
 func Remote(dir string) bool {
 	st, ok := statfs(dir)
 	return ok && remote(st)

@@ -28,7 +28,7 @@ type Machine struct {
 	MemoryFrom string
 	// Login: batch commands are there but no allocation is: others work here too.
 	Login bool
-	// Job and Restart tell the batch job, and how often it was started again; "" is none.
+	// Job and Restart name the batch job, and how often it was started again; "" without one.
 	Job, Restart string
 }
 
@@ -38,9 +38,8 @@ const (
 	loginMemory = 4 << 30
 )
 
-// Defaults of the memory budget. More than the largest helps nobody: spans are
-// small. The rest of the machine is the page cache's, which makes reading and
-// writing fast, and other people's.
+// Defaults of the memory budget. More than the largest does not help: spans are small. The rest of
+// the machine is for the page cache, which makes reading and writing fast, and for other users.
 const (
 	smallestBudget = 256 << 20
 	largestBudget  = 16 << 30
@@ -107,7 +106,7 @@ func (e Env) cores() (int, string) {
 		}
 		return n, from
 	}
-	// Without -c Slurm tells only the node's share; several tasks divide it.
+	// Without -c Slurm reports only the node's share; several tasks divide it.
 	tasks := max(int64(e.tasksHere()), e.number("SLURM_NTASKS_PER_NODE"), 1)
 	if c := e.number("SLURM_CPUS_ON_NODE"); c > 0 && max(c/tasks, 1) < int64(n) {
 		return int(max(c/tasks, 1)), "SLURM_CPUS_ON_NODE"

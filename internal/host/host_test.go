@@ -234,7 +234,7 @@ func TestWhatComputesMoves(t *testing.T) {
 func TestWrittenBackGrows(t *testing.T) {
 	before := WrittenBack()
 	if before == 0 {
-		t.Skip("this system does not tell what it has put on disks")
+		t.Skip("this system does not report what it has written to disks")
 	}
 	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
 	if err != nil {

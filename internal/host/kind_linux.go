@@ -4,7 +4,7 @@ import "golang.org/x/sys/unix"
 
 const lustreMagic = 0x0BD00BD0
 
-// remote tells whether other machines serve a file system.
+// remote reports whether other machines serve a file system.
 func remote(st unix.Statfs_t) bool {
 	switch int64(st.Type) {
 	case lustreMagic, unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC,
@@ -16,7 +16,7 @@ func remote(st unix.Statfs_t) bool {
 	return false
 }
 
-// bookkeeperOf tells who knows the quotas of a file system.
+// bookkeeperOf returns the program that knows the quotas of a file system.
 func bookkeeperOf(st unix.Statfs_t) bookkeeper {
 	switch int64(st.Type) {
 	case lustreMagic:

@@ -4,7 +4,7 @@ package host
 
 import "golang.org/x/sys/unix"
 
-// remote tells whether other machines serve a file system.
+// remote reports whether other machines serve a file system.
 func remote(st unix.Statfs_t) bool { return st.Flags&unix.MNT_LOCAL == 0 }
 
 // bookkeeperOf knows of none: quotas are asked for on Linux alone.

@@ -80,7 +80,7 @@ func (e Env) quota() (cores float64, from string) {
 // addressSpace names the limit of AddressSpace.
 const addressSpace = "ulimit -v"
 
-// AddressSpace is what is left of this process's address space, where that is limited.
+// AddressSpace is the unused part of this process's address space, where that is limited.
 func (e Env) AddressSpace() (room int64, limited bool) {
 	n := e.ulimit("Max address space")
 	for line := range strings.Lines(e.read("/proc/self/status")) {
@@ -110,7 +110,7 @@ func (e Env) limit(name string) int64 {
 	return n
 }
 
-// positive reads a number; 0 is none.
+// positive reads a number; 0 for anything else.
 func positive(s string) int64 {
 	n, err := strconv.ParseInt(strings.TrimSpace(s), 10, 64)
 	if err != nil || n < 0 {
@@ -141,8 +141,7 @@ type group struct {
 	unified bool   // version 2
 }
 
-// upwards yields the folders of the group and of all above it: a limit may stand on
-// any of them.
+// upwards yields the folders of the group and of all above it: each of them may have a limit.
 func (g *group) upwards() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for dir := g.leaf; yield(path.Join(g.mount, dir)) && dir != "/" && dir != "."; dir = path.Dir(dir) {

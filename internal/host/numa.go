@@ -67,7 +67,7 @@ func (e Env) lockLimit() int64 {
 	return e.ulimit("Max locked memory")
 }
 
-// ulimit is a limit of this process by its name in /proc; 0 is none.
+// ulimit is a limit of this process by its name in /proc; 0 without one.
 func (e Env) ulimit(name string) int64 {
 	for line := range strings.Lines(e.read("/proc/self/limits")) {
 		if text, ok := strings.CutPrefix(line, name); ok {

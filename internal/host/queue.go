@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Queue tells how long one thread was ready to run and had no core.
+// Queue measures how long one thread was ready to run and had no core.
 type Queue struct {
 	stat *os.File // nil where the kernel does not count that
 	text [96]byte

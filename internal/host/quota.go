@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Quota is what somebody may still write where a folder is.
+// Quota is what a user, group or project may still write where a folder is.
 type Quota struct {
 	Of     string // "user 1001", "group 100", "project 7"
 	Bytes  int64  // left; -1 is no limit, less than 0 never otherwise
@@ -65,9 +65,8 @@ func quotas(dir string, by bookkeeper) (out []Quota) {
 	return slices.DeleteFunc(out, func(q Quota) bool { return q.Bytes < 0 && q.Inodes < 0 })
 }
 
-// ask runs a command and returns what it prints, whatever it says beside that and
-// however it ends; nothing if it takes too long. Nobody waits for a command that hangs
-// in the kernel.
+// ask runs a command and returns what it prints to its output, whatever its exit code; nothing if
+// it takes too long. A command that hangs in the kernel is not waited for.
 func ask(name string, args ...string) string {
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -162,7 +161,7 @@ func groupOf(dir string) int {
 	return os.Getegid()
 }
 
-// projectOf is the Lustre project of a folder; 0 is none.
+// projectOf is the Lustre project of a folder; 0 without one.
 func projectOf(dir string) int {
 	f := strings.Fields(ask("lfs", "project", "-d", dir))
 	if len(f) == 0 {

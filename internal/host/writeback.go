@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// WrittenBack is the bytes that the system has put on disks and servers since it was
-// started, of files of all processes; 0 where it does not tell.
+// WrittenBack is the bytes that the system has written to disks and servers since it started, of
+// files of all processes; 0 where it does not report that.
 func WrittenBack() int64 {
 	text, err := os.ReadFile("/proc/vmstat")
 	if err != nil {

@@ -153,7 +153,7 @@ func (c *Classes) Find() (f Found) {
 // reasonSplits needs no report: the folders become splits, or the user has asked for one set.
 const reasonSplits = "the folders are splits"
 
-// several tells whether samples stand in different folders that are more than splits.
+// several reports whether samples are in different folders that are more than splits.
 func (c *Classes) several() bool {
 	f := &c.levels[0]
 	return f.many || len(f.set) > 1 && !walk.OnlySplits(maps.Keys(f.set)) || c.InSplits()

@@ -97,7 +97,7 @@ type rowsBy struct {
 	by    By
 	order []int32 // by sample
 	found int
-	two   int // the first sample with several rows, -1 if there is none
+	two   int // the first sample with several rows, -1 without one
 }
 
 // findAtOnce is how many samples are looked for at once.
@@ -163,7 +163,7 @@ func (t *Table) join(x *rowsBy, names Names) (*Joined, error) {
 		}
 	}
 	if doubled.Count > 0 {
-		return nil, shardify.Mismatch("rows that are of several samples by %s: %s; names with their folders tell them apart", x.by, doubled.String())
+		return nil, shardify.Mismatch("rows that are of several samples by %s: %s; names with their folders distinguish them", x.by, doubled.String())
 	}
 	for row, s := range taken {
 		if s == 0 {
@@ -198,7 +198,7 @@ func (j *Joined) take() error {
 	return err
 }
 
-// Has tells whether sample k has labels.
+// Has reports whether sample k has labels.
 func (j *Joined) Has(k int) bool { return j.order[k] != int32(j.table.rows.Rows) }
 
 // Keep leaves only the samples that have labels.

@@ -57,7 +57,7 @@ func (t *Table) Fields() []shardify.Field { return t.rows.Fields }
 // formats are those that can be read.
 var formats = []*format.Input{&csv.Format, &jsonl.Format, &parquet.Format}
 
-// formatOf is the format of a table; nil if it is none that can be read.
+// formatOf is the format of a table; nil if it cannot be read.
 func formatOf(name string) *format.Input {
 	for _, f := range formats {
 		if f.Sniff(nil, name) {
@@ -254,7 +254,7 @@ func (t *Table) why() string {
 	return fmt.Sprintf(" (%s: %s)", t.Left[0].Name, t.Left[0].Reason)
 }
 
-// noKey is the error about a key that is none of the columns.
+// noKey is the error about a key that is not a column.
 func (t *Table) noKey(schema []shardify.Field) error {
 	for _, l := range t.Left {
 		if l.Name == t.Key {

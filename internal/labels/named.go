@@ -17,7 +17,7 @@ import (
 var (
 	optLabels = format.Option{Name: "labels", Kind: format.KindString, Default: Auto, Quiet: true, Help: Help}
 	optKeys   = format.Option{Name: "keys", Kind: format.KindEnum, Default: Auto, Values: []string{Auto, keysPath, keysOrdinal}, Quiet: true,
-		Help: "names of samples: the path below the input, or a number; auto: the path where files that are a sample each lie in several folders"}
+		Help: "names of samples: the path below the input, or a number; auto: the path where files that are a sample each are in several folders"}
 	optStem = format.Option{Name: "stem", Kind: format.KindEnum, Default: "first", Values: []string{"first", stemLast}, Quiet: true,
 		Help: "a sample's name ends at the first or the last dot of the file name"}
 )
@@ -69,7 +69,7 @@ func checkLabels(o format.Options) error {
 	}
 }
 
-// MayClass tells whether the folders of a table may become the field cls, so that a
+// MayClass reports whether the folders of a table may become the field cls, so that a
 // reader does not miss it.
 func MayClass(t *format.Table, o format.Options) bool {
 	if o.Value(&optLabels) == Never {
@@ -139,7 +139,7 @@ func (n *Named) classify(c *Classes, own []shardify.Field, patterns []string, mo
 	}
 	taken := shardify.FieldIndex(own, ClassField) >= 0
 	if taken && reason == "" && found.Reason == "" {
-		return shardify.Mismatch("the files have a field %s, and the folders that they lie in may be classes (%s): --labels none keeps the field, --columns '!%[1]s' leaves out both",
+		return shardify.Mismatch("the files have a field %s, and their folders may be classes (%s): --labels none keeps the field, --columns '!%[1]s' leaves out both",
 			ClassField, some(found.Classes))
 	}
 	if n.classes, n.left, err = found.Settle(mode, reason); err != nil {
@@ -223,7 +223,7 @@ func (n *Named) Leftovers() []format.Leftover {
 	return n.left
 }
 
-// Keyed tells whether the samples have names.
+// Keyed reports whether the samples have names.
 func (n *Named) Keyed() bool { return n != nil && n.keyed }
 
 // Bytes is what the sample of an input takes beside its file's fields.

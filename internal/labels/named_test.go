@@ -39,7 +39,7 @@ func finished(n *Named, input uint32) (key string, class int64, err error) {
 	return key, class, b.Match(n.Fields())
 }
 
-// A plan is read where the inputs lie in other folders.
+// A plan is read where the inputs are in other folders.
 func TestNamesAreThoseOfThePlan(t *testing.T) {
 	n, err := Name(&format.OpenArgs{Table: pets()}, []uint32{0, 1, 2}, nil)
 	if err != nil {

@@ -75,8 +75,8 @@ type Root struct {
 	file   []byte // base name of a root that is a file
 }
 
-// Paths tells apart the parts of the names of input files: folders, the stem, which names
-// a sample, and the extension.
+// Paths splits the names of input files into parts: folders, the stem, which names a sample, and
+// the extension.
 type Paths struct {
 	Table  *format.Table
 	Roots  []Root
@@ -131,8 +131,8 @@ func newPaths(t *format.Table, by Stem, inputs iter.Seq[int]) *Paths {
 	return p
 }
 
-// prefixes names the spaces: by the folder's own name where that is unique and
-// fit for a name, else by number as well.
+// prefixes names the spaces: by the folder's own name where that is unique and can be a name, else
+// by number as well.
 func (p *Paths) prefixes(spaces map[string]int) {
 	base := make([]string, len(spaces))
 	for folder, s := range spaces {

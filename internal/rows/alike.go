@@ -2,9 +2,8 @@ package rows
 
 import "encoding/binary"
 
-// alike tells which lists of some files are equally long, sample by sample, as far as the
-// survey knows: those with one class. A class of 0 is like no other. The zero value is
-// that of no file.
+// alike records which lists of some files are equally long, sample by sample, as far as the survey
+// knows: those with one class. A class of 0 is like no other. The zero value is that of no file.
 type alike []int
 
 // refine takes in what one more file says about the fields, "" for nothing. Two fields

@@ -23,7 +23,7 @@ func (s *Set) Begin(ctx context.Context, sp shardify.Span, mem *shardify.Arena) 
 		return Input{}, nil, err
 	}
 	if n := s.bytes(e, sp.Samples()); n > maxBatch {
-		err := shardify.Unsupported("%d samples cannot be read apart and take %s", sp.Samples(), shardify.FormatSize(n))
+		err := shardify.Unsupported("%d samples must be read together and take %s", sp.Samples(), shardify.FormatSize(n))
 		return Input{}, nil, shardify.Annotate(err, "read", s.table.Shown(int(e.input)), "")
 	}
 	b := mem.Batch(len(s.schema))

@@ -82,7 +82,7 @@ func widened(n int64, from, to shardify.DType) int64 {
 func (m *merger) number(plans map[*layout]*plan) {
 	s := m.set
 	var mappings, borders, blobs, dims interner
-	s.entries = m.entries[:0] // in place, nobody needs the old ones
+	s.entries = m.entries[:0] // in place: the old ones are not needed
 	for _, e := range m.entries {
 		if e.layout == none {
 			continue

@@ -98,7 +98,7 @@ func (s *Set) channels(c *grid.Channels, g *grid.Group) (*stacked, error) {
 				one.at, one.n = 0, grid[0]
 			}
 			if grid = grid[1:]; one.at >= f.Shape[0] {
-				return nil, shardify.Mismatch("--channels: %s has %d places, of which @%s is none", p.Field, f.Shape[0], p.Value)
+				return nil, shardify.Mismatch("--channels: %s has %d places, and @%s is not one of them", p.Field, f.Shape[0], p.Value)
 			}
 			axes = axes[min(1, len(axes)):]
 		}

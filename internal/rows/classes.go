@@ -35,7 +35,7 @@ func ClassNames(metadata string) map[string]string {
 	return out
 }
 
-// PutNaN makes a floating number one that is none; other types stay as they are.
+// PutNaN sets a floating-point number to NaN; other types stay unchanged.
 func PutNaN(b []byte, t shardify.DType) {
 	switch t {
 	case shardify.F16:

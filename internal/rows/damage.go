@@ -13,7 +13,7 @@ import (
 // skipped is an input that is left out because it is damaged.
 type skipped struct {
 	input   uint32
-	samples int64 // 0 if nobody knows
+	samples int64 // 0 if unknown
 	err     error
 }
 
@@ -32,8 +32,9 @@ func (c *collector) examine(facts *Facts) ([]*surveyed, error) {
 	return c.digestAll(facts)
 }
 
-// damage is the error about all that is damaged, what was to be left out for it included. What costs samples alone is none where
-// damage is skipped: it comes up when they are read.
+// damage is the error about all that is damaged, including damaged parts that were to be left out.
+// Where damage is skipped, damage that only costs samples is not an error here: it comes up when
+// they are read.
 func (f *Facts) damage(skip bool) error {
 	list := slices.Clone(f.Damaged)
 	for _, l := range f.Left {

@@ -64,7 +64,7 @@ func (c *collector) digest(facts *Facts) (*surveyed, error) {
 			}
 		}
 		text := "more than one field is named " + examples(twice, len(twice))
-		if cure != nil { // names that reserved characters tell apart
+		if cure != nil { // names that differ in reserved characters
 			return nil, format.NewDoubt(text, []format.Way{{Columns: cure, Makes: "samples without " + strings.ReplaceAll(examples(cure, len(cure)), "!", "")}})
 		}
 		return nil, shardify.Mismatch("%s", text)

@@ -79,8 +79,8 @@ type Facts struct {
 	// of More.
 	Part string
 	More []*Facts
-	// Foreign, if set, says why the file is none of the format at all: it is left
-	// out and counted. The rest is not looked at.
+	// Foreign, if set, says why the file is not of the format at all: it is left out and
+	// counted. The rest is not looked at.
 	Foreign string
 }
 

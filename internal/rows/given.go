@@ -45,7 +45,7 @@ func ParseGivens(option, text, want string, ok func(g *Given) bool) (all Givens,
 	return all, nil
 }
 
-// Of is the given type of a column; nil if there is none.
+// Of is the given type of a column; nil without one.
 func (all Givens) Of(name string) *Given {
 	for i := range all {
 		if ok, _ := path.Match(all[i].Pattern, name); ok || all[i].Pattern == name {
@@ -100,7 +100,7 @@ const MaxExact = 1 << 53
 
 // Met is where a value was met first.
 type Met struct {
-	At   int64  // line or row; 0: there is none
+	At   int64  // line or row; 0: unknown
 	Text string // the value
 	File string // "" if there is one alone
 }

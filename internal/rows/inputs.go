@@ -45,8 +45,8 @@ func inputs(n int64) string {
 	return fmt.Sprintf("%d inputs", n)
 }
 
-// Empty is the note about inputs without samples, which have no say in what the
-// fields are; nil if there are none.
+// Empty is the note about inputs without samples, which do not affect the fields; nil if there are
+// no such inputs.
 func Empty(t *format.Table, in *Inputs) []string {
 	if in.count == 0 {
 		return nil

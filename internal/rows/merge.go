@@ -115,8 +115,8 @@ func (m *merger) begin() error {
 	return nil
 }
 
-// addFields makes candidates of the fields of a layout. Companions are none: they go
-// with their fields.
+// addFields makes candidates of the fields of a layout, except companions, which go with their
+// fields.
 func (m *merger) addFields(l *layout) {
 	shapes := map[string]int{}
 	for i := range l.fields {
@@ -239,8 +239,8 @@ func (m *merger) someUnread(some []*unread) error {
 // nothing is why a field is left out that has no value anywhere.
 const nothing = "it holds nothing but missing values"
 
-// untyped lists what a layout cannot deliver. Fields without a type are none of these
-// where other files say the type: they become missing values.
+// untyped lists what a layout cannot deliver, but not fields without a type for which other files
+// have one: they become missing values.
 func (m *merger) untyped(l *layout) []leftField {
 	left := l.left[:len(l.left):len(l.left)]
 	for _, name := range l.void {
@@ -277,7 +277,7 @@ func (m *merger) findWanted() error {
 	return m.want.Check(m.available())
 }
 
-// available looks into the first file once more for all that it has.
+// available looks into the first file again for all that it has.
 func (m *merger) available() []string {
 	all, _ := NewWanted(nil)
 	for _, l := range m.layouts {

@@ -48,7 +48,7 @@ func (r *Runs) Spans(ctx context.Context, target int64) iter.Seq2[shardify.Span,
 	}
 }
 
-// CheckRun refuses a run that there is not; 0 is all inputs that are none.
+// CheckRun refuses a run that does not exist; 0 is all inputs that are not runs.
 func (r *Runs) CheckRun(run uint32) error {
 	if run != 0 && !r.serial[run-1] {
 		return fmt.Errorf("%s: there is no run %d", r.name, run)

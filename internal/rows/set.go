@@ -177,7 +177,7 @@ func (in *Input) Path() string { return in.set.table.Path(int(in.Index)) }
 // ReadsRanges implements format.Ranger.
 func (s *Set) ReadsRanges() {}
 
-// find returns the entry of an input that the span lies in.
+// find returns the entry of the input that contains the span.
 func (s *Set) find(sp shardify.Span) (*entry, error) {
 	wrong := func(what string, args ...any) error {
 		return fmt.Errorf("%s: span [%d, %d) of input %d, run %d: %s", s.name, sp.Lo, sp.Hi, sp.Input, sp.Run, fmt.Sprintf(what, args...))

@@ -74,8 +74,8 @@ type units struct {
 	target int64
 }
 
-// nearest is the border behind lo that is nearest to at; lo itself if there is none
-// behind it up to at.
+// nearest is the border behind lo that is nearest to at; lo itself if no border is behind it up to
+// at.
 func (u *units) nearest(at, lo int64) int64 {
 	if at <= lo {
 		return lo

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// SplitNames are the splits that names of arrays tell, in their order.
+// SplitNames are the splits that names of arrays can mean, in their order.
 var SplitNames = []string{"train", "val", "dev", "test"}
 
 // splitWords are the words that name splits.

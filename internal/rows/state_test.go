@@ -111,7 +111,7 @@ func TestStateThatBreaksWhatReadersRelyOnIsRefused(t *testing.T) {
 		"a fixed field without a shape":        func(s *Set) { s.layouts[0].mapping[1].how = fixed },
 		"a type that does not widen":           func(s *Set) { s.layouts[0].mapping[0].dtype = shardify.I64 },
 		"borders of nothing":                   func(s *Set) { s.borders[0] = []byte{0, 0, 0} },
-		"shapes that nobody has":               func(s *Set) { s.dims[0] = []byte{1} },
+		"shapes that no file has":              func(s *Set) { s.dims[0] = []byte{1} },
 		"an input that is not there":           func(s *Set) { s.entries[0].input = 1 },
 	} {
 		s, err := openMade(files, Fail)

@@ -69,7 +69,7 @@ type collector struct {
 	lost    []lost
 }
 
-// remark is what there is to say of some files.
+// remark is a note about some files.
 type remark struct {
 	in      Inputs
 	samples int64
@@ -178,7 +178,7 @@ func newCollector(t *format.Table, f *Format, want *Wanted) *collector {
 	return &collector{table: t, f: f, want: want, entries: make([]entry, t.Len()), byKey: map[string]uint32{}, most: maxFields}
 }
 
-// look surveys one file. Its error ends the survey; that the file is bad is none.
+// look surveys one file. Its error ends the survey; a bad file is not an error.
 func (c *collector) look(ctx context.Context, input uint32) error {
 	if err := context.Cause(ctx); err != nil {
 		return err

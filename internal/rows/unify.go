@@ -44,8 +44,8 @@ func (k *Kinds) Add(f *shardify.Field, in *Inputs) {
 	k.of(f, false, len(f.Shape)).in.join(in.count, in.first)
 }
 
-// of is the kind that a field is of. What inputs of one kind do not agree on, and what
-// does not tell kinds apart, is not in its field.
+// of is the kind that a field is of. Properties in which inputs of one kind differ, and those that
+// do not distinguish kinds, are not in its field.
 func (k *Kinds) of(f *shardify.Field, varies bool, rank int) *kind {
 	s := surveyed{fields: []shardify.Field{*f}, at: []int32{0}}
 	s.fields[0].Counter, s.fields[0].Nullable = "", false

@@ -8,9 +8,9 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// Watched is an open file that remembers the first read that the system refused. What
-// a survey cannot make sense of it leaves out, and says so; what it could not read for
-// a moment must not be left out, or a slow disk would cost fields.
+// Watched is an open file that remembers the first read that the system refused. A survey leaves
+// out what it cannot interpret, and says so; but what it could not read for a moment must not be
+// left out, or a slow disk would cost fields.
 type Watched struct {
 	storage.File
 	failed atomic.Pointer[error]

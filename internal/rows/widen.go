@@ -14,9 +14,8 @@ var widths = []shardify.DType{
 	shardify.I32, shardify.U32, shardify.F32, shardify.I64, shardify.U64, shardify.F64,
 }
 
-// Common is the smallest type that holds all values of all the types exactly.
-// There is none for i64 with f64, u64 with a signed type, and bool with anything
-// else.
+// Common is the smallest type that holds all values of all the types exactly. None does for i64
+// with f64, u64 with a signed type, and bool with anything else.
 func Common(types ...shardify.DType) (shardify.DType, bool) {
 next:
 	for _, to := range widths {

@@ -53,8 +53,8 @@ func (c *Corpus) Share() (share float64) {
 }
 
 // Corpora finds the pairs of a corpus: a set of megatron shards (of which split, "" for one
-// without), or a folder of pairs of any making. A folder without a name that holds no pairs itself
-// but in folders is a corpus for each of these, in the order of their names.
+// without), or a folder of pairs from any tool. A folder without a name whose pairs are all in
+// subfolders is a corpus for each of these, in the order of their names.
 func Corpora(ctx context.Context, name, folder, split string) ([]Corpus, error) {
 	abs, err := filepath.Abs(folder)
 	if err != nil {
@@ -136,7 +136,7 @@ func (x *pairs) list(dir string) (bins, dirs []string, set bool, err error) {
 		name := filepath.Join(dir, e.Name)
 		switch {
 		case e.Name == storage.Private:
-			return nil, nil, false, shardify.Annotate(shardify.Unsupported("the conversion is not finished: shardify status tells what is missing"), "blend", dir, "")
+			return nil, nil, false, shardify.Annotate(shardify.Unsupported("the conversion is not finished: shardify status shows what is missing"), "blend", dir, "")
 		case strings.HasPrefix(e.Name, "."):
 		case e.Type == storage.Folder:
 			dirs = append(dirs, name)

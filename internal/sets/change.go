@@ -11,13 +11,13 @@ import (
 	"github.com/shardify/shardify/storage/local"
 )
 
-// provenance tells whether the field origin is what --provenance makes.
+// provenance reports whether the field origin is the one that --provenance makes.
 func provenance(m *index.Manifest) bool {
 	return m.Recipe["provenance"] == "true" && shardify.FieldIndex(m.Schema, plan.OriginField) >= 0
 }
 
-// needs tells how shards of set b must be changed to stand behind others, and why. rewrite
-// is nil if their bytes stay.
+// needs returns how shards of set b must be changed to follow others, and why. rewrite is nil if
+// their bytes stay.
 func needs(b *Set, schema []shardify.Field, inputs int64) (rewrite format.Rewrite, why string, err error) {
 	f, _, err := sink(b.Manifest)
 	if err != nil {

@@ -28,7 +28,7 @@ const (
 	workDir      = extendDir + "/work"            // the new shards, a conversion of its own until they are published
 	doneDir      = extendDir + "/done"            // what is being removed
 	manifestsDir = storage.Private + "/manifests" // the manifests that were replaced
-	lockName     = extendDir + "/lock"            // held by whoever publishes
+	lockName     = extendDir + "/lock"            // held by the process that publishes
 	baseName     = storage.Private + "/extends"   // below workDir: digest of the manifest that is extended
 )
 
@@ -113,7 +113,7 @@ func (e *Extension) Known(p *plan.Plan) (o Overlap, err error) {
 		return o, err
 	}
 	for _, x := range entries {
-		// Of a part that the manifest does not have (it was made anew) nothing is there.
+		// Of a part that the manifest does not have (it was made again) nothing is there.
 		var part int
 		if n, _ := fmt.Sscanf(x.Name(), "%d.plan", &part); n == 1 && part <= len(e.Base.Manifest.AsParts()) {
 			plans = append(plans, extendDir+"/"+x.Name())
@@ -200,8 +200,8 @@ func (e *Extension) Fits(ctx context.Context, p *plan.Plan, src shardify.Source)
 	return e.uniqueWith(ctx, k)
 }
 
-// labels compares the schema of new samples with the set's, and tells for each field
-// which code each of its own stands for; nil where they are the same.
+// labels compares the schema of new samples with the set's, and returns for each field the set's
+// code of each of its own codes; nil where they are the same.
 func (e *Extension) labels(schema []shardify.Field) ([][]int64, error) {
 	base := e.Base.Manifest.Schema
 	var differ []string
@@ -218,7 +218,7 @@ func (e *Extension) labels(schema []shardify.Field) ([][]int64, error) {
 			continue
 		}
 		if k != i && len(schema) == len(base) {
-			differ = append(differ, "field "+base[i].Name+" stands in another place")
+			differ = append(differ, "field "+base[i].Name+" is in another position")
 			continue
 		}
 		x, y := base[i], schema[k]

@@ -14,7 +14,7 @@ import (
 	"github.com/shardify/shardify/storage/local"
 )
 
-// finisher writes what tells readers of a set.
+// finisher writes the files that describe a set to its readers.
 type finisher struct {
 	store  local.Replacer
 	dir    *local.Dir
@@ -91,7 +91,7 @@ func (f *finisher) manifests(ctx context.Context, root *index.Manifest, names []
 	}
 	root.Splits = map[string]index.Split{}
 	for i, m := range made {
-		// What operations did is told of all splits together, in the root.
+		// The effects of operations are reported for all splits together, in the root.
 		m.Dropped, m.Copied, m.Documents, m.Counts, m.Skipped = 0, 0, 0, nil, nil
 		if _, err := m.Encode(); err != nil {
 			return nil, err

@@ -13,10 +13,9 @@ import (
 	"github.com/shardify/shardify/storage/local"
 )
 
-// GiveUp takes back what a begun extension has published: a kill may have come when its
-// shards had their names and no manifest had them. They would be in the way of any
-// other. If the manifest has them they are part of the set, and the rest is done that
-// was still to do.
+// GiveUp takes back what an unfinished extension has published: a kill may have come when its
+// shards had their names and no manifest had them. They would be in the way of any other. If the
+// manifest has them they are part of the set, and GiveUp does the remaining steps.
 func (e *Extension) GiveUp(ctx context.Context, sync local.Sync) error {
 	staged, err := Open(e.Staging)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, shardify.ErrUnsupported) || errors.Is(err, shardify.ErrCorrupt) {
@@ -62,7 +61,7 @@ func (e *Extension) GiveUp(ctx context.Context, sync local.Sync) error {
 	return nil
 }
 
-// restore writes what tells of the shards, but for the manifest of the set, as it was.
+// restore writes the files that describe the shards, except the manifest of the set, as they were.
 func (e *Extension) restore(ctx context.Context, out *local.Dir) error {
 	f := finisher{store: local.Replacer{Dir: out}, dir: out}
 	lines, err := e.Base.inputLines()
@@ -110,8 +109,8 @@ func (m *move) takeBack(out *local.Dir) error {
 	return nil
 }
 
-// published tells whether Publish has begun, and whether the manifest of the set has the
-// staged shards already.
+// published reports whether Publish has started, and whether the manifest of the set has the staged
+// shards already.
 func (e *Extension) published() (begun, done bool, err error) {
 	base, err := local.ReadOwn(filepath.Join(e.Staging, filepath.FromSlash(baseName)), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -125,7 +125,7 @@ func PlanMerge(ctx context.Context, o MergeOptions) (*Merger, error) {
 // Merger is a merge that is possible.
 type Merger struct{ m *merger }
 
-// Plan tells what Run will do.
+// Plan returns what Run will do.
 func (m *Merger) Plan() MergePlan { return m.m.plan }
 
 func same(a, b string) bool {
@@ -302,7 +302,7 @@ func (m *merger) state() error {
 	return nil
 }
 
-// onlyTemp tells whether a private folder holds nothing but leftovers of a start.
+// onlyTemp reports whether a private folder holds nothing but leftovers of a start.
 func onlyTemp(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != "tmp" })
@@ -404,7 +404,7 @@ func publish(ctx context.Context, s storage.Store, name string, b []byte) error 
 	return f.Commit(ctx)
 }
 
-// finish writes what stands beside the shards, then the manifests.
+// finish writes the files beside the shards, then the manifests.
 func (m *merger) finish(ctx context.Context, out *local.Dir) (*index.Manifest, error) {
 	f := finisher{store: local.Replacer{Dir: out}, dir: out, static: m.static}
 	lines, err := m.inputLines()

@@ -166,7 +166,7 @@ func (e *Extension) splits() []string {
 	return slices.Sorted(maps.Keys(e.Base.Splits))
 }
 
-// of is a split of the set, nil if there is none, or with "" the set.
+// of is a split of the set, nil if it does not exist, or with "" the set.
 func (s *Set) of(split string) *Set {
 	if split == "" {
 		return s
@@ -181,7 +181,7 @@ func extended(old, add *index.Manifest, surveys []index.Survey) (*index.Manifest
 	var lost []string
 	if m.Windows, lost = index.JoinWindows(old, add); lost != nil {
 		v, w := old.Windows[lost[0]], add.Windows[lost[0]]
-		return nil, shardify.Mismatch("window %s is of rows %v and %v from the anchor in the set, but %v and %v in the new shards: are their rows as far apart?", lost[0], v.In, v.Out, w.In, w.Out)
+		return nil, shardify.Mismatch("window %s is of rows %v and %v from the anchor in the set, but %v and %v in the new shards: do their rows have other distances?", lost[0], v.In, v.Out, w.In, w.Out)
 	}
 	var coords index.JoinedCoords
 	if err := cmp.Or(coords.Add(old), coords.Add(add)); err != nil {
@@ -193,7 +193,7 @@ func extended(old, add *index.Manifest, surveys []index.Survey) (*index.Manifest
 	}
 	m.Previous = old.Digest
 	part := add.AsParts()[0]
-	part.Surveys = surveys // the same as of the others: nothing was found out anew
+	part.Surveys = surveys // the same as of the others: nothing was surveyed again
 	join(&m, append(slices.Clone(old.AsParts()), part))
 	return &m, nil
 }

@@ -38,7 +38,7 @@ func unify(a, b *Set) ([]shardify.Field, error) {
 			continue
 		}
 		if k != i && len(x.Schema) == len(y.Schema) {
-			differ = append(differ, "field "+out[i].Name+" stands in another place")
+			differ = append(differ, "field "+out[i].Name+" is in another position")
 			continue
 		}
 		f, why := unifyField(&out[i], &y.Schema[k])
@@ -67,7 +67,7 @@ func few(list []string) string {
 	return strings.Join(list, "; ")
 }
 
-// unifyField is a field for both, or why there is none.
+// unifyField is a field for both, or the reason why none fits both.
 func unifyField(a, b *shardify.Field) (shardify.Field, string) {
 	x, y := *a, *b
 	x.Attrs, y.Attrs = without(a.Attrs), without(b.Attrs)

@@ -82,8 +82,8 @@ type move struct {
 type carrier struct {
 	store *local.Dir
 	link  bool
-	// ours: what stands in the folder was put there by an earlier try of the very same
-	// call, so that files of the right size need not be compared.
+	// ours: an earlier try of the very same call made the files in the folder, so that files of
+	// the right size need not be compared.
 	ours bool
 	jobs int
 	done func(bytes int64)

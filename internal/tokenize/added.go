@@ -10,7 +10,7 @@ import (
 type addedToken struct {
 	content        string
 	id             int32
-	word           bool // only where no letter of a word stands beside it
+	word           bool // only where no letter of a word is beside it
 	lstrip, rstrip bool // takes the white space before it, after it
 	normalized     bool // looked for in the text that is normalized
 	special        bool
@@ -35,7 +35,7 @@ func (a *added) add(written []byte, t addedToken) {
 	a.first[written[0]] = true
 }
 
-// find is the first token at or after from: its place, and the token; nil if there is none.
+// find is the first token at or after from: its place, and the token; nil without one.
 func (a *added) find(s []byte, from int) (start, stop int, t *addedToken) {
 	for i := from; i < len(s); i++ {
 		if !a.first[s[i]] {
@@ -116,5 +116,5 @@ func beginsWithWord(s []byte) bool {
 	return n > 0 && inWord(r)
 }
 
-// inWord tells whether words have the character.
+// inWord reports whether words have the character.
 func inWord(r rune) bool { return wordChars().of(r) != 0 }

@@ -42,8 +42,8 @@ func unitOffset(u uint32) uint32 { return u >> 10 << (u & 0x200 >> 6) }
 // maxKey bounds the texts that a table finds: at each place in a text as much may be read.
 const maxKey = 1024
 
-// find finds what s begins with: the longest, or the shortest, of the texts in the table.
-// n is its length, 0 if there is none, -1 if the table goes on beyond maxKey.
+// find finds what s begins with: the longest, or the shortest, of the texts in the table. n is its
+// length, 0 without one, -1 if the table goes on beyond maxKey.
 func (m *charsmap) find(s []byte, shortest bool) (to []byte, n int) {
 	to, n, _ = m.walk(s, shortest)
 	return to, n
@@ -76,7 +76,7 @@ func (m *charsmap) walk(s []byte, shortest bool) (to []byte, n, depth int) {
 	return to, n, depth
 }
 
-// begins tells whether the table changes c alone, or before another character of ASCII.
+// begins reports whether the table changes c alone, or before another character of ASCII.
 func (m *charsmap) begins(c byte) bool {
 	if _, n := m.find([]byte{c}, false); n > 0 {
 		return true

@@ -20,9 +20,9 @@ type Tokenizer struct {
 
 	vocab         map[string]int32
 	special       map[string]int32 // added tokens
-	before, after []int32          // what the post-processor puts around a text
-	raw           *added           // looked for in the text as it is; nil if there are none
-	normalizer    normalizer       // nil if there is none
+	before, after []int32          // ids that the post-processor puts around a text
+	raw           *added           // looked for in the text as it is; nil without such tokens
+	normalizer    normalizer       // nil without one
 	normalized    *added           // looked for in normalized text
 	split         split
 	words         words // that are one token

@@ -91,7 +91,7 @@ func loadJSON(data []byte) (*Tokenizer, error) {
 	return t, t.parsePost("post_processor", f.PostProcessor)
 }
 
-// halfPair is the place of a surrogate that has no other one, -1 if there is none. Decoded, any
+// halfPair is the place of a surrogate that has no other one, -1 without one. Decoded, any
 // two of these would be the same token.
 func halfPair(data []byte) int {
 	escaped := func(i int) rune { // 0: none
@@ -167,7 +167,7 @@ func typeOf(place string, raw json.RawMessage) (string, error) {
 }
 
 // sequence is the parts of a part of type Sequence, under their key, or the part itself.
-// Sequences may lie in one another.
+// Sequences may be nested.
 func sequence(place, key string, raw json.RawMessage, f func(place, kind string, raw json.RawMessage) error) error {
 	n := 0
 	return sequenceIn(place, key, raw, 0, func(place, kind string, raw json.RawMessage) error {
@@ -398,7 +398,7 @@ func fallback(vocab map[string]int32) (*[256]int32, error) {
 	return &list, nil
 }
 
-// parseMerges reads pairs, or texts with a space, as old files have them. Each is told to each.
+// parseMerges reads pairs, or texts with a space, as old files have them. It calls each for every one.
 func (m *bpe) parseMerges(raw json.RawMessage, vocab map[string]int32, each func(left, right string)) error {
 	var merges [][]string
 	if list := bytes.TrimLeft(bytes.TrimPrefix(bytes.TrimSpace(raw), []byte("[")), " \t\r\n"); len(list) > 0 && list[0] == '"' {
@@ -703,7 +703,7 @@ func (p *split) parseSplitOn(place string, raw json.RawMessage, n normalizer) er
 		return err
 	}
 	if f.Pattern.String != nil && *f.Pattern.String == " " && n.removesSpaces() {
-		return nil // there is none left
+		return nil // no space is left
 	}
 	s, err := f.scanner(place)
 	if err != nil {

@@ -33,7 +33,7 @@ func Load(data []byte, o Options) (*Tokenizer, error) {
 	case isRanks(data):
 		return loadRanks(data, o.Pattern)
 	case o.Pattern != "":
-		return nil, shardify.Misuse("pattern %s is for ranks of tiktoken: this file is none", o.Pattern)
+		return nil, shardify.Misuse("pattern %s is for ranks of tiktoken: this file has none", o.Pattern)
 	case len(text) > 0 && (text[0] == '[' || text[0] == '{' && len(text) > 1 && bytes.IndexByte([]byte("\" \t\r\n}"), text[1]) >= 0):
 		return loadJSON(text)
 	}

@@ -86,7 +86,7 @@ func tooLong() error {
 	return shardify.Unsupported("the normalizer makes a text more than %d times as long", growTimes)
 }
 
-// removesSpaces tells whether no U+0020 is left in the end.
+// removesSpaces reports whether the result has no U+0020.
 func (n normalizer) removesSpaces() bool {
 	if len(n) == 0 {
 		return false
@@ -315,7 +315,7 @@ func isCJK(r rune) bool {
 		0x20000 <= r && r <= 0x2a6df || 0x2a700 <= r && r <= 0x2b81f || 0x2b920 <= r && r <= 0x2ceaf || 0x2f800 <= r && r <= 0x2fa1f)
 }
 
-// parseNormalizer reads the steps; nil if there are none.
+// parseNormalizer reads the steps; nil without steps.
 func parseNormalizer(place string, raw json.RawMessage) (normalizer, error) {
 	var n normalizer
 	err := sequence(place, "normalizers", raw, func(place, kind string, raw json.RawMessage) error {

@@ -102,7 +102,7 @@ func runNewlines(s []byte, i int, more byte) int {
 	return i
 }
 
-// contraction is the length of 's, 't, 're, 've, 'm, 'll or 'd at s[i], 0 if there is none.
+// contraction is the length of 's, 't, 're, 've, 'm, 'll or 'd at s[i], 0 without one.
 // Folded, capitals count too, and the long s.
 func contraction(s []byte, i int, fold bool) int {
 	if i+1 >= len(s) || s[i] != '\'' {
@@ -207,7 +207,7 @@ func nextCL100K(s []byte, i, most int) int {
 	if k&number != 0 {
 		return numbers(s, i, most)
 	}
-	if j := i + n; k&newline == 0 && j < len(s) { // one character that is none of these, and letters
+	if j := i + n; k&newline == 0 && j < len(s) { // one character of another kind, and letters
 		if l, m := at(s, j); l&letter != 0 {
 			return run(s, j+m, letter)
 		}

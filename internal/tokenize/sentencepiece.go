@@ -404,7 +404,7 @@ func (m *spBPE) encode(e *Encoder, w []byte) {
 // spNormalizer does what a model does to a text before it is cut.
 type spNormalizer struct {
 	table  *charsmap // nil: characters stay
-	user   *trie     // pieces that stay as they are; nil if there are none
+	user   *trie     // pieces that stay as they are; nil without such pieces
 	prefix bool
 	suffix bool
 	remove bool

@@ -61,8 +61,8 @@ func wordEnd(s, mark []byte) int {
 // way is the best way to a place in a word, and sums of the two best ones that are exact.
 type way struct{ best, second float64 }
 
-// word is run for a word of at most cacheWord bytes, whose sums do not reach the floor. clear tells
-// whether the best way does not depend on rounding, and so not on the sum before the word.
+// word is run for a word of at most cacheWord bytes, whose sums do not reach the floor. clear
+// reports whether the best way does not depend on rounding, and so not on the sum before the word.
 func (m *spUnigram) word(e *Encoder, w []byte, sum float32) (end float32, clear bool) {
 	var nodes [cacheWord + 1]node[float32]
 	var ways [cacheWord + 1]way

@@ -15,7 +15,7 @@ const Ranks = "tiktoken ranks"
 // maxRanked bounds the tokens of a file of ranks: each is looked at in all ways to cut it in two.
 const maxRanked = 512
 
-// isRanks tells whether the file begins with a line "base64 rank".
+// isRanks reports whether the file begins with a line "base64 rank".
 func isRanks(data []byte) bool {
 	line, _, _ := bytes.Cut(bytes.TrimLeft(data, "\r\n"), []byte("\n"))
 	token, rank, ok := bytes.Cut(bytes.TrimRight(line, "\r"), []byte(" "))

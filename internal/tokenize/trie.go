@@ -35,7 +35,7 @@ func (t *trie) slot(from uint64) *edge {
 	}
 }
 
-// step is the node that follows by c, 0 if there is none.
+// step is the node that follows by c, 0 without one.
 func (t *trie) step(node uint32, c byte) uint32 {
 	if node == 0 {
 		return t.first[c]
@@ -47,7 +47,7 @@ func (t *trie) step(node uint32, c byte) uint32 {
 	return 0
 }
 
-// next is the node that follows by c, 0 if there is none, and its value.
+// next is the node that follows by c, 0 without one, and its value.
 func (t *trie) next(node uint32, c byte) (child uint32, value int32) {
 	if t.units != nil {
 		child = t.units[node].base ^ uint32(c)
@@ -107,7 +107,7 @@ func (t *trie) link(node uint32, c byte, child uint32) {
 	t.n++
 }
 
-// longest is the longest word that s begins with, and its value; -1 if there is none.
+// longest is the longest word that s begins with, and its value; -1 without one.
 func (t *trie) longest(s []byte) (value int32, n int) {
 	return t.longestFrom(0, s)
 }
@@ -151,7 +151,7 @@ func (t *trie) pack() {
 	t.edges = nil // before there is room for units
 	p := packer{units: make([]unit, 0, len(t.value)+unitBlock), free: 1}
 	p.grow()
-	p.units[0].parent = noParent - 1 // the root is nobody's child, and is not free
+	p.units[0].parent = noParent - 1 // the root is not a child, and is not free
 	for node := range t.value {
 		children := list[first[node]:first[node+1]]
 		if len(children) == 0 {

@@ -27,7 +27,7 @@ type unigram[F float32 | float64] struct {
 // node is the best way to a place in the text.
 type node[F float32 | float64] struct {
 	score F
-	from  int32 // -1 if there is none
+	from  int32 // -1 without one
 	id    int32
 }
 

@@ -109,7 +109,7 @@ type cacheSlot struct {
 	w    [cacheWord]byte
 }
 
-// is tells whether the slot has the word.
+// is reports whether the slot has the word.
 func (s *cacheSlot) is(w []byte) bool { return int(s.n) == len(w) && string(s.w[:s.n]) == string(w) }
 
 // keep remembers a word of at most cacheWord bytes and its ids, at most cacheIDs.

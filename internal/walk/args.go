@@ -118,8 +118,7 @@ func (w *walker) rootOf(ctx context.Context, folder string) (name string, info s
 	return "", info, false
 }
 
-// missing tells why a name that does not exist is no input; nil if it is a
-// pattern.
+// missing says why a name that does not exist is not an input; nil if it is a pattern.
 func (w *walker) missing(text string) error {
 	if path, ok := storage.Path(w.fs(), text); ok {
 		if _, err := local.IsLink(path); err == nil {
@@ -222,7 +221,7 @@ func (w *walker) roots(args []argument) {
 	}
 }
 
-// unnamed tells a path that has no name of its own in its folder.
+// unnamed reports whether a path has no name of its own in its folder.
 func unnamed(text string) bool {
 	base := filepath.Base(text)
 	return base == "." || base == ".." || base == string(filepath.Separator)

@@ -146,8 +146,7 @@ func (l *list) quick(ctx context.Context, name []byte) (bool, error) {
 	return true, l.addBytes(ctx, root.index, name)
 }
 
-// plain tells a name that means what it says, and whose folders and file may be
-// inputs.
+// plain reports whether a name means what it says, and its folders and file may be inputs.
 func plain(name []byte) bool {
 	rest := name
 	if len(rest) > 0 && rest[0] == '/' {

@@ -8,7 +8,7 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// TestForeignFilesNameAWayOut: what is not read says what it is, and what makes something of it.
+// TestForeignFilesNameAWayOut: a file that is not read is identified, with a way to convert it.
 func TestForeignFilesNameAWayOut(t *testing.T) {
 	for name, want := range map[string]string{
 		"brain.nii.gz": "a NIfTI volume, which is not read here: --from files", "T1.NII": "--from files", "a.dcm": "a DICOM file", "a.wav": "--from files", "a.ply": "--from files",

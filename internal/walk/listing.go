@@ -26,18 +26,18 @@ type entry struct {
 	kind dirfd.Type
 }
 
-// listing is one folder's content, sorted, without what is left out.
+// listing is one folder's content, sorted, without the entries that are left out.
 type listing struct {
 	names   []byte
 	entries []entry
-	// sizes and times stand beside entries; nil with NoStat.
+	// sizes and times are parallel to entries; nil with NoStat.
 	sizes, times []int64
 	told         []told // by off
 	left         leftOut
 	bad          BadInputs
 }
 
-// told is what a listing of another machine tells of the entry whose name is at off.
+// told is what a listing of another machine says about the entry whose name is at off.
 type told struct {
 	off         uint32
 	size, mtime int64
@@ -125,7 +125,7 @@ func (w *walker) read(ctx context.Context, f *folder) error {
 	return w.statAll(ctx, d, f)
 }
 
-// entries reads the names, drops what is left out, and sorts.
+// entries reads the names, drops those that are left out, and sorts.
 func (w *walker) entries(ctx context.Context, d folders.Folder, f *folder) error {
 	l := &f.listing
 	l.entries, l.names = make([]entry, 0, w.usual.entries.Load()), make([]byte, 0, w.usual.names.Load())
@@ -196,8 +196,8 @@ const (
 	remoteChunk = 1
 )
 
-// statAll stats every file once, and everything whose type the listing did not
-// tell, with as many goroutines as are free at the moment.
+// statAll stats every file once, and everything whose type the listing did not give, with as many
+// goroutines as are free at the moment.
 func (w *walker) statAll(ctx context.Context, d folders.Folder, f *folder) error {
 	l := &f.listing
 	n := len(l.entries)
@@ -270,7 +270,7 @@ func (w *walker) stat(ctx context.Context, d folders.Folder, f *folder, i int, a
 	if info.Type == dirfd.Other {
 		return errPipe
 	}
-	if e.kind != dirfd.File && !w.Follow { // a link, or the listing has not told
+	if e.kind != dirfd.File && !w.Follow { // a link, or the listing did not say
 		if err := w.inside(f, string(l.name(i))); err != nil {
 			return err
 		}
@@ -321,8 +321,8 @@ func (w *walker) inside(f *folder, name string) error {
 	return nil
 }
 
-// unasked marks a file that the format's filter has not seen yet, since only the
-// stat told that it is a file.
+// unasked marks a file that the format's filter has not seen yet, since only the stat showed that
+// it is a file.
 const unasked dirfd.Type = 254
 
 // compact removes what stat dropped.

@@ -18,9 +18,9 @@ func (l *listing) sort() {
 
 func (l *listing) bytes(e entry) []byte { return l.names[e.off : e.off+uint32(e.size)] }
 
-// alike reports whether the names differ in what stands in the place of a letter or
-// of a digit only, as those of numbered files do, and from which byte on they
-// differ. Their natural order is then that of their bytes.
+// alike reports whether the names differ only in characters at the place of a letter or of a digit,
+// as those of numbered files do, and from which byte on they differ. Their natural order is then
+// that of their bytes.
 func (l *listing) alike() (at int, ok bool) {
 	if len(l.entries) < 2 {
 		return 0, false

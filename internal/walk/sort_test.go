@@ -35,7 +35,7 @@ func TestSortIsNaturalOrder(t *testing.T) {
 		l.sort()
 		for i := range want {
 			if !bytes.Equal(l.bytes(want[i]), l.bytes(l.entries[i])) {
-				t.Fatalf("seed %d: %q stands at %d, want %q", seed, l.bytes(l.entries[i]), i, l.bytes(want[i]))
+				t.Fatalf("seed %d: %q is at %d, want %q", seed, l.bytes(l.entries[i]), i, l.bytes(want[i]))
 			}
 		}
 	}

@@ -43,9 +43,9 @@ type Request struct {
 	// ("" is the current folder); absolute names below Base become relative to it.
 	FilesFrom io.Reader
 	Base      string
-	// Keep tells by the base name whether a file found in a folder, by a pattern
-	// or in a list is one for the format; nil takes all. What it refuses is
-	// counted by extension. It is called from several goroutines.
+	// Keep reports by the base name whether a file found in a folder, by a pattern or in a list
+	// is one for the format; nil takes all. What it refuses is counted by extension. It is
+	// called from several goroutines.
 	Keep func(base string) bool
 	// Roots: a folder with a file of such a name is one input, for which the first of them
 	// stands. Nothing below it is listed.
@@ -75,8 +75,8 @@ type Parts struct {
 	Cutter format.Cutter
 	// Take gets a part and gives an empty table to go on with.
 	Take func(ctx context.Context, t *format.Table) (*format.Table, error)
-	// Apart, after Walk: from some place on the order of the names has not allowed
-	// parts. The table that Walk returns goes on where the last part ends.
+	// Apart, after Walk: from some place on the order of the names has not allowed parts. The
+	// table that Walk returns goes on where the last part ends.
 	Apart bool
 }
 
@@ -149,7 +149,7 @@ func newWalker(r Request) *walker {
 	return w
 }
 
-// jobs bounds the goroutines that wait. Call it while there are none.
+// jobs bounds the goroutines that wait. Call it while none runs.
 func (w *walker) jobs(n int) {
 	w.helpers, w.listers, w.ahead = make(chan struct{}, n-1), make(chan struct{}, n), min(n, 16)
 }
@@ -312,7 +312,7 @@ func (w *walker) begin(ctx context.Context, f *folder) {
 		case w.listers <- struct{}{}:
 			defer func() { <-w.listers }()
 		case <-ctx.Done():
-			return // and so does whoever waits for f
+			return // and so does a goroutine that waits for f
 		}
 		w.list(ctx, f)
 	})

@@ -138,7 +138,7 @@ func TestNaturalIsAnOrderThatKeepsStemsTogether(t *testing.T) {
 	}
 	for _, pair := range [][2]string{{"img2", "img10"}, {"9", "10"}, {"a1b2", "a1b10"}, {"1.5", "1.10"}, {"x", "x0"}, {"0", "00"}, {"a", "b"}, {"99999999999999999999998", "99999999999999999999999"}} {
 		if natural([]byte(pair[0]), []byte(pair[1])) >= 0 {
-			t.Errorf("%q does not stand before %q", pair[0], pair[1])
+			t.Errorf("%q is not before %q", pair[0], pair[1])
 		}
 	}
 }

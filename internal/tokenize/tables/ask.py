@@ -8,7 +8,7 @@ CHARS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 
 
 def write(name, head, values):
-    """values: by character, what stands in its line; None is left out."""
+    """values: by character, the content of its line; None is left out."""
     with open(f"{OUT}/{name}.txt", "w") as f:
         f.write(f"# {head}\n")
         lo = None
