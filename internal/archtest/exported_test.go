@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// TestPublicPackagesNameNoInternalTypes: whoever calls a function of a public package can
-// write down the types of its parameters and results. An alias makes an internal type
-// public.
+// TestPublicPackagesNameNoInternalTypes: a caller of a function of a public package can write down
+// the types of its parameters and results. An alias makes an internal type public.
 func TestPublicPackagesNameNoInternalTypes(t *testing.T) {
 	for _, p := range list(t) {
 		name := short(p.ImportPath)

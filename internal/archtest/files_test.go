@@ -95,8 +95,8 @@ func TestOnlyStorageOpensFiles(t *testing.T) {
 	t.Logf("%d places outside of storage/", places)
 }
 
-// TestWrappersKeepAbilities: a type that embeds a storage, or a file of one, tells what it
-// wraps.
+// TestWrappersKeepAbilities: a type that embeds a storage, or a file of one, has a method that
+// returns what it wraps.
 func TestWrappersKeepAbilities(t *testing.T) {
 	bases := []string{"Store", "FS", "File", "Blob", "Pending"}
 	for _, p := range list(t) {

@@ -28,7 +28,7 @@ var named = []struct {
 	{"dataset/pair.go", ".tar", "an .idx that is no index of tokens"},
 	{"dataset/*.go", "FormatMegatron", "opens pairs that have no manifest"},
 	{"dataset/absent.go", "index.json", "says what a folder of MosaicML Streaming is"},
-	{"internal/sets/blend.go", "FormatMegatron", "file lists have pairs of .bin and .idx, whoever made them"},
+	{"internal/sets/blend.go", "FormatMegatron", "file lists have pairs of .bin and .idx, whichever program made them"},
 	{"pipeline/static.go", "FormatMmap", "static fields are an mmap shard, whatever the format of the set"},
 	{"readers/tar/*.go", ".tar", "reads tars from any tool"},
 	{"readers/choose.go", ".tar", "the stem of a.tar.gz is a"},
@@ -36,8 +36,8 @@ var named = []struct {
 	{"gpuload/internal/load/*.go", "FormatWDS FormatMegatron", "as above"},
 }
 
-// TestFormatsAreNamedInTheirFolders: a new output format is its folder and one line of the
-// table. A place that knew formats by name would be found by nobody who adds one.
+// TestFormatsAreNamedInTheirFolders: a new output format is its folder and one line of the table.
+// The author of a new one would not find a place that knows formats by name.
 func TestFormatsAreNamedInTheirFolders(t *testing.T) {
 	used := make([]bool, len(named))
 	for _, p := range list(t) {

@@ -9,7 +9,7 @@ import (
 )
 
 // TestNumbersForPeopleAreWrittenByOnePiece finds formats of floats in packages that show results.
-// internal/printable has the one style; what is left out here writes no numbers for people, or
+// internal/printable has the one style; packages that are not listed here write no numbers for people, or
 // the values of a sample as they are.
 func TestNumbersForPeopleAreWrittenByOnePiece(t *testing.T) {
 	float := regexp.MustCompile(`%[-+0-9]*(\.[0-9]*)?[efg]\b|FormatFloat`)

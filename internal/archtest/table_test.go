@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// layer is a storey of the house. What its packages reach, also through others, lies in
+// layer is one layer of packages. Everything that its packages reach, also through others, is in
 // the layers that it names, or in itself.
 type layer struct {
 	name    string
@@ -209,7 +209,7 @@ func layerOf(name string) *layer {
 	return nil
 }
 
-// may tells whether packages of the layer may reach those of another.
+// may reports whether packages of the layer may reach those of another.
 func (l *layer) may(other string) bool {
 	return l.name == other || l.reaches == "*" || slices.Contains(strings.Split(l.reaches, ", "), other)
 }

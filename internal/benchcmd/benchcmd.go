@@ -222,7 +222,7 @@ func runHint(err error, dirs []string) error {
 	case errors.Is(err, trainer.ErrShort):
 		return shardify.Hint(err, "a smaller --batch, or fewer --ranks")
 	case errors.Is(err, gpuload.ErrNoDriver), errors.Is(err, gpuload.ErrNoDevice):
-		return shardify.Hint(err, "nvidia-smi lists the GPUs; shardify-gpu probe tells what this program finds", "on the host: --device host")
+		return shardify.Hint(err, "nvidia-smi lists the GPUs; shardify-gpu probe lists what this program finds", "on the host: --device host")
 	}
 	return err
 }

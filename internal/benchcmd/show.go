@@ -81,12 +81,12 @@ func ranks(o *cli.IO, r *trainer.Report) {
 
 func verdict(r *trainer.Report) string {
 	if r.Verdict == "" {
-		return "too few batches to tell"
+		return "too few batches for a verdict"
 	}
 	return r.Verdict
 }
 
-// advice is the command that may help, "" if there is none.
+// advice is the command that may help, "" without one.
 func advice(dirs []string, r *trainer.Report) string {
 	s := &r.Settings
 	switch {

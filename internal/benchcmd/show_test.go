@@ -38,7 +38,7 @@ func TestAdvice(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
-	if got := verdict(&trainer.Report{}); got != "too few batches to tell" {
+	if got := verdict(&trainer.Report{}); got != "too few batches for a verdict" {
 		t.Error(got)
 	}
 }

@@ -54,7 +54,7 @@ type Decoder struct {
 	Notes    []string // what is odd about them
 
 	stored   shardify.DType // From, or what _Unsigned makes of it
-	float    shardify.DType // of the numbers between; Invalid where there are none
+	float    shardify.DType // of the numbers between; Invalid if not used
 	fills    []Value
 	scaled   bool
 	scale    float64
@@ -100,7 +100,7 @@ func (d *Decoder) note(format string, args ...any) {
 	d.Notes = append(d.Notes, fmt.Sprintf(format, args...))
 }
 
-// Plain tells whether values are as they are stored: there are notes at most.
+// Plain reports whether values are as they are stored: there are notes at most.
 func (d *Decoder) Plain() bool { return len(d.Applied) == 0 }
 
 // unsigned applies _Unsigned: the bits of integers are read as those of the other kind.
@@ -226,7 +226,7 @@ func (d *Decoder) types(scale, offset *Value) {
 	}
 }
 
-// Time tells whether values are times: then To is I64 and they count since 1970 in the
+// Time reports whether values are times: then To is I64 and they count since 1970 in the
 // calendar, "" being the usual one.
 func (d *Decoder) Time() (calendar string, ok bool) { return d.calendar, d.clock != nil }
 

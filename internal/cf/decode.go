@@ -130,8 +130,8 @@ func fillOf[T floats](d *Decoder) T {
 	return T(math.NaN())
 }
 
-// small is the fill value of integers of 16 bits and less, of which every one is a float of its
-// own; some is false if there is none, and ok for other types or several fill values.
+// small is the fill value of integers of 16 bits and less, all of which floats hold exactly; some
+// is false without one, and ok is false for other types or several fill values.
 func small[S shardify.Number](d *Decoder) (fill S, some, ok bool) {
 	if !d.stored.IsInt() || d.stored.Size() > 2 || len(d.fills) > 1 {
 		return fill, false, false

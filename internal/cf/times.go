@@ -122,7 +122,7 @@ func (d *Decoder) In(u Unit) *Decoder {
 // Seconds, else Nanoseconds; In chooses another.
 func (d *Decoder) Into() Unit { return d.clock.into }
 
-// Whole tells whether all values are whole seconds; those that are not times do not count.
+// Whole reports whether all values are whole seconds; those that are not times do not count.
 func (d *Decoder) Whole(src []byte) bool {
 	whole := true
 	d.eachTime(src, func(_ int, m moment, ok bool) bool {

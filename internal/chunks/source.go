@@ -25,7 +25,7 @@ type Rows interface {
 	Inputs() iter.Seq[rows.Input]
 }
 
-// Size says how the rows of an input lie in chunks. A plan keeps it.
+// Size describes the chunks of an input's rows. A plan keeps it.
 type Size struct {
 	Rows int64  `json:"rows"`           // of a chunk
 	From int64  `json:"from,omitempty"` // the place of the first row that is taken
@@ -67,7 +67,7 @@ func Of(arrays []Array, taken grid.Pick, dim string) (size *Size, notes []string
 	return size, notes, nil
 }
 
-// coordinate is the most bytes that a coordinate has for a row: its chunks are not told of.
+// coordinate is the most bytes that a coordinate has for a row: its chunks are not reported.
 const coordinate = 16
 
 // Source implements shardify.Source.
@@ -80,7 +80,7 @@ type Source struct {
 	length int64 // rows of every sample, 0 if they differ
 }
 
-// input is the rows of an input that lie in chunks.
+// input is the rows of an input that are in chunks.
 type input struct {
 	Size
 	index uint32
@@ -99,7 +99,7 @@ func (in *input) at(chunk int64) int64 {
 	return min(max(chunk*in.Rows-in.skipped(), 0), in.n)
 }
 
-// Wanted tells whether the field Field is among some columns.
+// Wanted reports whether the field Field is among some columns.
 func Wanted(columns []string) (bool, error) {
 	w, err := rows.NewWanted(columns)
 	if err != nil {
@@ -110,7 +110,7 @@ func Wanted(columns []string) (bool, error) {
 }
 
 // New makes samples of the chunks of rows, which it takes over, with their numbers if they are
-// wanted: the rows are then of a rows.Format with Field beside its fields. size tells the size of
+// wanted: the rows are then of a rows.Format with Field beside its fields. size returns the size of
 // an input's chunks.
 func New(of Rows, number bool, size func(in *rows.Input) (*Size, error)) (shardify.Source, error) {
 	s, err := newSource(of, number, size)

@@ -70,8 +70,8 @@ func (s *lzmaState) setProps(b byte) bool {
 	return s.lc+s.lp <= 4
 }
 
-// rangeCoder is passed by value, to stay in registers. Behind the end of its input
-// it reads zeros; at tells afterwards.
+// rangeCoder is passed by value, to stay in registers. Behind the end of its input it reads zeros;
+// at shows that afterwards.
 type rangeCoder struct {
 	width, code uint32
 	at          int
@@ -214,8 +214,8 @@ func (r rangeCoder) distance(s *lzmaState, n uint32, src []byte) (uint32, rangeC
 	return d + v, r
 }
 
-// decode decodes src to dst[pos:end] and tells whether it makes sense and ends
-// where it should. Distances reach back to dst[base].
+// decode decodes src to dst[pos:end] and reports whether it is valid and ends where it should.
+// Distances reach back to dst[base].
 func (s *lzmaState) decode(dst []byte, base, pos, end int, src []byte) bool {
 	if len(src) < 5 || src[0] != 0 {
 		return false

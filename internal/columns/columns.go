@@ -52,13 +52,12 @@ func New(patterns []string) (*Wanted, error) {
 	return w, nil
 }
 
-// All tells whether every field is wanted because no columns were named.
+// All reports whether every field is wanted because no columns were named.
 func (w *Wanted) All() bool { return len(w.keep)+len(w.drop) == 0 }
 
-// Match tells whether a field is wanted, and whether by its name rather than by a
-// wildcard: then leaving it out is an error. names are the ways in which users may
-// write the field ("Jet_pt", "Events/Jet_pt"), as the input has them: what format.PlainName makes
-// of them is a way, too.
+// Match reports whether a field is wanted, and whether by its name rather than by a wildcard: then
+// leaving it out is an error. names are the ways in which users may write the field ("Jet_pt",
+// "Events/Jet_pt"), as the input has them: their format.PlainName is a way, too.
 func (w *Wanted) Match(names ...string) (hit, exact bool) {
 	all := names
 	for _, name := range names {
@@ -125,10 +124,10 @@ func (w *Wanted) match(names []string) (hit, exact bool) {
 	return hit, exact
 }
 
-// Excludes tells whether there are exclusions.
+// Excludes reports whether there are exclusions.
 func (w *Wanted) Excludes() bool { return len(w.drop) > 0 }
 
-// Excluded tells whether an exclusion matches one of the names, or a group above it.
+// Excluded reports whether an exclusion matches one of the names, or a group above it.
 func (w *Wanted) Excluded(names ...string) bool {
 	hit := false
 	for i, g := range w.drop {
@@ -142,14 +141,14 @@ func (w *Wanted) Excluded(names ...string) bool {
 	return hit
 }
 
-// Whole tells whether nothing in a group is wanted, whatever it holds: an exclusion
+// Whole reports whether nothing in a group is wanted, whatever it holds: an exclusion
 // matches the group, or all names in it.
 func (w *Wanted) Whole(group string) bool {
 	group = strings.TrimSuffix(group, "/")
 	return w.Excluded(group, strings.TrimPrefix(group, "/")) || w.Excluded(group+"/*", strings.TrimPrefix(group, "/")+"/*")
 }
 
-// Within tells whether something in a group may be wanted, by its full name.
+// Within reports whether something in a group may be wanted, by its full name.
 func (w *Wanted) Within(group string) bool {
 	if w.Whole(group) {
 		return false
@@ -164,7 +163,7 @@ func (w *Wanted) Within(group string) bool {
 	return len(w.keep) == 0
 }
 
-// below tells whether a glob matches the name or one of the groups that it is in.
+// below reports whether a glob matches the name or one of the groups that it is in.
 func below(glob, name string) bool {
 	for {
 		if is(glob, name) {
@@ -190,7 +189,7 @@ func mark(b *atomic.Bool) {
 	}
 }
 
-// Open tells whether every field is wanted that is not excluded.
+// Open reports whether every field is wanted that is not excluded.
 func (w *Wanted) Open() bool { return len(w.keep) == 0 }
 
 // Names are the globs without a wildcard: fields that were asked for by name.
@@ -198,13 +197,13 @@ func (w *Wanted) Names() []string {
 	return slices.DeleteFunc(slices.Concat(w.keep, w.helpers), func(g string) bool { return strings.ContainsAny(g, `*?[\`) })
 }
 
-// Literal tells whether fields are asked for by their names alone, so that nothing else
-// is wanted, whatever its name.
+// Literal reports whether fields are asked for by their names alone, so that nothing else is
+// wanted, whatever its name.
 func (w *Wanted) Literal() bool {
 	return len(w.keep) > 0 && len(w.Names()) == len(w.keep)+len(w.helpers)
 }
 
-// Exact tells whether a field was asked for by its name.
+// Exact reports whether a field was asked for by its name.
 func (w *Wanted) Exact(name string) bool {
 	return slices.Contains(w.keep, name) || slices.Contains(w.helpers, name)
 }

@@ -11,7 +11,7 @@ var wide = cpu.X86.HasAVX512F && cpu.X86.HasAVX512VPCLMULQDQ
 //go:noescape
 func fold(state *[block]byte, p *byte, n int, factors *[2]uint64)
 
-// remainder is what is left of state: hash/crc32 would have it allocated.
+// remainder is the remainder of state: hash/crc32 would allocate it.
 //
 //go:noescape
 func remainder(state *[block]byte) uint32

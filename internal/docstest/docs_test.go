@@ -73,7 +73,7 @@ func notRun(b block, python, library string) string {
 	return ""
 }
 
-// has tells whether Python finds a module. It does not import it: that of torch takes seconds.
+// has reports whether Python finds a module. It does not import it: that of torch takes seconds.
 func has(python, module string) bool {
 	return exec.Command(python, "-c", "import importlib.util as u, sys; sys.exit(not u.find_spec('"+module+"'))").Run() == nil
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/shardify/shardify/internal/programs"
 )
 
-// recipeExample is a part of a page of docs: an example with its recipe, which stands there too.
+// recipeExample is a part of a page of docs: an example with its recipe, which is on that page,
+// too.
 func recipeExample(t *testing.T, name, page string) (python, folder, recipe, work string, run func(name string, args ...string) string) {
 	root, python, work, run := example(t)
 	folder = filepath.Join(root, "examples", name)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestGridsTrain runs the commands of docs/recipe-grids.md as they stand there. Where networks can be
+// TestGridsTrain runs the commands of docs/recipe-grids.md unchanged. Where networks can be
 // trained, they take a step; with SHARDIFY_LONG=1 they take some more, and learn.
 func TestGridsTrain(t *testing.T) {
 	root, python, work, run := example(t)

@@ -1,7 +1,7 @@
 // Package elementary has the elementary functions with the same bits on every machine.
 //
 // Those of package math are assembly on some machines, and on others the compiler fuses
-// their products and sums, so that the last bits of a result tell where it was made.
+// their products and sums, so that the last bits of a result depend on the machine.
 // Here every product that is added is rounded first, float64(x*y) + z, which the
 // language forbids to fuse; all else is sums, quotients, square roots and integers, which
 // are the same everywhere. There is no fused multiply-add: on amd64 each costs a test of

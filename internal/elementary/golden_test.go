@@ -67,8 +67,8 @@ func digests() string {
 	return b.String()
 }
 
-// TestSameBitsOnEveryMachine holds digests of results. They may change only if a
-// function is made anew, and then bytes of data sets do.
+// TestSameBitsOnEveryMachine holds digests of results. They may change only if a function is
+// rewritten, and then bytes of data sets change, too.
 func TestSameBitsOnEveryMachine(t *testing.T) {
 	got := digests()
 	const file = "testdata/digests"

@@ -72,7 +72,7 @@ func logParts(x, low float64, k0 int) (hi, lo float64) {
 		d += l
 	}
 	// Now 1+r+d is z/c.
-	// The square, halved: of the head exactly, and what is left of it.
+	// The square, halved: of the head exactly, and the rest of it.
 	a := head(r)
 	c := (r - a) + d
 	q, ql := float64(float64(0.5*a)*a), float64(c*(a+float64(0.5*c)))

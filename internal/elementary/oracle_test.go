@@ -34,7 +34,7 @@ func root(x *big.Float) *big.Float {
 func half(x *big.Float) *big.Float         { return twoTo(x, -1) }
 func twoTo(x *big.Float, n int) *big.Float { return fresh().SetMantExp(x, n) }
 
-// tiny tells that x*x is nothing beside 1.
+// tiny reports whether x*x vanishes when it is added to 1.
 func tiny(x *big.Float) bool { return x.Sign() == 0 || x.MantExp(nil) < -90 }
 
 // series adds up terms until they no longer count; next makes the n-th from the one before.

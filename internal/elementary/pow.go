@@ -81,7 +81,7 @@ func powSpecial(x, y float64) (v float64, done bool) {
 	return inf, true
 }
 
-// parity tells whether y is an odd integer, and whether it is one at all.
+// parity reports whether y is an odd integer, and whether it is an integer at all.
 func parity(y float64) (odd, integer bool) {
 	if a := abs(y); !(a < 0x1p53) {
 		return false, a >= 0x1p53

@@ -11,7 +11,7 @@ func special() []float64 {
 		math.MaxFloat64, -math.MaxFloat64, 0x1p53, -0x1p53, 0x1p53 - 1, 1 - 0x1p53, 0x1p52 + 1, 0x1p-70, -0x1p-70, 0x1p70, -0x1p70, 1 + 0x1p-52, 1 - 0x1p-53, 1000, -1000}
 }
 
-// like tells that got is the special value that want is, and else near the truth.
+// like reports whether got is the same special value as want, or else close to the truth.
 func like(got, want float64, truth func() *big.Float, args ...float64) bool {
 	easy := want != 0
 	for _, x := range args {

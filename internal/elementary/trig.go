@@ -55,7 +55,7 @@ func restFar(x float64) (q int, r, low float64) {
 		p[i], c = bits.Add64(lo, carry, 0)
 		carry = hi + c
 	}
-	// The point stands before bit 256-(256-e+at) = e-at from the top; carry is above p.
+	// The point is before bit 256-(256-e+at) = e-at from the top; carry is above p.
 	d := e - at
 	f := [5]uint64{carry, p[0], p[1], p[2], p[3]}
 	q, v := fraction(f, 64+d)

@@ -158,7 +158,7 @@ func TestEndToEndCacheOnDisk(t *testing.T) {
 		t.Errorf("damaged blocks are not fetched again: %d bytes", healed)
 	}
 	if again := verify(); again*4 > first {
-		t.Errorf("%d bytes after the damage was mended", again)
+		t.Errorf("%d bytes after the damage was repaired", again)
 	}
 	run(t, "shardify", "bench", address, "--cache", cache, "--batch", "3", "--seconds", "1", "--shuffle", "global")
 	run(t, "shardify", "stage", address, filepath.Join(dir, "staged"), "--cache", cache)

@@ -115,7 +115,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// TestEndToEndNoSockets: without addresses the program talks to nobody.
+// TestEndToEndNoSockets: without addresses the program opens no connection.
 func TestEndToEndNoSockets(t *testing.T) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {

@@ -30,9 +30,8 @@ func bitUnshuffle(dst, src []byte, size int, tmp *[]byte) {
 	}
 }
 
-// bitTurnGo turns n bytes of eight rows, which begin row bytes apart, to n bytes of
-// eight planes, which begin plane bytes apart: bit k of a byte of row i becomes
-// bit i of that byte of plane k.
+// bitTurnGo turns n bytes of eight rows, which begin every row bytes, to n bytes of eight planes,
+// which begin every plane bytes: bit k of a byte of row i becomes bit i of that byte of plane k.
 func bitTurnGo(dst, src []byte, n, row, plane int) {
 	const m4, m2, m1 = 0x0f0f0f0f0f0f0f0f, 0x3333333333333333, 0x5555555555555555
 	s0, s1, s2, s3 := src[:n], src[row:row+n], src[2*row:2*row+n], src[3*row:3*row+n]

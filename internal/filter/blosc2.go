@@ -330,7 +330,7 @@ type boxes struct {
 	grid         []int // blocks along each axis
 }
 
-// newBoxes finds the layer "b2nd" of a frame's header, nil if there is none:
+// newBoxes finds the layer "b2nd" of a frame's header, nil without one:
 //
 //	[version, rank, shape: i64..., chunk: i32..., block: i32..., ...]
 func newBoxes(header []byte, elem int) (*boxes, error) {

@@ -39,7 +39,7 @@ type Pipeline struct {
 
 // stage undoes one filter.
 type stage interface {
-	// decode decodes src and returns the result, which lies at the start of dst or
+	// decode decodes src and returns the result, which is at the start of dst or
 	// is a part of src. len(dst) is the size to expect, or the upper bound if the
 	// size is not known before (exact is false). Rubbish may be written behind it,
 	// as far as its capacity goes.
@@ -127,7 +127,7 @@ func (p *Pipeline) Decode(dst, stored []byte, mask uint32, s *Scratch) error {
 	return nil
 }
 
-// sameStart tells whether both begin at the same byte of memory.
+// sameStart reports whether both begin at the same byte of memory.
 func sameStart(a, b []byte) bool {
 	return len(a) > 0 && len(b) > 0 && &a[0] == &b[0]
 }

@@ -252,7 +252,7 @@ func TestDamageNeverHarms(t *testing.T) {
 	t.Logf("%d damaged chunks, %d of them decoded", tried, passed)
 }
 
-// checked tells whether a checksum covers all of the chunk.
+// checked reports whether a checksum covers all of the chunk.
 func (c *chunk) checked() bool {
 	for i, f := range c.Filters {
 		if f.ID == idFletcher32 && c.Mask>>i&1 == 0 {

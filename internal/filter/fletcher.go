@@ -39,8 +39,8 @@ const (
 // fletcher returns the checksum of p as pairs of bytes, high byte first.
 //
 // It adds the pairs as little-endian numbers, since swapping the bytes of one is
-// multiplying it by 256 modulo 2^16-1, and that distributes over the sums. Lanes
-// of 32 bits hold the pairs at even and odd places of a word apart. The sum of
+// multiplying it by 256 modulo 2^16-1, and that distributes over the sums. Separate lanes
+// of 32 bits hold the pairs at even and odd places of a word. The sum of
 // running sums counts a pair once for each pair from it to the end of a block:
 // four times for each whole word behind its own, and 4 down to 1 by its place.
 func fletcher(p []byte) uint32 {

@@ -53,8 +53,8 @@ func gather4(dst, src []byte, n int) {
 	}
 }
 
-// gather8 gathers m elements of eight planes, which begin n bytes apart, to eight
-// bytes at every size-th byte of dst.
+// gather8 gathers m elements of eight planes, which begin every n bytes, to eight bytes at every
+// size-th byte of dst.
 func gather8(dst, src []byte, m, n, size int) {
 	if !haveAVX2 || m < kernelTurn {
 		gather8Go(dst, src, m, n, size)
@@ -67,9 +67,8 @@ func gather8(dst, src []byte, m, n, size int) {
 	}
 }
 
-// bitTurn turns m bytes of eight rows, which begin row bytes apart, to m bytes of
-// eight planes, which begin plane bytes apart: bit k of a byte of row i becomes
-// bit i of that byte of plane k.
+// bitTurn turns m bytes of eight rows, which begin every row bytes, to m bytes of eight planes,
+// which begin every plane bytes: bit k of a byte of row i becomes bit i of that byte of plane k.
 func bitTurn(dst, src []byte, m, row, plane int) {
 	if !haveAVX2 || m < kernelTurn {
 		bitTurnGo(dst, src, m, row, plane)

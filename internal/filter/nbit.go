@@ -75,7 +75,7 @@ func (p *nbitParser) next() int {
 	return int(w)
 }
 
-// parse reads a description of what lies at byte at and returns its size.
+// parse reads the description of the type at byte at and returns its size.
 func (p *nbitParser) parse(at, depth int) (size int, err error) {
 	class := p.next()
 	size = p.next()

@@ -145,7 +145,7 @@ func (d *szipDecoder) peek() uint64 {
 	return v << skip
 }
 
-// read returns the next n <= 32 bits. Behind the end it counts on: ended tells.
+// read returns the next n <= 32 bits. Behind the end it counts on: ended reports that.
 func (d *szipDecoder) read(n int) uint32 {
 	v := d.peek() >> 1 >> (63 - n)
 	d.at += n
@@ -168,11 +168,11 @@ func (d *szipDecoder) unary() uint64 {
 	return 0
 }
 
-// ended tells whether bits behind the end were read.
+// ended reports whether bits behind the end were read.
 func (d *szipDecoder) ended() bool { return d.at > 8*len(d.src) }
 
-// readLine decodes the samples of a line, or of the part of it that is wanted, and
-// tells whether they made sense.
+// readLine decodes the samples of a line, or of the part of it that is wanted, and reports whether
+// they are valid.
 func (d *szipDecoder) readLine(dst []byte) bool {
 	blocks := (d.line + d.block - 1) / d.block
 	for b := 0; len(dst) > 0; {

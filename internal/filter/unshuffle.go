@@ -4,7 +4,7 @@ import "encoding/binary"
 
 // unshuffle gathers byte planes to elements: byte j of element e is at
 // src[j*n+e], where n is the number of whole elements of the given size. len(dst)
-// is len(src); what is left behind the last whole element is copied.
+// is len(src); bytes behind the last whole element are copied.
 func unshuffle(dst, src []byte, size int) {
 	n := len(src) / size
 	whole := n * size
@@ -172,8 +172,8 @@ func gather4Go(dst, a, b, c, d []byte) {
 	}
 }
 
-// gather4Wide gathers m elements of four planes, which begin n bytes apart, to four
-// bytes at every size-th byte of dst.
+// gather4Wide gathers m elements of four planes, which begin every n bytes, to four bytes at every
+// size-th byte of dst.
 func gather4Wide(dst, src []byte, m, n, size int) {
 	a, b, c, d := src[:m], src[n:n+m], src[2*n:2*n+m], src[3*n:3*n+m]
 	for i := 0; ; {

@@ -10,7 +10,7 @@ type Buf struct {
 	Left int // tables still allowed: offsets may make a small buffer a large tree
 }
 
-// Has tells whether n bytes are there.
+// Has reports whether n bytes are there.
 func (r *Buf) Has(at, n int) bool {
 	if at < 0 || n > len(r.B) || at > len(r.B)-n {
 		r.Bad = true
@@ -65,7 +65,7 @@ func (r *Buf) Slot(table, i int) int {
 	return 0
 }
 
-// Ref is the table, text or list that field i of a table points to; 0 if there is none.
+// Ref is the table, text or list that field i of a table points to; 0 without one.
 func (r *Buf) Ref(table, i int) int {
 	at := r.Slot(table, i)
 	if at == 0 || r.Bad {
@@ -74,7 +74,7 @@ func (r *Buf) Ref(table, i int) int {
 	return r.Follow(at)
 }
 
-// Text is a string; "" if there is none.
+// Text is a string; "" without one.
 func (r *Buf) Text(table, i int) string {
 	at := r.Ref(table, i)
 	if at == 0 {

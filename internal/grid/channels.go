@@ -32,10 +32,10 @@ type Part struct {
 	All   bool   // all places: NAME@*
 }
 
-// More tells whether the field has a dimension more than the channels have.
+// More reports whether the field has one dimension more than the channels.
 func (p *Part) More() bool { return p.All || p.Value != "" }
 
-// ParseChannels reads the value of --channels; nil if there is none.
+// ParseChannels reads the value of --channels; nil if it is empty.
 func ParseChannels(text string) (*Channels, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -120,10 +120,10 @@ func (c *Channels) Fields() (list []string) {
 	return list
 }
 
-// Has tells whether channels are made of a field.
+// Has reports whether channels are made of a field.
 func (c *Channels) Has(field string) bool { return len(c.parts(field)) > 0 }
 
-// More tells whether places of a field's dimension more are wanted.
+// More reports whether several places of an extra dimension of a field are wanted.
 func (c *Channels) More(field string) bool {
 	return slices.ContainsFunc(c.parts(field), func(p Part) bool { return p.More() })
 }
@@ -154,7 +154,7 @@ func (c *Channels) Pick(field string, a *Axis) (Pick, error) {
 	}
 	p, err := k.pick(a)
 	if err == nil && p.Len(a.N) != int64(len(values)) {
-		err = shardify.Mismatch("%s%s: one of these values stands at several places of %s", k.flag, strings.Join(values, ","), a.Name)
+		err = shardify.Mismatch("%s%s: one of these values is at several places of %s", k.flag, strings.Join(values, ","), a.Name)
 	}
 	return p, err
 }

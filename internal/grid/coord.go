@@ -18,7 +18,7 @@ import (
 type Axis struct {
 	Name string
 	N    int64
-	// Coord gives its values; nil if there are none. It is called where they are needed.
+	// Coord gives its values; nil without a coordinate. It is called where they are needed.
 	Coord func() (*Coord, error)
 }
 

@@ -35,7 +35,7 @@ func (p Pick) Check(n int64) error {
 	for i := range p {
 		r := &p[i]
 		if r.At < 0 || r.N < 1 || r.Step < 1 || r.At >= n || r.N-1 > (n-1-r.At)/r.Step {
-			return shardify.Corrupt(-1, "a selection of %d places from %d on, %d apart, of an axis of %d", r.N, r.At, r.Step, n)
+			return shardify.Corrupt(-1, "a selection of %d places from %d on, at a distance of %d, of an axis of %d", r.N, r.At, r.Step, n)
 		}
 		if sum += r.N; sum > n {
 			return shardify.Corrupt(-1, "a selection of more places than an axis of %d has", n)

@@ -34,7 +34,7 @@ func (p Pick) Places(n int64) Places {
 	return x
 }
 
-// Single tells whether all places stand side by side.
+// Single reports whether all places are adjacent.
 func (x *Places) Single() bool { return len(x.list) == 1 && x.list[0].Step == 1 }
 
 // from is the run that holds taken number n, or the first behind it.

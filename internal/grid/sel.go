@@ -47,7 +47,7 @@ type item struct {
 	at       [3]*int64 // begin, end, step of places, as in Python
 }
 
-// Parse reads the value of --sel; nil if there is none.
+// Parse reads the value of --sel; nil if it is empty.
 func Parse(text string) (*Selection, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -139,7 +139,7 @@ func (c *clause) add(text string) error {
 		c.step = n
 		if text = strings.TrimSpace(rest); text == "" {
 			if len(c.items) > 0 {
-				return fmt.Errorf("%s: a step ::%d stands behind a range", c.dim, n)
+				return fmt.Errorf("%s: a step ::%d comes after a range", c.dim, n)
 			}
 			return nil
 		}
@@ -173,7 +173,7 @@ func (s *Selection) Text() string {
 	return s.text
 }
 
-// Unknown is a dimension that it names and that is none of these; "" if there is none such.
+// Unknown is the first dimension of the selection that is not in dims; "" if all are.
 func (s *Selection) Unknown(dims []string) string {
 	for _, c := range s.clauses {
 		if !slices.ContainsFunc(dims, func(d string) bool { return s.clause(d) == c }) {
@@ -183,7 +183,7 @@ func (s *Selection) Unknown(dims []string) string {
 	return ""
 }
 
-// Takes tells whether it says something of a dimension.
+// Takes reports whether the selection names a dimension.
 func (s *Selection) Takes(dim string) bool { return s.clause(dim) != nil }
 
 // Pick is what is taken of an axis, nil for all of it. Whatever is not there is an error,

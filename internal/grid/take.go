@@ -14,7 +14,7 @@ type Array struct {
 	Names [][]string // of each dimension: the name that errors have, then others; none for one without
 	Shape []int64
 	Rows  bool // the first dimension is the samples'
-	// Coord is the coordinate of a dimension; nil if there is none.
+	// Coord is the coordinate of a dimension; nil without one.
 	Coord func(d int) func() (*Coord, error)
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/shardify/shardify/internal/elementary"
 )
 
-// north tells whether units are those of latitudes.
+// north reports whether units are those of latitudes.
 func north(units string) bool {
 	switch strings.ToLower(strings.TrimSpace(units)) {
 	case "degrees_north", "degree_north", "degrees_n", "degree_n", "degreesn", "degreen":

@@ -51,8 +51,8 @@ func ToBF16(f float32) uint16 {
 	return uint16((b + 0x7fff + b>>16&1) >> 16)
 }
 
-// Narrow rounds to f32 so that rounding the result once more to 16 bits gives what
-// rounding x at once would: to odd, if x is no f32.
+// Narrow rounds to f32 so that rounding the result again to 16 bits gives the same as rounding x at
+// once: to odd, if x is not an f32.
 func Narrow(x float64) float32 {
 	f := float32(x)
 	if float64(f) == x || x != x || math.IsInf(float64(f), 0) {

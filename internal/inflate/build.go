@@ -33,7 +33,7 @@ const (
 	overfull       // more codes than there is space for
 )
 
-// sort orders the symbols by width and tells whether the widths make a code.
+// sort orders the symbols by width and reports whether the widths make a code.
 func (b *builder) sort(widths []uint8) fit {
 	clear(b.count[:])
 	for _, w := range widths {

@@ -13,7 +13,7 @@ import (
 // to the start of dst and returns the number of bytes written and of input bytes used.
 // It writes len(dst) bytes at most: a stream that holds more is ErrTooLong. What dst has
 // behind the n bytes is undefined. dst and src must not overlap. On an error n and
-// consumed tell how far it came.
+// consumed say how far it came.
 type Decoder struct {
 	f   inflater
 	src source

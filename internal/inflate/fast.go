@@ -36,7 +36,7 @@ var period = [8]struct {
 // when it stopped for lack of either.
 //
 // One refill gives at least 56 bits: three entries of the primary table and a
-// length need at most 3*11+20, a distance 28 more, hence the second refill.
+// length need at most 3*11+20, a distance 28 more: so there is a second refill.
 // acc may hold correct bits of the stream above its n valid ones; loading the
 // same bytes over them again changes nothing. Only the low six bits of n count,
 // so that an entry is subtracted from it without being masked.

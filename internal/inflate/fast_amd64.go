@@ -6,7 +6,7 @@ import "golang.org/x/sys/cpu"
 // change it to compare both.
 var haveBMI2 = cpu.X86.HasBMI2 && cpu.X86.HasAVX2
 
-// patterns[d] tells how a match of distance d < 16 goes on: the places of 32 bytes
+// patterns[d] is how a match of distance d < 16 goes on: the places of 32 bytes
 // in the first d, and the largest multiple of d up to 32.
 var patterns [16]struct {
 	places [32]uint8

@@ -151,7 +151,7 @@ func gzipTrailer(src *source, s sum) error {
 	return nil
 }
 
-// gzipNext tells whether another member follows the one that ended. Zero bytes
+// gzipNext reports whether another member follows the one that ended. Zero bytes
 // between members or up to the end, as tapes and block devices leave them, are
 // skipped. When something else follows, it and the zeros before it are not
 // touched if the source is whole, and an error otherwise.

@@ -330,7 +330,7 @@ func TestDecodingDoesNotAllocate(t *testing.T) {
 }
 
 // TestMatches has every distance up to 70 with every length, and each of them behind
-// the other, from a start that tells all bytes apart.
+// the other, from a start in which all bytes differ.
 func TestMatches(t *testing.T) {
 	lit := fixed().widths[:]
 	for dist := 1; dist <= 70; dist++ {

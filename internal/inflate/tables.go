@@ -8,7 +8,7 @@ import "sync"
 // An entry of the literal/length table:
 //
 //	bits 0-5    bits to drop from the stream: the code and its extra bits
-//	bits 6-7    literals in this entry, 0 when it is none
+//	bits 6-7    literals in this entry, 0 for other entries
 //	bits 8-31   up to three literals, first lowest                   (literals)
 //
 //	bit  8      0 for a length

@@ -141,7 +141,7 @@ func enumeration(id string, f *shardify.Field) object {
 	return o
 }
 
-// records is a record set whose records stand in the file itself.
+// records is a record set whose records are in the file itself.
 func records(id, description string, rows []object, columns [][2]string) object {
 	fields := []object{}
 	for _, c := range columns {

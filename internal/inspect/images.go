@@ -27,7 +27,7 @@ type images struct {
 }
 
 // look decodes the image of sample k; one of 0 bytes is damaged. Kinds without a decoder and
-// images beyond what is left are not counted.
+// images beyond the limit are not counted.
 func (m *images) look(b *shardify.Batch, c *shardify.Column, k int) {
 	lo, hi := c.Range(k, k+1)
 	if c.Valid != nil && c.Valid[k] == 0 {

@@ -213,7 +213,7 @@ func (r Request) By(w *format.Way) Request {
 	return r
 }
 
-// outline adds what the first input holds; an input that cannot tell says so.
+// outline adds what the first input holds; an input that cannot list it says so.
 func (r *Report) outline(ctx context.Context, f *format.Input, t *format.Table) {
 	if f.Outline == nil || t.Len() == 0 {
 		return
@@ -257,8 +257,8 @@ func (r *Report) source(ctx context.Context, src shardify.Source) error {
 	return nil
 }
 
-// fieldsOf shares the bytes out: fixed fields are known, what is left belongs to
-// the fields of variable length, and is one's own if there is one.
+// fieldsOf shares the bytes out: fixed fields are known, the remaining bytes belong to the fields
+// of variable length, and to the only one if there is one.
 func fieldsOf(schema []shardify.Field, samples, bytes int64) []Field {
 	var out []Field
 	variable, rest := 0, bytes
@@ -285,8 +285,8 @@ func fieldsOf(schema []shardify.Field, samples, bytes int64) []Field {
 // maxApart bounds how many inputs are opened one by one.
 const maxApart = 1000
 
-// apart describes inputs that do not fit together, each by itself. Formats whose
-// samples are spread over several files cannot be taken apart.
+// apart describes inputs that do not fit together, each by itself. Formats whose samples are spread
+// over several files cannot be split up.
 func (r *Request) apart(ctx context.Context, cause error) (*Report, error) {
 	if !errors.Is(cause, shardify.ErrSchema) || r.Format.Name == "files" || r.Options.Bool("zip") {
 		return nil, cause

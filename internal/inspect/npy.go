@@ -51,7 +51,7 @@ func NPY(r *stats.Report, write func(name string, data []byte) error) error {
 	return nil
 }
 
-// figure is the mean, the deviation, the least or the greatest number; NaN where there is none.
+// figure is the mean, the deviation, the least or the greatest number; NaN if it does not exist.
 func figure(s *stats.Summary, k int) float64 {
 	switch {
 	case k == 0 && s.Mean != nil:

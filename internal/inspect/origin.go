@@ -23,13 +23,13 @@ type Origin struct {
 	Copy   int64  `json:"copy,omitempty"`
 }
 
-// IsOrigin tells whether a field is the one that --provenance makes.
+// IsOrigin reports whether a field is the one that --provenance makes.
 func IsOrigin(f *shardify.Field) bool {
 	return f.Name == plan.OriginField && f.DType == shardify.I64 && f.Levels == 0 && len(f.Shape) == 1 && f.Shape[0] >= 2 && f.Shape[0] <= 3
 }
 
 // origin reads the field that --provenance makes; nil if the batch has none. manifest
-// is the path of the set's manifest, which the list of inputs stands beside.
+// is the path of the set's manifest, which the list of inputs is beside.
 func origin(b *shardify.Batch, manifest string) *Origin {
 	for k := range b.Columns {
 		c := &b.Columns[k]

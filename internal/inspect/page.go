@@ -76,7 +76,7 @@ func Page(title string, lead []string, r *stats.Report) *page.Page {
 	return p
 }
 
-// anchors are the IDs of the fields' sections; "" where there is none.
+// anchors are the IDs of the fields' sections; "" without a section.
 func anchors(r *stats.Report) []string {
 	out := make([]string, len(r.Fields))
 	for i := range min(len(r.Fields), pageFields) {

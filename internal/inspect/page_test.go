@@ -69,9 +69,8 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// TestPagesOfRealInputs: of a ROOT file, an HDF5 file and a folder of images the page
-// tells what is in them, holds nothing from elsewhere, and Chromium shows it without a
-// complaint.
+// TestPagesOfRealInputs: the page of a ROOT file, of an HDF5 file and of a folder of images shows
+// what is in them, loads nothing from elsewhere, and Chromium shows it without a complaint.
 func TestPagesOfRealInputs(t *testing.T) {
 	for _, c := range []struct {
 		input string

@@ -10,7 +10,7 @@ import (
 	"github.com/shardify/shardify/plan"
 )
 
-// repeats tells whether rows seem to belong together: a field with the name of an index whose
+// repeats reports whether rows seem to belong together: a field with the name of an index whose
 // values repeat in rows that follow each other, and come only once. It looks at the first rows.
 func repeats(ctx context.Context, src shardify.Source) string {
 	if format.HasFiles(src) {
@@ -33,13 +33,13 @@ func repeats(ctx context.Context, src shardify.Source) string {
 	for _, i := range indexes {
 		c := &b.Columns[i]
 		if n := runsOf(c, b.Samples); n > 1 && n <= b.Samples/2 {
-			return fmt.Sprintf("%s is the same in about %d rows each: --group-rows %s makes one sample of them", c.Name, b.Samples/n, c.Name)
+			return fmt.Sprintf("%s is the same in about %d rows each: --group-rows %s makes them one sample", c.Name, b.Samples/n, c.Name)
 		}
 	}
 	return ""
 }
 
-// indexLike tells whether a field has the type and the name of an index.
+// indexLike reports whether a field has the type and the name of an index.
 func indexLike(f *shardify.Field) bool {
 	if f.Levels > 0 || len(f.Shape) > 0 || !f.DType.IsInt() && !f.DType.IsFloat() {
 		return false

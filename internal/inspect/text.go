@@ -70,8 +70,8 @@ func Leftover(l format.Leftover) string {
 // mostSame is how many fields are shown that are left out for one reason.
 const mostSame = 20
 
-// Leftovers is what is left out for people: of many fields with one reason the first few, and
-// how many there are. Manifests and --json have all of them.
+// Leftovers lists the parts that are left out, for people: of many fields with one reason the first
+// few, and how many there are. Manifests and --json have all of them.
 func Leftovers(list []format.Leftover) (lines []string) {
 	count, shown := map[string]int{}, map[string]int{}
 	for _, l := range list {

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// stream reads the bits of a scan. Behind the data are zeros: whoever reads too much is
-// found out by used.
+// stream reads the bits of a scan. Behind the data are zeros: used shows if too many bits were
+// read.
 type stream struct {
 	data []byte
 	pos  int    // bytes that were loaded
@@ -24,7 +24,7 @@ func (s *stream) fill() {
 	s.n |= 56
 }
 
-// over tells whether more bits were taken than there are.
+// over reports whether more bits were taken than there are.
 func (s *stream) over() bool { return 8*s.pos-int(s.n) > 8*s.end }
 
 // symbol decodes a code; its value's bits are next.

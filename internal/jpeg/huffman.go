@@ -87,7 +87,7 @@ func newEntry(length int, symbol byte, k kind) entry {
 	return entry(length | size<<8 | (length+size)<<16 | run<<24)
 }
 
-// find decodes a code that is not in lut; 0: there is none.
+// find decodes a code that is not in lut; 0: no such code.
 func (h *huffman) find(acc uint64) entry {
 	code := uint32(acc >> 48)
 	for l := lutBits + 1; l <= 16; l++ {

@@ -271,7 +271,7 @@ func (d *Decoder) size() error {
 	return nil
 }
 
-// space tells what the components are, as libjpeg does.
+// space returns what the components are, by the rules of libjpeg.
 func (d *Decoder) space() space {
 	switch d.head.Components {
 	case 1:

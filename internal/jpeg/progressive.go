@@ -54,7 +54,7 @@ func (d *Decoder) segmentsAfterScan() (byte, error) {
 	return m, err
 }
 
-// complete tells whether the scans gave an image.
+// complete returns an error unless the scans gave an image.
 func (d *Decoder) complete() error {
 	cut := d.at >= len(d.src)
 	for i := range d.head.Components {

@@ -64,7 +64,7 @@ func (d *Decoder) beginScan() error {
 	return d.unstuff()
 }
 
-// sane tells whether a scan can be part of a progressive file.
+// sane reports whether a scan can be part of a progressive file.
 func (s *scan) sane() bool {
 	if s.ss == 0 && s.se != 0 || s.ss > 0 && (s.count != 1 || s.se < s.ss || s.se > 63) {
 		return false

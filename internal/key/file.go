@@ -98,7 +98,7 @@ func (w *Writer) Add(b *shardify.Batch, number func(i int) int64) error {
 			return shardify.Mismatch("%s %v", strings.Join(w.by, ","), &Twice{Key: keys.Shown(i), A: int(min(w.row, number(i))), B: int(max(w.row, number(i)))})
 		}
 		if w.row >= 0 && d > 0 {
-			return fmt.Errorf("row %d of a table that is joined stands behind a larger key", number(i))
+			return fmt.Errorf("row %d of a table that is joined comes after a larger key", number(i))
 		}
 		if len(w.ends) == 0 {
 			x.begin(&keys, i, w.last)
@@ -283,7 +283,7 @@ type reading struct {
 	rest  []byte
 }
 
-// seek tells whether a key has a row, and puts it into rest, behind the key.
+// seek reports whether a key has a row, and puts the row into rest, behind the key.
 func (r *reading) seek(want []byte) (bool, error) {
 	x := r.x
 	k := sort.Search(len(x.blocks), func(k int) bool {

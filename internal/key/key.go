@@ -14,14 +14,14 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// IsText tells whether the values of a field are texts.
+// IsText reports whether the values of a field are texts.
 func IsText(f *shardify.Field) bool {
 	return f.Levels == 1 && f.DType == shardify.U8 && isText(f)
 }
 
 func isText(f *shardify.Field) bool { return f.Media != "" && f.Media != "image" }
 
-// Check tells whether the values of a field are keys.
+// Check returns an error unless the values of a field are keys.
 func Check(f *shardify.Field) error {
 	if !IsText(f) && (f.Levels > 0 || len(f.Shape) > 0) {
 		return fmt.Errorf("%s is a list, and no key", f.Name)

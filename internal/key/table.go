@@ -182,7 +182,7 @@ func appendValue(b []byte, c *shardify.Column, i int) []byte {
 	return append(b, c.Data[lo*size:hi*size]...)
 }
 
-// ValuesOf reads n keys of a column, and tells those that can have no row.
+// ValuesOf reads n keys of a column, and lists those that can have no row.
 func ValuesOf(c *shardify.Column, n int, text bool, mem *shardify.Arena) (k Column, never []int32) {
 	if text {
 		k.Data, k.Ends = c.Data, c.Offsets[c.Levels-1]
@@ -211,7 +211,7 @@ type Found struct {
 // None is the row of From that has no values.
 func (f *Found) None() int32 { return int32(f.From.Samples - 1) }
 
-// InFile tells that the table is in a file.
+// InFile reports whether the table is in a file.
 func (t *Table) InFile() bool { return t.file != nil }
 
 // Find finds the rows of n keys, of which those named by never have none. cols is Cols, or what

@@ -62,7 +62,7 @@ func (p *Piece) Leave(at int, why error) {
 	p.lost = append(p.lost, Left{p.Off + int64(at), p.LineAt(at), why})
 }
 
-// Left tells whether the record at Data[at] is left out.
+// Left reports whether the record at Data[at] is left out.
 func (p *Piece) Left(at int) bool {
 	if len(p.left) == 0 {
 		return false
@@ -96,7 +96,7 @@ func (x *Index) Skipped() (out []format.Skip) {
 	return out
 }
 
-// Corrupt is the error of what stands at Data[at], with its line where that is known.
+// Corrupt is the error of the text at Data[at], with its line where that is known.
 func (p *Piece) Corrupt(at int, format string, args ...any) *shardify.Error {
 	if n := p.LineAt(at); n > 0 {
 		format, args = "line %d: "+format, append([]any{n}, args...)

@@ -37,7 +37,7 @@ func (x *Index) Append(own []byte) []byte {
 
 var errBlob = shardify.Corrupt(-1, "survey of the plan: places of the pieces")
 
-// split takes a blob apart. It may come from a damaged plan.
+// split splits a blob into its parts. It may come from a damaged plan.
 func split(b []byte) (own []byte, serial bool, rest []byte, pieces uint64, err error) {
 	n, k := binary.Uvarint(b)
 	if k <= 0 || n > uint64(len(b)-k) {

@@ -11,8 +11,8 @@ type Quotes struct {
 	Skip    int  // nor do the first lines of a file
 }
 
-// end is the end of the first record of b that ends at from or behind; -1 if there is none. The
-// first skip lines of b hold no cells. b begins at the start of a line that is in no quotes.
+// end is the end of the first record of b that ends at from or behind; -1 without one. The first
+// skip lines of b hold no cells. b begins at the start of a line that is in no quotes.
 func (q *Quotes) end(b []byte, skip, from int) int {
 	i := 0
 	for range skip {

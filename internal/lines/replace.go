@@ -49,7 +49,7 @@ func Mended(text []byte) (n int64) {
 	return n
 }
 
-// begun is how many bytes of b, with which no character begins, begin one; at least 1.
+// begun is how many bytes at the start of b, which are no whole character, begin one; at least 1.
 func begun(b []byte) int {
 	lo, hi := byte(0x80), byte(0xBF)
 	want := 0

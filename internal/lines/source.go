@@ -15,7 +15,7 @@ import (
 
 // Parser reads the records of one file into columns.
 type Parser interface {
-	// Begin is told the columns to fill.
+	// Begin gets the columns to fill.
 	Begin(b *shardify.Batch, mem *shardify.Arena) error
 	// Parse reads take records of a piece behind the first skip ones. last: the piece has no more,
 	// and an error says so if it has.
@@ -236,7 +236,7 @@ func Changed(p *Piece) error {
 	return &shardify.Error{Sample: -1, Offset: p.Off, Err: fmt.Errorf("%w: there are not as many records as there were", shardify.ErrChanged)}
 }
 
-// serial reads a piece of a text that is read in order. It begins anew where that must be. The
+// serial reads a piece of a text that is read in order. It starts over where that must be. The
 // text outlives the span, so that its reads end with the file.
 func (r *reader) serial(k int, b []byte) error {
 	f := r.handle.Value

@@ -30,7 +30,7 @@ const (
 type Piece struct {
 	Data []byte
 	Off  int64 // of Data in the text
-	Line int64 // lines before it; -1 if nobody counted
+	Line int64 // lines before it; -1 if not counted
 	// Dirty: not all of it is UTF-8, and what is not is replaced.
 	Dirty bool
 
@@ -41,7 +41,7 @@ type Piece struct {
 	left   []int64 // places in the text of records that are left out
 }
 
-// LineAt is the number of the line that Data[at] lies in, from 1; 0 if unknown.
+// LineAt is the number of the line that contains Data[at], from 1; 0 if unknown.
 func (p *Piece) LineAt(at int) int64 {
 	if p.Line < 0 {
 		return 0
@@ -59,7 +59,7 @@ type Survey struct {
 	Workers  int
 	Encoding string
 	Quotes   Quotes
-	// End is where the first record of b ends that ends at from or behind; -1 if there is none. b
+	// End is where the first record of b ends that ends at from or behind; -1 without one. b
 	// begins with a record. nil: records are lines, but for Quotes.
 	End func(b []byte, from int) int
 	// Replace: what is not UTF-8 is no error of Piece.Check.
@@ -250,8 +250,8 @@ func (r *run) cut(ctx context.Context) (end int64, err error) {
 	}
 }
 
-// fill reads until a piece has the end of a record behind pieceBytes, and says where it is; the
-// end of the text if there is none before. A piece without one that gets too long is long.
+// fill reads until a piece has the end of a record behind pieceBytes, and returns the position of
+// that end; without one it is the end of the text. A piece without one that gets too long is long.
 func (r *run) fill(p *Piece) (at int, long bool, err error) {
 	eof := false
 	more := func(n int) error {
@@ -301,7 +301,7 @@ type Found[T any] struct {
 	Err error
 }
 
-// Each looks at all inputs, several at once, before a format can tell what is in any of them. It
+// Each looks at all inputs, several at once, before a format can know what is in any of them. It
 // ends early only with ctx.
 func Each[T any](ctx context.Context, a *format.OpenArgs, look func(ctx context.Context, path string, workers int) (T, error)) ([]Found[T], error) {
 	if a.Table == nil || a.Table.Len() == 0 {

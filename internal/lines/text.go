@@ -71,7 +71,7 @@ func open(ctx context.Context, f storage.File, size int64, encoding string) (*te
 	return t, t.mark()
 }
 
-// mark leaves out the mark before UTF-8, and refuses UTF-16 that nobody said it was.
+// mark leaves out the mark before UTF-8, and refuses UTF-16 that the options do not name.
 func (t *text) mark() error {
 	var buf [3]byte
 	n, err := io.ReadFull(t.r, buf[:])

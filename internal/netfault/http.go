@@ -24,7 +24,7 @@ const (
 	Internal    Kind = "500"
 	Reset       Kind = "reset"     // the connection ends before an answer
 	Short       Kind = "short"     // it ends in the middle of the body
-	NoLength    Kind = "no length" // half of a body that does not tell its length
+	NoLength    Kind = "no length" // half of a body whose length is not given
 	WrongRange  Kind = "wrong range"
 	Stall       Kind = "stall" // half of the body, and nothing for longer than clients wait
 	Flip        Kind = "flip"  // of one bit of the body

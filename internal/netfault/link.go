@@ -113,7 +113,7 @@ func (x *Link) connect(c net.Conn) {
 // ahead is how far readers may be ahead of Rate: they wake late by less.
 const ahead = 5 * time.Millisecond
 
-// leaves tells when n more bytes are on their way, at a rate.
+// leaves returns when n more bytes are on their way, at a rate.
 func (x *Link) leaves(n int, rate int64) time.Time {
 	now := time.Now()
 	if rate == 0 {

@@ -10,5 +10,5 @@ var numpyType = regexp.MustCompile(`^[<>=|]?(` +
 	`bool_?|u?int(2|4|8|16|32|64|128|c|p)?|float(16|32|64|96|128)?|complex(64|128|192|256)?|object_?|str_?|bytes_?|void|unicode|string|(datetime|timedelta)64(\[[0-9]*[a-zA-Z]*\])?|` +
 	`half|single|double|c?longdouble|byte|ubyte|u?short|u?long|u?longlong|bfloat16|float[468]_e[0-9]m[0-9][a-z0-9]*)$`)
 
-// NumpyType tells whether NumPy has a type of this name, read or not.
+// NumpyType reports whether NumPy has a type of this name, read or not.
 func NumpyType(s string) bool { return len(s) < 64 && numpyType.MatchString(s) }

@@ -138,7 +138,7 @@ func (x *Handle[K, T]) Release() {
 	}
 }
 
-// release tells whether x is to be closed.
+// release reports whether x is to be closed.
 func (c *Cache[K, T]) release(x *Handle[K, T]) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,7 +14,7 @@ const most = 64
 
 var errBroken = errors.New("broken")
 
-// counted is an open file that tells whether it is used after it was closed.
+// counted is an open file that reports whether it is used after it was closed.
 type counted struct {
 	bench  *bench
 	closed atomic.Bool

@@ -62,7 +62,7 @@ type Histogram struct {
 	X, Y    string
 	Unit    Unit // of the borders
 	Bins    []Bin
-	// Compact: one shape for all bins, which does not tell of each when pointed at.
+	// Compact: one shape for all bins, which shows no single bin when pointed at.
 	Compact bool
 	Tone    Tone
 }
@@ -148,7 +148,7 @@ func (h *Histogram) borders(w *writer, f *frame) {
 	w.ticks(f, x, distinct(values, h.Unit))
 }
 
-// even tells bins of one width.
+// even reports whether all bins have one width.
 func (h *Histogram) even(lo, hi float64) bool {
 	each := (hi - lo) / float64(len(h.Bins))
 	for i, b := range h.Bins {
@@ -159,8 +159,7 @@ func (h *Histogram) even(lo, hi float64) bool {
 	return finite(each) && each > 0 && each > 1e-9*max(math.Abs(lo), math.Abs(hi))
 }
 
-// distinct writes numbers in ascending order, with as many digits as tell neighbours
-// apart.
+// distinct writes numbers in ascending order, with as many digits as make neighbours differ.
 func distinct(values []float64, u Unit) []string {
 	out := alike(values, u)
 	same := false

@@ -39,8 +39,8 @@ func browser(t *testing.T, profile, name string, args ...string) (dom, log strin
 	return out.String(), msg.String()
 }
 
-// measure is added to the page for the test: it compares every text with the drawing
-// it stands in, as the browser has laid it out, and the page with its window.
+// measure is added to the page for the test: it compares every text with the drawing that contains
+// it, as the browser has laid it out, and the page with its window.
 const measure = `<script>
 const bad = [];
 for (const s of document.querySelectorAll("svg")) {

@@ -90,7 +90,7 @@ func (l *Lines) write(w *writer) {
 	w.close()
 }
 
-// counts tells an axis of whole numbers.
+// counts reports whether an axis has whole numbers.
 func (l *Lines) counts() bool {
 	for i := range l.Series {
 		for _, v := range l.Series[i].X {

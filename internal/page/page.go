@@ -34,7 +34,7 @@ type Figure struct{ Value, Label, Note string }
 
 // Section is parts under a heading.
 type Section struct {
-	ID          string // for links of tables; "" is none
+	ID          string // for links of tables; "" without one
 	Title, Text string
 	Parts       []Part
 }

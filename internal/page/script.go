@@ -8,7 +8,7 @@ import (
 // longTable is from how many rows on a table can be searched and sorted.
 const longTable = 12
 
-// long tells whether a page has such a table.
+// long reports whether a page has such a table.
 func (p *Page) long() bool {
 	for i := range p.Sections {
 		for _, x := range p.Sections[i].Parts {

@@ -13,9 +13,9 @@ type Table struct {
 	Right   []bool
 	// Names: the first column names the row.
 	Names bool
-	// Links are IDs of sections that the first column leads to, by row; "" is none.
+	// Links are IDs of sections that the first column leads to, by row; "" without a link.
 	Links []string
-	// Notes: what stands in the last column is not to be overlooked.
+	// Notes: the text of the last column must not be overlooked.
 	Notes bool
 	// Dense: many columns; no line is broken.
 	Dense bool

@@ -78,7 +78,7 @@ func binary(t *testing.T) string {
 	return name
 }
 
-// run runs a command and tells how it ended and what it had resident at most.
+// run runs a command and returns how it ended and its most resident memory.
 func run(t *testing.T, what string, stdin io.Reader, code int, command string, args ...string) (peak int64) {
 	t.Helper()
 	c := exec.Command(command, args...)

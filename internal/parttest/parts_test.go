@@ -452,8 +452,8 @@ func TestATouchedInputIsNoticedInParts(t *testing.T) {
 	}
 }
 
-// TestATouchedInputIsNoticedOrThePlanCannotBeRead: where the part that would tell is
-// damaged, nobody goes on as if nothing were touched.
+// TestATouchedInputIsNoticedOrThePlanCannotBeRead: where the part that would show it is damaged, no
+// process goes on as if nothing were touched.
 func TestATouchedInputIsNoticedOrThePlanCannotBeRead(t *testing.T) {
 	in, out := planned(t)
 	then := time.Now().Add(-time.Hour)
@@ -472,8 +472,8 @@ func TestATouchedInputIsNoticedOrThePlanCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestAConversionInPartsGoesOnBesideWhatIsLeftOut: a link that leads nowhere new is told,
-// and the plan that is published is the one that was made.
+// TestAConversionInPartsGoesOnBesideWhatIsLeftOut: a link that leads nowhere new is reported, and
+// the plan that is published is the one that was made.
 func TestAConversionInPartsGoesOnBesideWhatIsLeftOut(t *testing.T) {
 	small(t, 20)
 	in, out := photos(t, 60), filepath.Join(t.TempDir(), "out")

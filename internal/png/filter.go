@@ -11,8 +11,8 @@ const (
 	paeth
 )
 
-// unfilter writes the bytes of a row to dst, from those of the file in src and of the row
-// above. A pixel has bpp bytes. It tells whether there is such a filter.
+// unfilter writes the bytes of a row to dst, from those of the file in src and of the row above. A
+// pixel has bpp bytes. It reports whether there is such a filter.
 func unfilter(filter byte, dst, src, above []byte, bpp int) bool {
 	src, above = src[:len(dst)], above[:len(dst)]
 	done := 0

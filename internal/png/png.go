@@ -264,8 +264,8 @@ func (d *Decoder) Decode(dst []byte, o Options) error {
 	return nil
 }
 
-// pass writes the pixels of a pass, in n bytes each, and returns the data behind it. It tells whether
-// the filters of all rows are known; else the data begin with the one that is not.
+// pass writes the pixels of a pass, in n bytes each, and returns the data behind it. It reports
+// whether the filters of all rows are known; else the data begin with the one that is not.
 func (d *Decoder) pass(dst, raw []byte, p pass, n int, black bool) (rest []byte, ok bool) {
 	w, h := d.shape(p)
 	rows := d.rowBytes(w)

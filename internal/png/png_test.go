@@ -153,7 +153,7 @@ func testDecode(t *testing.T) {
 	}
 }
 
-// TestRefused: what is damaged, or has a chunk that nobody knows.
+// TestRefused: files that are damaged, or have an unknown chunk.
 func TestRefused(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	var d Decoder
@@ -181,7 +181,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestMutatedFiles damages files, and mends their checksums: no panic.
+// TestMutatedFiles damages files, and corrects their checksums: no panic.
 func TestMutatedFiles(t *testing.T) {
 	count := 1000
 	if n, err := strconv.Atoi(os.Getenv("SHARDIFY_MUTATIONS")); err == nil {

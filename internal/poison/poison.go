@@ -2,7 +2,7 @@
 // release sees wrong values.
 package poison
 
-// On tells whether this program does so: one that the race detector watches, and one that is
+// On reports whether this program does so: one that the race detector watches, and one that is
 // linked with -X github.com/shardify/shardify/internal/poison.on=yes. Were it a build tag, nearly
 // every package would be compiled twice for the tests.
 func On() bool { return on != "" }

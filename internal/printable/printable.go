@@ -1,7 +1,7 @@
-// Package printable makes text from inputs fit for a terminal. Names of files, fields and
-// classes, attributes and labels are whatever somebody has put there: an escape sequence
-// in one of them could clear the screen, set the title, or paint a line that no program
-// has written. What would not be seen as itself is written as \x1b or \u202e.
+// Package printable makes text from inputs safe to show on a terminal. Names of files, fields and
+// classes, attributes and labels may contain anything: an escape sequence in one of them could
+// clear the screen, set the title, or paint a line that no program has written. What would not be
+// seen as itself is written as \x1b or \u202e.
 package printable
 
 import (
@@ -53,8 +53,8 @@ func escape(s string, i int, lines bool) string {
 	return b.String()
 }
 
-// hidden tells whether a terminal acts on a rune instead of showing it: control
-// characters, and what turns the direction of the text around it.
+// hidden reports whether a terminal acts on a rune instead of showing it: control characters, and
+// those that turn the direction of the text around them.
 func hidden(r rune, lines bool) bool {
 	switch {
 	case r == '\n' || r == '\t':

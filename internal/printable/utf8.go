@@ -20,13 +20,13 @@ func NotUTF8(b []byte) (at int, why string) {
 	}
 }
 
-// wrong tells why no character begins with b.
+// wrong says why no character begins with b.
 func wrong(b []byte) string {
 	c := b[0]
 	want := 0 // further bytes
 	switch {
 	case c < 0xC0:
-		return fmt.Sprintf("byte 0x%02x goes on with a character that has not begun", c)
+		return fmt.Sprintf("byte 0x%02x continues a character that has no first byte", c)
 	case c < 0xC2 || c > 0xF4:
 		return fmt.Sprintf("no character has byte 0x%02x", c)
 	case c < 0xE0:

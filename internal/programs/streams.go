@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// LostStreams are two standard outputs that lose what is written to them: of a full
-// disk, and of a pipe that nobody reads. A test is skipped where there is no such disk.
+// LostStreams are two standard outputs that lose what is written to them: of a full disk, and of a
+// pipe without a reader. A test is skipped where there is no such disk.
 func LostStreams(t testing.TB) (full, broken *os.File) {
 	t.Helper()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)

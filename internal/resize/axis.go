@@ -67,7 +67,7 @@ func sinc(x float64) float64 {
 
 const precision = 32 - 8 - 2 // bits behind the point of weights
 
-// low is how many bits of a weight the kernels multiply apart: both parts fit 16 bits.
+// low is how many bits of a weight the kernels multiply separately: both parts fit 16 bits.
 const low = 11
 
 // axis is the weights of one pass: output k is made of taps inputs from lo[k] on.
@@ -90,7 +90,7 @@ type span struct {
 	filter   Filter
 }
 
-// same tells whether the pass changes nothing.
+// same reports whether the pass changes nothing.
 func (s span) same() bool { return s.in == s.out && s.from == 0 && s.to == float32(s.in) }
 
 // set computes the weights. When the axis shrinks, the filter is as wide as what one

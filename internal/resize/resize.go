@@ -5,7 +5,7 @@ import (
 	"github.com/shardify/shardify/internal/jpeg"
 )
 
-// Pixels are W x H pixels of 3 or 1 bytes; rows begin Stride bytes apart.
+// Pixels are W x H pixels of 3 or 1 bytes; a row begins every Stride bytes.
 type Pixels struct {
 	Pix          []byte
 	W, H, Stride int
@@ -51,7 +51,7 @@ const (
 const most = 1 << 16
 
 // Size is what becomes of pixels: Left, Top, Right and Bottom are the part that becomes W x H
-// pixels, all 0: the whole. What is beside it counts at its edges, as with Pillow's box.
+// pixels, all 0: the whole. Pixels beside it count at its edges, as with Pillow's box.
 type Size struct {
 	W, H                     int
 	Left, Top, Right, Bottom float32

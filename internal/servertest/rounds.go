@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Rounds is a server that answers what was asked for as soon as nobody asks for more, so that
-// it tells how often a client waits. On a busy machine one round may be taken for two: repeat
-// with a longer Quiet what asks too often.
+// Rounds is a server that answers its requests together, once no more arrive, so that it counts how
+// often a client waits. On a busy machine one round may be taken for two: repeat a check that
+// counts too many with a longer Quiet.
 type Rounds struct {
 	http.Handler
-	Quiet time.Duration // for which nobody asks
+	Quiet time.Duration // without a request
 
 	mu       sync.Mutex
 	timer    *time.Timer

@@ -1,5 +1,5 @@
-// Package stall tells when work waits for storage that does not answer: when nothing
-// has moved for a while.
+// Package stall reports when work waits for storage that does not answer: when nothing has moved
+// for a while.
 //
 //	var board stall.Board
 //	stop := board.Watch(5*time.Minute, active, func(s *stall.Stalled) { ... })
@@ -25,14 +25,13 @@ func (e *Stalled) Error() string { return fmt.Sprintf("nothing was read or writt
 // Details is what is waited for.
 func (e *Stalled) Details() []string { return e.Waiting }
 
-// Most is how many goroutines an error speaks of.
+// Most is how many goroutines an error describes.
 const Most = 32
 
-// Watch calls stalled, once, when moves has given the same number for so long. moved, if
-// it is not nil, is asked before that is believed: it tells whether the process has done
-// anything since it was asked before. Time in which the process itself was stopped, or
-// the machine was, does not count. waiting tells what is waited for; it gets the time
-// between two calls of moves.
+// Watch calls stalled, once, when moves has given the same number for so long. moved, if it is not
+// nil, is called before that: it reports whether the process has done anything since the last call.
+// Time in which the process itself was stopped, or the machine was, does not count. waiting
+// describes what is waited for; it gets the time between two calls of moves.
 func Watch(after time.Duration, moves func() int64, moved func() bool, waiting func(tick time.Duration) []string, stalled func(*Stalled)) (stop func()) {
 	const ticks = 20
 	every := max(after/ticks, time.Millisecond)
@@ -108,7 +107,7 @@ func (s *Step) End() {
 	}
 }
 
-// Rest says that waiting is right, for somebody else or for room, until awake is called.
+// Rest says that waiting is right, for another process or for room, until awake is called.
 func (b *Board) Rest() (awake func()) {
 	if b == nil {
 		return func() {}

@@ -301,7 +301,7 @@ func (h *Histogram) MarshalJSON() ([]byte, error) {
 }
 
 // Densities are how many values there are per unit of length in each of n parts of
-// equal width. A bin that lies in several parts is shared out between them.
+// equal width. A bin that is in several parts is shared out between them.
 func (h *Histogram) Densities(n int) []float64 {
 	parts := Histogram{Lo: h.Lo, Hi: h.Hi, Step: (h.Hi - h.Lo) / float64(n), Counts: make([]float64, n)}
 	for k, c := range h.Counts {
@@ -313,7 +313,7 @@ func (h *Histogram) Densities(n int) []float64 {
 	return parts.Counts
 }
 
-// share puts count values that lie in [lo, hi] into the bins.
+// share puts count values from [lo, hi] into the bins.
 func (h *Histogram) share(lo, hi, count float64) {
 	if hi <= lo || h.Step <= 0 {
 		h.put(lo, count)

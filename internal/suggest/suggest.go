@@ -1,4 +1,4 @@
-// Package suggest finds the word that somebody meant.
+// Package suggest finds the word that a user meant.
 package suggest
 
 import "strings"

@@ -8,5 +8,5 @@
 //
 // A simulated step sleeps, so that the processor is as free as it is beside a busy
 // accelerator. Figures begin with the return of the first batch: what comes before
-// (opening files, filling memory) is reported apart.
+// (opening files, filling memory) is reported separately.
 package trainer

@@ -193,8 +193,7 @@ func window(list []Event, first, n int) (from, to float64) {
 	return from, to
 }
 
-// worked are the lanes that have anything to show: nothing is copied to a device
-// where there is none.
+// worked are the lanes that have anything to show: without a device nothing is copied to one.
 func (r *Report) worked() []string {
 	if r.Settings.Device == "host" {
 		return lanes[:2]

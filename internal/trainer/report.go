@@ -54,8 +54,8 @@ type Report struct {
 	Storage   int64   `json:"storage_bytes"` // of them from storage, not from memory, as the system counts; -1 unknown
 	Memory    Memory  `json:"memory"`
 	Bound     *Bound  `json:"bound,omitempty"`
-	// Limit is what limits the rate: "read", "gather", "copy" or "consumer"; "" if
-	// there were too few batches to tell.
+	// Limit is what limits the rate: "read", "gather", "copy" or "consumer"; "" if there were
+	// too few batches for a verdict.
 	Limit   string   `json:"limit"`
 	Verdict string   `json:"verdict"`
 	Notes   []string `json:"notes,omitempty"`

@@ -102,8 +102,7 @@ func (r *Report) ReadText() string {
 	return text
 }
 
-// LateText tells of steps that took longer than they should; "" if that is nothing to
-// speak of.
+// LateText describes steps that took longer than they should; "" if these do not matter.
 func (r *Report) LateText() string {
 	const worthSaying = 0.05
 	if r.Late < worthSaying {

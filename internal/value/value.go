@@ -261,7 +261,7 @@ func (v *Enum) Set(s string) error {
 	return nil
 }
 
-// Check refuses a text that is none of the values; an empty one is the default.
+// Check refuses a text that is not one of the values; an empty one is the default.
 func (v *Enum) Check() error { return v.check(v.String()) }
 
 func (v *Enum) check(s string) error {

@@ -75,7 +75,7 @@ Tars and safetensors files made by others, or folders of them, are checked for w
 // recorded stands for the inputs where the plan has them.
 const recorded = "\x00recorded"
 
-// inputs is the flag --against, which may stand alone or have a value.
+// inputs is the flag --against, which may have a value or not.
 type inputs struct {
 	set  bool
 	list []string
