@@ -63,7 +63,7 @@ func TestWrongSettingsAreUsage(t *testing.T) {
 		"--limit -3: want":                 func(s *Settings) { s.Limit = -3 },
 		"--copies 70000: want":             func(s *Settings) { s.Copies = 70000 },
 		"--split and --split-from exclude": func(s *Settings) { s.Split, s.SplitFrom = "a=1", "dirs" },
-		"--identity, --stratify and":       func(s *Settings) { s.Stratify = "y" },
+		"--stratify goes with --split":     func(s *Settings) { s.Stratify = "y" },
 		`--format "tfrecord": want one of`: func(s *Settings) { s.Format = "tfrecord" },
 		"--labels is an option of":         func(s *Settings) { s.Options["labels"] = "folder" },
 		"--where: z > 1: no field z":       func(s *Settings) { s.Where = []string{"z > 1"} },

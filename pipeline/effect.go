@@ -1,31 +1,77 @@
 package pipeline
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/transform"
 )
 
-// effects says of each setting when it has no effect on a plan, so that to give it is a
-// mistake; nil: it always has one, is a bound or a permission, or the code that uses it
-// refuses what it cannot use. A test wants a line for each setting.
-var effects = map[string]func(s *Settings, p *plan.Plan) (why string){
-	"seed": func(s *Settings, p *plan.Plan) string {
-		random := p.Shuffle != "" || p.Split != nil && !p.Split.Named() || transform.Random(p.Ops)
-		if s.Seed == 0 || random {
-			return ""
+// Rules say when a setting may be given. One that would have no effect is an error.
+type Rules struct {
+	// Why a setting that is given has an effect, or what else refuses it.
+	Why string
+	// With are settings one of which must be given, too.
+	With []string
+	// Not are settings that must not be given as well, and the reasons, which may be empty.
+	Not map[string]string
+	// Off is a value with which the setting counts as left out.
+	Off string
+	// Useless says why the setting has no effect on a plan; "" if it has.
+	Useless func(s *Settings, p *plan.Plan) (why string)
+	// Alone says why a set that was made with the setting cannot be extended.
+	Alone string
+	// Fields: the value is names of fields, which the shell completes.
+	Fields bool
+}
+
+var (
+	always  = Rules{Why: "it always has an effect"}
+	bound   = Rules{Why: "it is a bound or a permission, or says how to work"}
+	matched = Rules{Why: "the code that uses it refuses a name or glob that matches nothing"}
+)
+
+func with(names ...string) Rules { return Rules{With: names} }
+
+func (r Rules) not(name, why string) Rules { r.Not = map[string]string{name: why}; return r }
+func (r Rules) off(value string) Rules     { r.Off = value; return r }
+func (r Rules) alone(why string) Rules     { r.Alone = why; return r }
+func (r Rules) fields() Rules              { r.Fields = true; return r }
+
+// uselessSeed: --seed 0 is the default.
+func uselessSeed(s *Settings, p *plan.Plan) string {
+	if p.Shuffle != "" || p.Split != nil && !p.Split.Named() || transform.Random(p.Ops) {
+		return ""
+	}
+	return "nothing is random: the seed is for --shuffle, --split, --fraction, --pick and operations of --augment that are random"
+}
+
+// on tells whether a setting counts as given.
+func (k *Key) on(s *Settings) bool { return k.given(s) && k.Of(s).String() != k.Rules.Off }
+
+// together refuses settings that exclude each other, or that are for one that is not given.
+func (s *Settings) together() error {
+	on := func(name string) bool { return Lookup(name).on(s) }
+	for i := range Keys {
+		k := &Keys[i]
+		if !k.on(s) {
+			continue
 		}
-		return "nothing is random: the seed is for --shuffle, --split, --fraction, --pick and operations of --augment that are random"
-	},
-	// Parse and plan time refuse these without the setting that they belong to.
-	"group-rows-per-file": nil, "group-order": nil, "samples-from": nil, "group-index": nil, "null-keys": nil, "unused-rows": nil, "once": nil, "identity": nil, "stratify": nil, "group-by": nil,
-	// A name or glob that matches nothing is an error of the operation.
-	"columns": nil, "static": nil, "join": nil, "set": nil, "fraction": nil, "where": nil, "drop-duplicates": nil, "augment": nil, "check-images": nil, "patch": nil, "define": nil, "nan": nil, "encode": nil,
-	"tokenize": nil, "pick": nil, "sort": nil, "stack": nil, "pad": nil, "rename": nil, "cast": nil, "pack": nil, "sequences": nil, "window": nil, "split-from": nil, "group-rows": nil,
-	// Always.
-	"inputs": nil, "from": nil, "files-from": nil, "output": nil, "format": nil, "copies": nil, "shuffle": nil, "split": nil, "provenance": nil, "shard-size": nil, "shard-samples": nil,
-	// Bounds, permissions, and how the work is done.
-	"follow-symlinks": nil, "max-output": nil, "fresh": nil, "limit": nil, "range": nil, "max-sample": nil, "on-error": nil, "scratch": nil, "jobs": nil, "memory": nil, "sync": nil, "ignore-times": nil,
+		if with := k.Rules.With; with != nil && !slices.ContainsFunc(with, on) {
+			return shardify.Hint(shardify.Usage("--%s goes with --%s", k.Name, strings.Join(with, " or --")), "leave --"+k.Name+" out")
+		}
+		for name, why := range k.Rules.Not {
+			if on(name) {
+				if why != "" {
+					why = ": " + why
+				}
+				return shardify.Usage("--%s and --%s exclude each other%s", k.Name, name, why)
+			}
+		}
+	}
+	return nil
 }
 
 // useless refuses a setting that has no effect.
@@ -34,9 +80,9 @@ func (s *Settings) useless(p *plan.Plan) error {
 		return nil
 	}
 	for i := range Keys {
-		if f := effects[Keys[i].Name]; f != nil {
-			if why := f(s, p); why != "" {
-				return shardify.Hint(shardify.Usage("--%s %s has no effect: %s", Keys[i].Name, Keys[i].Of(s), why), "leave --"+Keys[i].Name+" out")
+		if k := &Keys[i]; k.Rules.Useless != nil && k.given(s) {
+			if why := k.Rules.Useless(s, p); why != "" {
+				return shardify.Hint(shardify.Usage("--%s %s has no effect: %s", k.Name, k.Of(s), why), "leave --"+k.Name+" out")
 			}
 		}
 	}

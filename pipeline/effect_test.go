@@ -2,22 +2,34 @@ package pipeline
 
 import (
 	"errors"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/shardify/shardify"
 )
 
-// TestEachSettingSaysWhenItHasNoEffect, or that it always has one.
-func TestEachSettingSaysWhenItHasNoEffect(t *testing.T) {
+// TestKeysAreComplete: each says what a set keeps of it, and when it has an effect.
+func TestKeysAreComplete(t *testing.T) {
 	for i := range Keys {
-		if _, ok := effects[Keys[i].Name]; !ok {
-			t.Errorf("%s has no line in effects", Keys[i].Name)
+		k := &Keys[i]
+		if k.Kept == 0 {
+			t.Errorf("%s does not say whether a set keeps it", k.Name)
 		}
-	}
-	if len(effects) != len(Keys) {
-		t.Errorf("%d lines for %d settings", len(effects), len(Keys))
+		r := &k.Rules
+		if r.Why == "" && r.With == nil && r.Useless == nil {
+			t.Errorf("%s does not say when it has an effect", k.Name)
+		}
+		if r.Alone != "" && k.Kept == NotKept {
+			t.Errorf("%s is not kept, so that a set does not show that it was made with it", k.Name)
+		}
+		for _, name := range slices.Concat(r.With, slices.Collect(maps.Keys(r.Not))) {
+			if Lookup(name) == nil {
+				t.Errorf("%s: no setting %s", k.Name, name)
+			}
+		}
 	}
 }
 
@@ -31,8 +43,11 @@ func TestSettingsWithoutEffectAreErrors(t *testing.T) {
 		"--nan: drop: no field has floating numbers":              func(s *Settings) { s.Options["schema"], s.NaN = "y:i64", []string{"drop"} },
 		`no field "z*"`:                                           func(s *Settings) { s.Columns = []string{"x", "z*"} },
 		`no field "!z"`:                                           func(s *Settings) { s.Columns = []string{"!z"} },
-		"--group-rows-per-file, --group-order, --once":            func(s *Settings) { s.Once = []string{"y"} },
-		"--identity, --stratify and --group-by go with --split":   func(s *Settings) { s.Identity = []string{"y"} },
+		"--once goes with --group-rows":                           func(s *Settings) { s.Once = []string{"y"} },
+		"--null-keys goes with --group-rows or --group-index":     func(s *Settings) { s.NullKeys = "drop" },
+		"--identity goes with --split or --split-from":            func(s *Settings) { s.Identity, s.SplitFrom = []string{"y"}, "none" },
+		"--stratify and --group-by exclude each other: a group":   func(s *Settings) { s.Split, s.Stratify, s.GroupBy = "a=1", "y", "x" },
+		"--window and --copies exclude each other: the copies":    func(s *Settings) { s.Window, s.Copies = []string{"3+1"}, 2 },
 		"--shard-size and --shard-samples exclude":                func(s *Settings) { s.ShardSize = 1 << 20 },
 		"--mds-compression is an option of mds; this reads synth": func(s *Settings) { s.Format, s.Options["mds-compression"] = "wds", "zstd" },
 		"no field * holds":                                        func(s *Settings) { s.CheckImages = true },

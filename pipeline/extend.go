@@ -6,22 +6,18 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert/window"
-	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/sets"
 	"github.com/shardify/shardify/internal/stall"
+	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/plan"
-	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/transform"
-	"github.com/shardify/shardify/writers"
 )
 
 // Extend adds the samples of further inputs to a finished data set. They are converted as those of
@@ -46,13 +42,11 @@ func Extend(ctx context.Context, set string, s Settings, again bool) (*Result, e
 			}
 		}
 	}
-	like, err := settingsOf(e.Base.Dir, e.Base.Manifest)
+	like, err := s.like(e.Base.Dir, e.Base.Manifest)
 	if err != nil {
 		return nil, err
 	}
 	like.Output, like.compile = e.Staging, e.Compile(transform.Compile)
-	like.Inputs, like.FilesFrom, like.Stdin, like.FollowSymlinks, like.MaxSample = s.Inputs, s.FilesFrom, s.Stdin, s.FollowSymlinks, s.MaxSample
-	like.Jobs, like.Memory, like.Sync, like.IgnoreTimes, like.Fresh, like.Dry, like.Hooks = s.Jobs, s.Memory, s.Sync, s.IgnoreTimes, s.Fresh, s.Dry, s.Hooks
 	p, err := prepare(ctx, like)
 	if err != nil {
 		if errors.Is(err, shardify.ErrExists) { // and its hints are about folders
@@ -111,101 +105,47 @@ func (p *Prepared) extend(ctx context.Context, e *sets.Extension) (err error) {
 	return p.Tidy()
 }
 
-// settingsOf returns the settings a set was converted with, without inputs and output: from its
-// manifest, and from its plan if that still exists.
-func settingsOf(dir string, m *index.Manifest) (Settings, error) {
+// like is the settings for further inputs of a set: what the set keeps is as it was there, what
+// it does not keep as in s.
+func (s *Settings) like(dir string, m *index.Manifest) (Settings, error) {
+	out := Settings{recorded: true, Whole: true, Stdin: s.Stdin, Dry: s.Dry, Hooks: s.Hooks}
 	refuse := func(format string, args ...any) (Settings, error) {
-		return Settings{}, shardify.Annotate(shardify.Unsupported(format, args...), "extend", dir, "")
+		return out, shardify.Annotate(shardify.Unsupported(format, args...), "extend", dir, "")
 	}
 	parts := m.AsParts()
+	first := &parts[0]
 	for i := range parts[1:] {
-		p, q := &parts[0], &parts[1+i]
-		if !sameRecipe(p.Recipe, q.Recipe) || p.Inputs.Format != q.Inputs.Format || !slices.Equal(shownOps(p.Operations), shownOps(q.Operations)) {
+		q := &parts[1+i]
+		if !sameRecipe(first.Recipe, q.Recipe) || first.Inputs.Format != q.Inputs.Format || !slices.Equal(shownOps(first.Operations), shownOps(q.Operations)) {
 			return refuse("its parts were made in several ways, so that there is no one way for further inputs: convert them and use merge-sets")
 		}
 	}
-	r := parts[0].Recipe
-	s := Settings{recorded: true, Whole: true, From: parts[0].Inputs.Format, Format: m.Format, OnError: r["on-error"], Shuffle: r["shuffle"], Provenance: r["provenance"] == "true", Options: map[string]string{}}
-	src, ok := readers.Lookup(s.From)
-	if !ok {
-		return refuse("input format %q", s.From)
-	}
-	sink, ok := writers.Lookup(s.Format)
-	if !ok {
-		return refuse("format %q", s.Format)
-	}
-	for _, list := range [][]format.Option{src.Options, sink.Options} {
-		for i := range list {
-			if v, ok := r[list[i].Name]; ok && v != list[i].Default {
-				s.Options[list[i].Name] = v
-			}
+	for _, o := range first.Operations {
+		op := plan.Op{Name: o.Op, Text: o.Text}
+		if text := transform.Shown(op)[0]; readsBeside(op) {
+			return refuse("it was made with --%s %s: convert the further inputs with it, and use merge-sets", o.Op, text)
+		} else if o.Op == transform.Set && transform.HasTotals(o.Text) {
+			return refuse("--set %s is a sum over all its inputs, which further ones would change: convert all of them together", text)
 		}
 	}
-	if src.Again != nil {
-		maps.Copy(s.Options, src.Again(s.Options, m.Schema, m.Keyed))
+	if err := out.restore(m, first); err != nil {
+		return out, shardify.Annotate(err, "extend", dir, "")
 	}
-	if s.Shuffle == "" {
-		s.Shuffle = plan.ShuffleNone
-	}
-	if v := r[window.Key]; v != "" {
-		s.Window = strings.Split(v, "\n")
-	}
-	s.Static = words(r["static"])
-	for _, o := range parts[0].Operations {
-		if op := (plan.Op{Name: o.Op, Text: o.Text}); readsBeside(op) {
-			return refuse("it was made with --%s %s: convert the further inputs with it, and use merge-sets", o.Op, transform.Shown(op)[0])
+	for i := range Keys {
+		k := &Keys[i]
+		if k.Kept == NotKept {
+			value.Copy(k.Of(&out), k.Of(s))
+		} else if k.Rules.Alone != "" && k.given(&out) {
+			return refuse("it was made with --%s %s%s", k.Name, k.Of(&out), k.Rules.Alone)
 		}
 	}
-	for _, name := range []string{"group-rows", "group-index"} {
-		if r[name] != "" {
-			return refuse("it was made with --%s %s, and rows of its samples may be in further inputs: convert all of them together", name, r[name])
-		}
+	if out.SplitFrom == "" {
+		out.SplitFrom = plan.NoSplits // what was one set stays one
 	}
-	for _, name := range []string{"limit", "range"} {
-		if r[name] != "" {
-			return refuse("it was made with --%s %s, which says nothing about further inputs: convert them and use merge-sets", name, r[name])
-		}
-	}
-	var err error
-	number := func(name string) (n int64) {
-		if v := r[name]; v != "" && err == nil {
-			n, err = strconv.ParseInt(v, 10, 64)
-		}
-		return n
-	}
-	s.ShardSize, s.ShardSamples = number("shard-size"), number("shard-samples")
-	if v := r["seed"]; v != "" && err == nil {
-		s.Seed, err = strconv.ParseUint(v, 10, 64)
-	}
-	if err != nil {
-		return refuse("its recipe: %v", err)
-	}
-	s.Split, s.SplitFrom, s.Stratify, s.GroupBy, s.Identity = r["split"], r["split-from"], r["stratify"], r["group-by"], words(r["identity"])
-	if s.SplitFrom == "" {
-		s.SplitFrom = plan.NoSplits // what was one set stays one
-	}
-	if _, err := s.parseSplit(); err != nil {
-		return s, err
-	}
-	for _, o := range parts[0].Operations {
-		if o.Op == transform.Set && transform.HasTotals(o.Text) {
-			return refuse("--set %s is a sum over all its inputs, which further ones would change: convert all of them together", transform.Shown(plan.Op{Text: o.Text})[0])
-		}
-		key := Lookup(o.Op)
-		if key == nil {
-			return refuse("operation %q", o.Op)
-		}
-		for _, text := range transform.Shown(plan.Op{Name: o.Op, Text: o.Text}) {
-			if err := key.Of(&s).Set(text); err != nil {
-				return s, err
-			}
-		}
-	}
-	s.Columns = words(r["columns"])
 	if p, err := plan.Load(local.NewDir(dir, local.SyncNone)); err == nil { // columns that were read for operations alone
-		s.Columns = slices.DeleteFunc(s.Columns, func(c string) bool { return slices.Contains(p.Helpers, c) })
+		out.Columns = slices.DeleteFunc(out.Columns, func(c string) bool { return slices.Contains(p.Helpers, c) })
 	}
-	return s, nil
+	return out, nil
 }
 
 // sameRecipe compares recipes. That labels come from folders, and names from paths, is what
@@ -229,11 +169,4 @@ func shownOps(list []index.Operation) (out []string) {
 		out = append(out, o.Op+" "+strings.Join(transform.Shown(plan.Op{Name: o.Op, Text: o.Text}), "\n"))
 	}
 	return out
-}
-
-func words(s string) []string {
-	if s == "" {
-		return nil
-	}
-	return strings.Split(s, ",")
 }

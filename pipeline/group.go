@@ -22,18 +22,7 @@ import (
 func (s *Settings) parseGrouping() (*plan.Grouping, error) {
 	switch {
 	case s.GroupRows == "" && s.GroupIndex == "":
-		if s.GroupRowsPerFile || s.GroupOrder != "" && s.GroupOrder != plan.OrderAuto || len(s.Once) > 0 || s.SamplesFrom != "" || s.NullKeys == "drop" || s.UnusedRows == "drop" {
-			return nil, shardify.Usage("--group-rows-per-file, --group-order, --once, --samples-from, --null-keys and --unused-rows go with --group-rows")
-		}
 		return nil, nil
-	case s.GroupRows != "" && s.GroupIndex != "":
-		return nil, shardify.Usage("--group-rows and --group-index exclude each other")
-	case s.GroupIndex != "" && s.SamplesFrom == "":
-		return nil, shardify.Usage("--group-index names columns of a table: --samples-from TABLE")
-	case s.SamplesFrom == "" && s.UnusedRows == "drop":
-		return nil, shardify.Usage("--unused-rows goes with --samples-from")
-	case s.SamplesFrom != "" && (len(s.Once) > 0 || s.GroupRowsPerFile):
-		return nil, shardify.Usage("--samples-from excludes --once and --group-rows-per-file: samples without rows would have no value, and no file")
 	case s.split != nil && s.split.Objects:
 		return nil, shardify.Usage("--group-rows and --split-from objects exclude each other")
 	}

@@ -176,12 +176,12 @@ func TestGroupedSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*Settings){
-		"go with --group-rows":       func(s *Settings) { s.GroupRows, s.Once = "", []string{"z"} },
+		"goes with --group-rows":     func(s *Settings) { s.GroupRows, s.Once = "", []string{"z"} },
 		"want fields":                func(s *Settings) { s.GroupRows = "=k" },
 		"there is no field kk":       func(s *Settings) { s.GroupRows = "kk" },
-		"--samples-from TABLE":       func(s *Settings) { s.GroupRows, s.GroupIndex = "", "first,last" },
+		"goes with --samples-from":   func(s *Settings) { s.GroupRows, s.GroupIndex = "", "first,last" },
 		"exclude each other":         func(s *Settings) { s.GroupIndex = "first,last" },
-		"excludes --once":            func(s *Settings) { s.SamplesFrom, s.Once = "t.csv", []string{"z"} },
+		"would have no value":        func(s *Settings) { s.SamplesFrom, s.Once = "t.csv", []string{"z"} },
 		"has no row in":              func(s *Settings) { s.SamplesFrom = few + " on=kk take=z2" },
 		"there is a field x already": func(s *Settings) { s.SamplesFrom = few + " on=kk" },
 		"are of one sample and":      func(s *Settings) { s.Inputs, s.Once = []string{tableOf(t, "1")}, []string{"z"} },

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -64,26 +63,6 @@ func Belong(given format.Options, src *format.Input, sinks ...format.Output) err
 			fmt.Sprintf("leave --%s out, or choose another format with --from or --format", name))
 	}
 	return nil
-}
-
-// operations is what is done to samples.
-func (s *Settings) operations() transform.Settings {
-	out := transform.Settings{}
-	for name, texts := range map[string][]string{
-		transform.Join: s.Join, transform.Set: s.Set, transform.Fraction: s.Fraction, transform.Where: s.Where, transform.DropDuplicates: s.DropDuplicates, transform.Patch: s.Patch, transform.Augment: s.Augment, transform.Define: s.Define, transform.NaN: s.NaN, transform.Encode: s.Encode, transform.Tokenize: s.Tokenize,
-		transform.Pick: s.Pick, transform.Sort: s.Sort, transform.Stack: s.Stack, transform.Pad: s.Pad, transform.Rename: s.Rename, transform.Cast: s.Cast, transform.Pack: s.Pack, transform.Sequences: s.Sequences,
-	} {
-		if len(texts) > 0 {
-			out[name] = texts
-		}
-	}
-	if s.CheckImages {
-		out[transform.Augment] = append([]string{"check"}, s.Augment...)
-	}
-	if s.Copies > 0 {
-		out[transform.Copies] = []string{strconv.Itoa(s.Copies)}
-	}
-	return out
 }
 
 // compiler makes the transforms.

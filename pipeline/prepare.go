@@ -13,7 +13,6 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/convert/flow"
-	"github.com/shardify/shardify/convert/window"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/filekind"
 	"github.com/shardify/shardify/internal/host"
@@ -389,28 +388,6 @@ func (p *Prepared) leftOut(list []format.Leftover) {
 			p.Plan.Outside = append(p.Plan.Outside, l)
 		}
 	}
-}
-
-// recipe is what the plan records of the settings that decide bytes.
-func (s *Settings) recipe() map[string]string {
-	r := map[string]string{}
-	for name, n := range map[string]int64{"shard-size": s.ShardSize, "shard-samples": s.ShardSamples, "limit": s.Limit} {
-		if n > 0 {
-			r[name] = fmt.Sprint(n)
-		}
-	}
-	for name, text := range map[string]string{"range": s.Range.String(), "group-rows": s.GroupRows, "group-index": s.GroupIndex, "once": strings.Join(s.Once, ","), "static": strings.Join(s.Static, ",")} {
-		if text != "" {
-			r[name] = text
-		}
-	}
-	if len(s.Window) > 0 {
-		r[window.Key] = strings.Join(s.Window, "\n")
-	}
-	if s.GroupRowsPerFile {
-		r["group-rows-per-file"] = "true"
-	}
-	return r
 }
 
 // insideInput refuses an output folder that is an input folder or is inside one: the next run would

@@ -46,7 +46,7 @@ func TestEveryFieldHasAKey(t *testing.T) {
 }
 
 func TestARecipeIsReadAsItWasWritten(t *testing.T) {
-	for name, s := range map[string]Settings{"all": filled(t), "sizes": {Inputs: []string{"a", "true", "1e3"}, ShardSize: 1<<20 + 1, Memory: 3<<30 + 7}} {
+	for name, s := range map[string]Settings{"all": filled(t), "sizes": {Inputs: []string{"a", "true", "1e3"}, ShardSize: 1<<20 + 1, Memory: 3<<30 + 7}, "commas": {Columns: []string{"a,b", `"c"`, "d"}, Once: []string{""}}} {
 		b, err := yaml.Marshal(s)
 		if err != nil {
 			t.Fatal(err)

@@ -113,13 +113,14 @@ func (s *Settings) Check() error {
 		return shardify.Hint(shardify.Usage("no input"), "for example: shardify convert photos/ -o photos-shards")
 	case s.Output == "":
 		return shardify.Hint(shardify.Usage("no output folder"), "say where the shards go: -o FOLDER")
-	case s.ShardSize > 0 && s.ShardSamples > 0:
-		return shardify.Usage("--shard-size and --shard-samples exclude each other")
 	}
 	for i := range Keys {
 		if err := Keys[i].check(s); err != nil {
 			return shardify.Usage("--%s %v", Keys[i].Name, err)
 		}
+	}
+	if err := s.together(); err != nil {
+		return err
 	}
 	split, err := s.parseSplit()
 	if err != nil {
@@ -130,6 +131,9 @@ func (s *Settings) Check() error {
 
 // complete fills in defaults, and parses what is text.
 func (s *Settings) complete() (err error) {
+	if err := s.together(); err != nil {
+		return err
+	}
 	s.OnError = cmp.Or(s.OnError, plan.OnErrorFail)
 	s.Shuffle = cmp.Or(s.Shuffle, plan.ShuffleNone)
 	s.Sync = cmp.Or(s.Sync, string(local.SyncShard))

@@ -21,14 +21,10 @@ import (
 // parseSplit makes a split of the settings; nil without a split.
 func (s *Settings) parseSplit() (x *plan.Split, err error) {
 	switch {
-	case s.Split != "" && s.SplitFrom != "" && s.SplitFrom != plan.NoSplits:
-		return nil, shardify.Usage("--split and --split-from exclude each other")
 	case s.Split != "":
 		x, err = plan.ParseSplit(s.Split)
 	case s.SplitFrom != "" && s.SplitFrom != plan.NoSplits:
 		x, err = plan.ParseSplitFrom(s.SplitFrom)
-	case len(s.Identity) > 0 || s.Stratify != "" || s.GroupBy != "":
-		return nil, shardify.Usage("--identity, --stratify and --group-by go with --split")
 	default:
 		return nil, nil
 	}

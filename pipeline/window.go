@@ -26,9 +26,6 @@ func (s *Settings) checkWindow(split *plan.Split) error {
 	if len(specs) == 0 {
 		return nil
 	}
-	if s.Copies > 1 {
-		return shardify.Usage("--window and --copies exclude each other: the copies of a row are at the same place")
-	}
 	if s.Shuffle != "" && s.Shuffle != plan.ShuffleNone && !s.copied() {
 		return shardify.Usage("--window and --shuffle %s exclude each other: a window is of rows in order; the loader shuffles windows", s.Shuffle)
 	}

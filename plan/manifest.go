@@ -10,6 +10,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/value"
 )
 
 // Manifest is what the plan alone says about the set.
@@ -41,7 +42,7 @@ func (p *Plan) recipe() map[string]string {
 	maps.Copy(r, p.InputOptions)
 	maps.Copy(r, p.OutputOptions)
 	if len(p.Columns) > 0 {
-		r["columns"] = strings.Join(p.Columns, ",")
+		r["columns"] = value.Record((*value.List)(&p.Columns))
 	}
 	r["on-error"] = p.OnError
 	if p.Shuffle != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/value"
 )
 
 // Split says how samples are shared among data sets of their own. A sample's place
@@ -356,7 +357,7 @@ func (s *Split) recipe(r map[string]string) {
 		flag = "split-from"
 	}
 	r[flag] = s.String()
-	for name, value := range map[string]string{"identity": strings.Join(s.Identity, ","), "stratify": s.Stratify, "group-by": s.GroupBy} {
+	for name, value := range map[string]string{"identity": value.Record((*value.List)(&s.Identity)), "stratify": s.Stratify, "group-by": s.GroupBy} {
 		if value != "" {
 			r[name] = value
 		}

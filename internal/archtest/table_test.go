@@ -144,7 +144,7 @@ var table = []row{
 	{"augment", "transforms", "format internal/elementary internal/exif internal/filekind internal/guard internal/half internal/jpeg internal/numeric internal/png internal/resize shardify"},
 	{"transform/expr", "transforms", "format internal/elementary internal/guard internal/numeric internal/suggest shardify"},
 	{"transform/sequence", "transforms", "shardify storage storage/local"},
-	{"plan", "plans", "format index internal/varint internal/walk shardify storage storage/local"},
+	{"plan", "plans", "format index internal/value internal/varint internal/walk shardify storage storage/local"},
 	{"convert", "plans", "convert/flow convert/internal/shuffle convert/window dataset format index index/tar internal/host internal/stall plan shardify storage storage/local storage/storages"},
 	{"convert/flow", "plans", "format index plan shardify storage"},
 	{"convert/window", "plans", "convert/flow dataset format index index/view internal/key internal/varint plan shardify storage"},

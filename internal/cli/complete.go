@@ -34,8 +34,9 @@ const completionTime = 2 * time.Second
 // CompleteSettings makes the shell offer the fields of the inputs that are typed already,
 // and the operations of --augment.
 func CompleteSettings(c *cobra.Command, s *pipeline.Settings) {
-	for _, name := range []string{"columns", "group-by", "stratify", "identity", "encode"} {
-		if c.Flags().Lookup(name) == nil {
+	for i := range pipeline.Keys {
+		name := pipeline.Keys[i].Name
+		if !pipeline.Keys[i].Rules.Fields || c.Flags().Lookup(name) == nil {
 			continue
 		}
 		c.RegisterFlagCompletionFunc(name, func(c *cobra.Command, inputs []string, typed string) ([]string, cobra.ShellCompDirective) {

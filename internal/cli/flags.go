@@ -25,7 +25,7 @@ func Grouped(fs *pflag.FlagSet, heading string, add func(*pflag.FlagSet)) {
 // AddKeys adds the flags of some settings.
 func AddKeys(fs *pflag.FlagSet, s *pipeline.Settings, names ...string) {
 	for _, name := range names {
-		addKey(fs, s, pipeline.Lookup(name))
+		addKey(fs, s, &pipeline.Lookup(name).KeyOf)
 	}
 }
 
@@ -64,7 +64,7 @@ func AddSettings(fs *pflag.FlagSet, s *pipeline.Settings) *SettingsFlags {
 		Grouped(fs, heading, func(fs *pflag.FlagSet) {
 			for i := range pipeline.Keys {
 				if k := &pipeline.Keys[i]; k.Group == heading && !slices.Contains(commonKeys, k.Name) {
-					addKey(fs, s, k)
+					addKey(fs, s, &k.KeyOf)
 				}
 			}
 			if heading == pipeline.GroupInput {

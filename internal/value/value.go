@@ -6,12 +6,57 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/shardify/shardify"
 )
+
+// Value is a setting as text.
+type Value interface {
+	Set(text string) error // adds to a list
+	String() string
+	Type() string
+}
+
+// Record is the text of a value in the recipe of a finished set: bytes without a unit, the words
+// of a list with commas, other texts as lines. Restore reads it.
+func Record(v Value) string {
+	switch v := v.(type) {
+	case *Size:
+		return strconv.FormatInt(int64(*v), 10)
+	case *Texts:
+		return strings.Join(*v, "\n")
+	}
+	return v.String()
+}
+
+// Restore sets a value that is empty to what Record has written.
+func Restore(v Value, text string) error {
+	switch v := v.(type) {
+	case *Texts:
+		*v = strings.Split(text, "\n")
+		return nil
+	case *List:
+		r := csv.NewReader(strings.NewReader(text))
+		r.LazyQuotes = true // of recipes whose words were not quoted
+		words, err := r.Read()
+		*v = words
+		return err
+	}
+	return v.Set(text)
+}
+
+// Copy sets a value to another of its type.
+func Copy(to, from Value) {
+	if v, ok := to.(*Enum); ok {
+		*v.at = from.String()
+		return
+	}
+	reflect.ValueOf(to).Elem().Set(reflect.ValueOf(from).Elem())
+}
 
 // Trimmed is a list of words as people write it, with a blank behind each comma.
 func Trimmed(words []string) (out []string) {
@@ -231,14 +276,22 @@ func (v *List) Set(s string) error {
 	return err
 }
 
-// String is all of them, with commas.
-func (v *List) String() string { return strings.Join(*v, ",") }
+// String is all of them, as Set reads them.
+func (v *List) String() string { return strings.Join(v.All(), ",") }
 
 // Type is shown in help.
 func (v *List) Type() string { return "stringSlice" }
 
-// All is the words.
-func (v *List) All() []string { return *v }
+// All is the words, each as Set reads it.
+func (v *List) All() (words []string) {
+	for _, w := range *v {
+		if strings.ContainsAny(w, ",\"\r\n") || w == "" && len(*v) == 1 {
+			w = `"` + strings.ReplaceAll(w, `"`, `""`) + `"`
+		}
+		words = append(words, w)
+	}
+	return words
+}
 
 // Enum is one of few values, the first of which is the default.
 type Enum struct {
