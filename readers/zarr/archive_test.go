@@ -71,6 +71,42 @@ func TestDeflatedArchives(t *testing.T) {
 	}
 }
 
+// TestChunksThatClaimMore: no memory is taken for a chunk whose stored bytes cannot decode to it.
+func TestChunksThatClaimMore(t *testing.T) {
+	r := rand.New(rand.NewPCG(29, 30))
+	for _, x := range []madeArray{{}, {gzip: true}, {zstd: true}, {texts: []string{"a", "b", "c", "d"}}} {
+		for _, version := range []int{2, 3} {
+			if x.zstd && version == 2 {
+				continue
+			}
+			x.dtype, x.size, x.shape, x.chunk, x.data = "<f4", 4, []int{4}, []int{4}, randomBytes(r, 16)
+			dir := writeStore(t, version, map[string]*madeArray{"x": &x})
+			all := filesOf(t, dir)
+			for name, old := range map[string]string{"x/.zarray": `"chunks":[4]`, "x/zarr.json": `"chunk_shape":[4]`} {
+				if all[name] != nil {
+					was := len(all[name])
+					all[name] = bytes.ReplaceAll(all[name], []byte(old), []byte(old[:len(old)-2]+"40000000]"))
+					if len(all[name]) == was {
+						t.Fatalf("%s: %s", name, all[name])
+					}
+					writeFile(t, filepath.Join(dir, name), all[name])
+				}
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			src, err := openStores(t, nil, nil, dir)
+			if err == nil {
+				_, err = readertest.Load(src, 1<<40)
+				src.Close()
+			}
+			runtime.ReadMemStats(&after)
+			if n := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, shardify.ErrCorrupt) || n > 64<<20 {
+				t.Errorf("%+v of format %d: %d bytes: %v", x, version, n, err)
+			}
+		}
+	}
+}
+
 // TestDeepArchives: folders in folders without end are refused, not visited.
 func TestDeepArchives(t *testing.T) {
 	all := filesOf(t, writeStore(t, 2, weather(rand.New(rand.NewPCG(23, 24)), 13, 2)))

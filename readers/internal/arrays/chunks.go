@@ -431,6 +431,11 @@ func (p *pass) take(j *job, stored []byte) error {
 		a, b = p.lo, p.hi
 	}
 	p.decoded++
+	if stored != nil {
+		if err := g.Claims(int64(len(stored))); err != nil {
+			return err
+		}
+	}
 	if g.Type.Varies() {
 		return p.takeValues(stored, a, b)
 	}

@@ -1,6 +1,8 @@
 package node
 
 import (
+	"cmp"
+	"math"
 	"slices"
 
 	"github.com/shardify/shardify"
@@ -101,6 +103,40 @@ func (a *Array) part() *chain {
 
 // PartElements are the elements of what Part decodes at once.
 func (a *Array) PartElements() int64 { return a.part().elements }
+
+// Claims refuses a part of so many stored bytes that cannot decode to what the metadata say,
+// before memory is taken for it.
+func (a *Array) Claims(stored int64) error {
+	c := a.part()
+	want := c.elements * int64(max(a.Type.Size, 1))
+	if c.shard != nil {
+		return nil
+	}
+	most := stored
+	for i := range c.steps {
+		st := &c.steps[i]
+		most = min((most+codecFrame)*cmp.Or(ratios[st.name], widest), math.MaxInt64/mostRatio)
+		if st.out > most {
+			want = st.out
+			break
+		}
+		most = cmp.Or(max(st.out, 0), most)
+	}
+	if want > most {
+		return shardify.Corrupt(-1, "%d bytes cannot decode to %d", stored, want)
+	}
+	return nil
+}
+
+// ratios are how many bytes a codec can make of one. Of those that are not here it is widest, the
+// ratio of two types of elements. A few bytes beside the data, codecFrame, may be left out.
+var ratios = map[string]int64{"zlib": 1040, "gzip": 1040, "lz4": 256, "lzma": 1 << 14, "zstd": 1 << 15, "blosc": 1 << 15, "bz2": mostRatio}
+
+const (
+	widest     = 16
+	mostRatio  = 1 << 21
+	codecFrame = 64
+)
 
 // Part is Decode for an inner chunk of a shard, and for a chunk that is none.
 func (a *Array) Part(dst, stored []byte, s *Scratch) error {
