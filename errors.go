@@ -16,7 +16,7 @@ var (
 	ErrSchema = errors.New("schema mismatch")
 	// ErrExists: the output is there already with other content.
 	ErrExists = errors.New("already exists")
-	// ErrChanged: an input is not what it was when the plan was made. It is no damage
+	// ErrChanged: an input is not what it was when the plan was made. It is not damage
 	// that may be skipped: the plan is out of date.
 	ErrChanged = errors.New("changed since the plan")
 	// ErrUsage: the inputs have nothing of the name, number or type that was asked for.

@@ -17,7 +17,7 @@ type hinted struct {
 
 func (e *hinted) Unwrap() error { return e.error }
 
-// Hint adds lines to an error that say what to do next. They are no part of its text. nil
+// Hint adds lines to an error that say what to do next. They are not part of its text. nil
 // stays nil.
 func Hint(err error, lines ...string) error {
 	if err == nil || len(lines) == 0 {

@@ -51,7 +51,7 @@ type Shard struct {
 	Files []File `json:"files,omitempty"`
 }
 
-// File is a published file that is no shard.
+// File is a published file that is not a shard.
 type File struct {
 	Name   string `json:"name"`
 	Bytes  int64  `json:"bytes"`

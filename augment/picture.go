@@ -161,7 +161,7 @@ func (s *buffers) decodePNG(b []byte) (picture, error) {
 	return p, s.png.Decode(p.pix, png.Options{Black: true})
 }
 
-// decodeOther makes a picture of an image that is no JPEG and no common PNG.
+// decodeOther makes a picture of an image that is not a JPEG and no common PNG.
 func (s *buffers) decodeOther(b []byte) (p picture, err error) {
 	err = guard.Do(func() error {
 		if what := notDecoded(b); what != "" {

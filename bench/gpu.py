@@ -33,7 +33,7 @@ class Lines:
 
 
 def read(path):
-    """The objects of a file of lines. What is no JSON was torn by a cut."""
+    """The objects of a file of lines. What is not JSON was torn by a cut."""
     found = []
     if os.path.exists(path):
         with open(path, encoding="utf-8", errors="replace") as f:

@@ -33,7 +33,7 @@ type Job struct {
 	Pool   *shardify.Pool // memory for samples on their way; nil is one of 256 MiB
 	Jobs   int            // units at once; 0 means GOMAXPROCS
 	// Memory is what all of the job should take. A sample of more than twice that is an
-	// error, unless it passes in pieces; 0 is no bound.
+	// error, unless it passes in pieces; 0 means no bound.
 	Memory int64
 	// Compile compiles the plan's operations again; nil without operations.
 	Compile flow.Compile

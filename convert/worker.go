@@ -212,7 +212,7 @@ func (w *worker) retry(ctx context.Context, l *lane, s shardify.Span) error {
 }
 
 // skippable reports whether the samples that err concerns are left out. What a storage does not
-// deliver is no damage, whatever its reason: the next run may get it.
+// deliver is not damage, whatever its reason: the next run may get it.
 func (w *worker) skippable(err error) bool {
 	if _, ok := errors.AsType[*fs.PathError](err); ok {
 		return false

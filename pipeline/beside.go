@@ -39,7 +39,7 @@ func (t *openTables) Close() (err error) {
 }
 
 // openBeside reads them, and completes the texts of the operations: columns that are taken
-// are known by then, and the folder of a file is no part of what is made.
+// are known by then, and the folder of a file is not part of what is made.
 func (s *Settings) openBeside(ctx context.Context, p *Prepared) error {
 	s.beside = sideFiles{side: transform.Side{Tables: map[string]*transform.JoinTable{}, Tokenizers: map[string]*transform.Tokenizer{}}}
 	if s.Scratch != "" {

@@ -155,7 +155,7 @@ func (r *Result) Incomplete() error {
 	if s.Object != "" {
 		where += " " + s.Object
 	}
-	if s.Lo < s.Hi && !strings.HasPrefix(s.Object, "line ") { // a line that is left out is no sample
+	if s.Lo < s.Hi && !strings.HasPrefix(s.Object, "line ") { // a line that is left out is not a sample
 		where = fmt.Sprintf("%s at sample %d", where, s.Lo)
 	}
 	what := printable.Of(r.Skipped(), "sample")

@@ -70,7 +70,7 @@ func (t *sideTable) openAs(ctx context.Context, in format.Input, name string, gi
 	return o, nil
 }
 
-// others are the fields of a table that are no keys.
+// others are the fields of a table that are not keys.
 func others(o *readers.Opened, keys []string) []string {
 	take := []string{}
 	for _, f := range o.Source.Schema() {

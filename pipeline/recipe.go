@@ -158,7 +158,7 @@ func unknownKey(key string) error {
 // all is a setting that has several values.
 type all interface{ All() []string }
 
-// values are the words of a value, and the line of what is no word.
+// values are the words of a value, and the line of what is not a word.
 func values(v *yaml.Node) (words []string, bad int) {
 	list := []*yaml.Node{v}
 	if v.Kind == yaml.SequenceNode {

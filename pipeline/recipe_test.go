@@ -30,7 +30,7 @@ func filled(t *testing.T) Settings {
 	return s
 }
 
-// TestEveryFieldHasAKey: what is no part of a recipe is listed here.
+// TestEveryFieldHasAKey: what is not part of a recipe is listed here.
 func TestEveryFieldHasAKey(t *testing.T) {
 	v := reflect.ValueOf(filled(t))
 	for i := range v.NumField() {

@@ -56,7 +56,7 @@ func TestRecipeMistakesNameTheLine(t *testing.T) {
 	}
 }
 
-// FuzzRecipe: no text makes the parser panic or accept what is no setting, and what is read can be written.
+// FuzzRecipe: no text makes the parser panic or accept what is not a setting, and what is read can be written.
 func FuzzRecipe(f *testing.F) {
 	f.Add("inputs: [a]\nlimit: 3\n")
 	f.Add("a: &x [1]\nb: *x\n")

@@ -62,7 +62,7 @@ func (x *Place) lacks(need, memory int64) string {
 	st, err := os.Stat(x.Dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist) || err == nil && !st.IsDir():
-		return "is no folder"
+		return "is not a folder"
 	case err != nil:
 		return err.Error()
 	case host.Remote(x.Dir):

@@ -43,7 +43,7 @@ func TestThePlaceOfANode(t *testing.T) {
 	choose(large, 0, gone, small, system, large)
 	choose(large, 4*p.bytes, large)
 	_, _, err = Choose(src, []Place{gone, small, system, large}, p.bytes)
-	for _, w := range []string{"is no folder", "4 KiB free", "own disk", "more than half of the"} {
+	for _, w := range []string{"is not a folder", "4 KiB free", "own disk", "more than half of the"} {
 		if !errors.Is(err, ErrSpace) || !strings.Contains(err.Error(), w) {
 			t.Errorf("no %q in %v", w, err)
 		}

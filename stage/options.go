@@ -79,7 +79,7 @@ var (
 	ErrSpace = errors.New("not enough space")
 	// ErrBusy: another process was copying for longer than Wait.
 	ErrBusy = errors.New("another process is using it")
-	// ErrNotOurs: the folder is no copy that was staged.
+	// ErrNotOurs: the folder is not a copy that was staged.
 	ErrNotOurs = errors.New("not a staged copy")
 )
 

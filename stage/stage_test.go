@@ -391,7 +391,7 @@ func TestSplitsThatDoNotFit(t *testing.T) {
 // TestAMountPointIsNoCopy: it cannot be renamed, which would show at the very end.
 func TestAMountPointIsNoCopy(t *testing.T) {
 	if !mounted("/dev/shm") {
-		t.Skip("/dev/shm is no file system of its own here")
+		t.Skip("/dev/shm is not a file system of its own here")
 	}
 	if _, err := placeOf("/dev/shm"); err == nil || !strings.Contains(err.Error(), "such as /dev/shm/data") {
 		t.Errorf("%v", err)

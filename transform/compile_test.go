@@ -185,7 +185,7 @@ func TestMistakesNameFlagAndCure(t *testing.T) {
 		{Settings{Cast: {"ww=f32"}}, "no field ww", "--cast 'w=f32'"},
 		{Settings{Where: {"nJet >"}}, "--where 'nJet >': column", ""},
 		{Settings{Define: {"ht"}}, "--define 'ht': want NAME=EXPRESSION", ""},
-		{Settings{Set: {"label=1@x"}}, "--set 'label=1@x': the inputs are no files", ""},
+		{Settings{Set: {"label=1@x"}}, "--set 'label=1@x': the inputs are not files", ""},
 		{Settings{Pad: {"jets"}}, "--pad 'jets': want NAME=LENGTH", ""},
 		{Settings{Sort: {"Jet_pt"}}, "--sort 'Jet_pt': want TARGET=KEY", ""},
 		{Settings{NaN: {"x"}}, "--nan 'x': ", ""},

@@ -90,7 +90,7 @@ func resolveGlobs(table *format.Table, globs []string, each bool) (ruleRuns, err
 	}
 	if table == nil || table.Len() == 0 {
 		if m.rest < 0 || len(globs) > 1 {
-			return nil, errors.New("the inputs are no files: leave @GLOB out")
+			return nil, errors.New("the inputs are not files: leave @GLOB out")
 		}
 		return ruleRuns{{End: 0, Rule: m.rest}}, nil
 	}

@@ -51,7 +51,7 @@ func parseNaN(p string) (nanRule, error) {
 		if sel, ok := strings.CutSuffix("="+head, "=fill"); ok {
 			r = nanRule{strings.TrimPrefix(sel, "="), "fill", value}
 			if _, err := strconv.ParseFloat(value, 64); err != nil {
-				return r, fmt.Errorf("%s: %q is no number", p, value)
+				return r, fmt.Errorf("%s: %q is not a number", p, value)
 			}
 			return r, r.check()
 		}

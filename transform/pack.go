@@ -129,7 +129,7 @@ func unpackable(in []shardify.Field, i int) string {
 	f := &in[i]
 	switch {
 	case f.Levels > 0 || len(f.Shape) > 0:
-		return "is no scalar"
+		return "is not a scalar"
 	case f.Nullable:
 		return "may be missing: x ?? 0 in its --define fills it"
 	case shardify.Companion(in, i):

@@ -130,7 +130,7 @@ func (p *pickLists) among(in []shardify.Field, name string) (int, error) {
 	case !slices.Contains(p.group, i):
 		err = fmt.Errorf("%s is not one of the lists of %s", name, p.target)
 	case in[i].Levels != 1 || len(in[i].Shape) > 0:
-		err = fmt.Errorf("%s is no list of numbers", name)
+		err = fmt.Errorf("%s is not a list of numbers", name)
 	}
 	return i, within(p.text, err)
 }

@@ -164,7 +164,7 @@ func (s *setField) guess() string {
 
 // number is a constant's bytes.
 func number(s string, d shardify.DType) ([]byte, error) {
-	bad := fmt.Errorf("%q is no %s", s, d)
+	bad := fmt.Errorf("%q is not of type %s", s, d)
 	switch {
 	case d == shardify.Bool:
 		switch s {

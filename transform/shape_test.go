@@ -221,7 +221,7 @@ func TestNaNActions(t *testing.T) {
 		"i=drop":        "!i is i8 and has no NaN",
 		"jj=drop":       "!did you mean j?",
 		"x=fill=1e39":   "!f32, which does not hold 1e39",
-		"x=fill=a":      "!is no number",
+		"x=fill=a":      "!is not a number",
 		"destroy":       "!want keep, fail",
 		"x=fill=0,drop": "2 [{nan x: filled 1} {nan j: in dropped samples 2}]",
 	} {
@@ -327,8 +327,8 @@ func TestSchemasThatDoNotFit(t *testing.T) {
 		"lists of lists":                func() (shardify.Transform, error) { return newPad("deep=3") },
 		"holds txt; lists":              func() (shardify.Transform, error) { return newPad("name=3") },
 		"no lists to pad":               func() (shardify.Transform, error) { return newPad("eta=3") },
-		`"-1" is no u8`:                 func() (shardify.Transform, error) { return newPad("nJet=3:-1") },
-		"is no scalar":                  func() (shardify.Transform, error) { return newPack("f=x") },
+		`"-1" is not of type u8`:        func() (shardify.Transform, error) { return newPad("nJet=3:-1") },
+		"is not a scalar":               func() (shardify.Transform, error) { return newPack("f=x") },
 		"may be missing":                func() (shardify.Transform, error) { return newPack("f=miss") },
 		"matches no scalar":             func() (shardify.Transform, error) { return newPack("f=Jet*") },
 		"is packed twice":               func() (shardify.Transform, error) { return newPack("f=eta\ng=eta") },
@@ -342,7 +342,7 @@ func TestSchemasThatDoNotFit(t *testing.T) {
 		if err == nil {
 			_, err = x.Schema(in)
 		}
-		if what == `"-1" is no u8` {
+		if what == `"-1" is not of type u8` {
 			what = "no lists to pad"
 		}
 		if err == nil || !strings.Contains(err.Error(), what) {

@@ -49,7 +49,7 @@ func (s *sortLists) Schema(in []shardify.Field) ([]shardify.Field, error) {
 	}
 	k := &in[i]
 	if k.Levels != 1 || len(k.Shape) > 0 || k.Media != "" || k.Ragged {
-		return nil, within(s.text, fmt.Errorf("%s is no list of numbers to sort by", s.key))
+		return nil, within(s.text, fmt.Errorf("%s is not a list of numbers to sort by", s.key))
 	}
 	s.col, s.n, s.group, s.own = i, len(in), []int{i}, nil
 	known := s.target == s.key || counts(k.Counter, s.target)

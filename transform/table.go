@@ -193,7 +193,7 @@ func New(kind, value string, table *format.Table) (shardify.Transform, error) {
 	c := compiler{env: flow.Env{Table: table}, pipe: &flow.Pipeline{}}
 	s, err := k.stage(&c, value, nil)
 	if err == nil && s.Transform == nil {
-		err = shardify.Unsupported("--%s is no transform", kind)
+		err = shardify.Unsupported("--%s is not a transform", kind)
 	}
 	return s.Transform, err
 }

@@ -464,13 +464,13 @@ func TestTablesThatAreRefused(t *testing.T) {
 	list := ints("k", 1, 2)
 	list.Levels, list.Offsets = 1, [][]int64{{0, 1, 2}}
 	for want, by := range map[string]shardify.Column{
-		"k 5 is in rows 0 and 1":       ints("k", 5, 5),
-		"k 1 is in rows 0 and 1":       ints("k", 1, 1),
-		`k "a" is in rows 0 and 1`:     words("k", "a", "a"),
-		"row 1: k is no whole number":  half,
-		"row 1 has no k":               gap,
-		"k is a list":                  list,
-		"k 99999999 is in rows 0 and ": ints("k", 99999999, 99999999),
+		"k 5 is in rows 0 and 1":         ints("k", 5, 5),
+		"k 1 is in rows 0 and 1":         ints("k", 1, 1),
+		`k "a" is in rows 0 and 1`:       words("k", "a", "a"),
+		"row 1: k is not a whole number": half,
+		"row 1 has no k":                 gap,
+		"k is a list":                    list,
+		"k 99999999 is in rows 0 and ":   ints("k", 99999999, 99999999),
 	} {
 		if _, err := key.NewTable([]shardify.Column{by}, []shardify.Column{ints("v", 1, 2)}, 2); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -17,7 +17,7 @@ import (
 // maxFlip is the longest text whose every bit is tried against its digest.
 const maxFlip = 1 << 20
 
-// checkOther checks the published files that are no shards: sizes and digests.
+// checkOther checks the published files that are not shards: sizes and digests.
 // They are small next to the shards, so they are read whatever part of those is.
 func (s *set) checkOther(ctx context.Context) {
 	for i := range s.other {

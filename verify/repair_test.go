@@ -246,7 +246,7 @@ func TestSplitsAreCheckedEach(t *testing.T) {
 		m = good.Clone()
 		m.Set("test/shard-000000.tar", []byte("x"))
 		if r := check(t, m, nil); !finds(r, problem.KindExtra, "test/shard-000000.tar") {
-			t.Errorf("%s: a folder that is no split:%s", format, list(r))
+			t.Errorf("%s: a folder that is not a split:%s", format, list(r))
 		}
 	}
 }

@@ -47,7 +47,7 @@ type Report struct {
 	Unmade   int64    // planned shards that are not there yet
 	Orphans  int64    // shards of ours in folders without a manifest
 	// Uncompared is why values were not compared with the source, though it was asked for.
-	// It is no problem of the data set.
+	// It is not a problem of the data set.
 	Uncompared string
 	// Signed is whose signature the manifest has, "" if that was not asked for.
 	Signed string

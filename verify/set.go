@@ -64,7 +64,7 @@ type result struct {
 	read    bool
 }
 
-// otherFile is a published file that is no shard.
+// otherFile is a published file that is not a shard.
 type otherFile struct {
 	shardify.File
 	from  string

@@ -14,11 +14,11 @@ func blendCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "blend [NAME=]FOLDER... [-o FILE]",
 		Short: "weigh sets of tokens for trainers that mix them",
-		Long: `Writes the file list that BlendCorpus and its kin train from: a line "weight prefix corpus" for each pair of .bin and .idx. The weight
+		Long: `Writes the file list that BlendCorpus and similar trainers read: a line "weight prefix corpus" for each pair of .bin and .idx. The weight
 is the pair's share of all tokens that are seen: its tokens times the epochs of its corpus, of the sum of all.
 
-A folder is a data set of --format megatron, a joined one too, or holds pairs of any making. It is one corpus, called as the folder
-unless NAME says otherwise; a folder of folders of pairs is a corpus for each of these.`,
+A folder is a data set of --format megatron, also one of merge-sets, or holds pairs from any tool. It is one corpus with the name of the
+folder, unless NAME is given; a folder of folders of pairs is a corpus for each of these.`,
 		Example: `shardify blend web=web-tokens code=code-tokens -o blend.txt
 shardify blend corpora --epochs books=2 --epochs web=0.5 -o blend.txt --meta blend.json`,
 		Args: cobra.ArbitraryArgs,

@@ -17,7 +17,7 @@ func convertCommand(p *program) *cobra.Command {
 goes on when the same command runs again.
 
 The plan says what is read, what is written, what is left out, and what was chosen where no flag says otherwise. A complete conversion
-is left as it is.`,
+is left unchanged.`,
 		Example: `shardify convert photos/ -o photos-shards
 shardify convert 'run*.npz' -o run-shards --columns 'x,y' --shard-size 1GiB
 shardify convert photos/ -o photos-set --split train=0.8,val=0.2 --shuffle global

@@ -21,7 +21,7 @@ data set, and the next one goes on from there.
 Without DEST the copy goes into $SLURM_TMPDIR, else $TMPDIR if that is a disk of the node's own, else /dev/shm: the first of them that has room,
 and for /dev/shm if no more than half of the job's memory is taken. The place is printed; --json has it as path.
 
-All processes of a node may run the same command: one copies, the others wait and use its copy. A copy that is there already is left as it is. If
+All processes of a node may run the same command: one copies, the others wait and use its copy. An existing copy is left unchanged. If
 the data set has changed since, that is an error; --fresh then replaces the copy.`,
 		Example: `shardify stage /lustre/train
 shardify stage /lustre/train /dev/shm/train
@@ -31,7 +31,7 @@ shardify stage --remove /dev/shm/train`,
 	}
 	cli.Grouped(c.Flags(), "Output", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&o.Fresh, "fresh", false, "replace a copy at DEST that is damaged, or of another data set")
-		fs.BoolVar(&remove, "remove", false, "remove the copy at DEST, and what an unfinished one has left")
+		fs.BoolVar(&remove, "remove", false, "remove the copy at DEST, and the files of an unfinished one")
 	})
 	cli.Grouped(c.Flags(), "Running", func(fs *pflag.FlagSet) {
 		addRunning(fs, &s)
@@ -39,7 +39,7 @@ shardify stage --remove /dev/shm/train`,
 	})
 	c.Flags().Lookup("wait").DefValue = ""
 	c.Flags().Lookup("jobs").Usage = "files copied at the same time; two for each core of the machine or allocation if left out"
-	c.Flags().Lookup("memory").Usage = "memory for what is on its way; 64 MiB if left out"
+	c.Flags().Lookup("memory").Usage = "memory for data that are being copied; 64 MiB if left out"
 	c.RunE = func(c *cobra.Command, args []string) error {
 		o.Jobs, o.Memory, o.Sync = s.Jobs, s.Memory, s.Sync
 		return p.stage(c.Context(), o, args, remove)

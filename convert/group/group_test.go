@@ -455,7 +455,7 @@ func TestRefusals(t *testing.T) {
 		{table(row{text: "a"}, row{text: "b"}, row{text: "a"}), plan.Grouping{Keys: []string{"text"}, Order: plan.OrderAdjacent}, `row 2 has the key "a" of row 0 again`},
 		{&ranged{rowsOf{step: 2, inputs: [][]row{{{key: 1}, {key: 2}}, {{key: 1}}}}}, plan.Grouping{Keys: []string{"key"}, Order: plan.OrderAdjacent}, "row 0 has the key 1 of row 0 of "},
 		{&ranged{rowsOf{step: 2, inputs: [][]row{{{key: 1}}, {{key: 1}, {key: 2}}, {{key: 1}}}}}, plan.Grouping{Keys: []string{"key"}, Order: plan.OrderAdjacent}, "row 0 has the key 1 of row 0 of "},
-		{table(row{x: 1.5}), plan.Grouping{Keys: []string{"x"}}, "1.5 is no key"},
+		{table(row{x: 1.5}), plan.Grouping{Keys: []string{"x"}}, "1.5 is not a key"},
 		{table(row{x: math.NaN()}), plan.Grouping{Keys: []string{"x"}}, "missing"},
 		{table(row{}), plan.Grouping{Keys: []string{"list"}}, "is a list"},
 		{table(row{}), plan.Grouping{Keys: []string{"keys"}}, "no field keys"},

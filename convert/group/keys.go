@@ -129,7 +129,7 @@ func (k *keys) read(v *view, b *shardify.Batch) error {
 		if err := (*cols)[at+i].read(src, func(row int, f float64) error {
 			switch {
 			case f == f:
-				return atRow(shardify.Mismatch("%v is no key: floating-point keys must be whole numbers up to 2^53", f), b, row, name)
+				return atRow(shardify.Mismatch("%v is not a key: floating-point keys must be whole numbers up to 2^53", f), b, row, name)
 			case !k.drop:
 				err := error(shardify.Mismatch("the key is missing"))
 				if k.hint {

@@ -277,7 +277,7 @@ func empty(cols []shardify.Column) (out []shardify.Column) {
 }
 
 // TestRowsThatAreLeftOutAreNotReadAgain: units of which no row belongs to a sample are read when
-// the plan is made, and are no part of the sample before them.
+// the plan is made, and are not part of the sample before them.
 func TestRowsThatAreLeftOutAreNotReadAgain(t *testing.T) {
 	rows := &rowsOf{step: 9, inputs: [][]row{{{key: 1, x: 1}, {key: 1, x: 2}}}}
 	for i := range 2000 {

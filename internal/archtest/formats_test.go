@@ -25,7 +25,7 @@ var named = []struct {
 	{"index/megatron/*.go", ".bin", "has the bytes of its pairs"},
 	{"readers/mds/*.go", "FormatMDS mds .mds index.json", "reads what writers/mds and Streaming write"},
 	{"readers/megatron/*.go", "FormatMegatron", "reads what writers/megatron writes"},
-	{"dataset/pair.go", ".tar", "an .idx that is no index of tokens"},
+	{"dataset/pair.go", ".tar", "an .idx that is not an index of tokens"},
 	{"dataset/*.go", "FormatMegatron", "opens pairs that have no manifest"},
 	{"dataset/absent.go", "index.json", "says what a folder of MosaicML Streaming is"},
 	{"internal/sets/blend.go", "FormatMegatron", "file lists have pairs of .bin and .idx, whichever program made them"},

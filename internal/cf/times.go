@@ -312,7 +312,7 @@ func (m moment) plus(sec, ns int64) moment {
 
 // Period is the times that a date names in a calendar: all of a year, a month, a day, an hour,
 // a minute or a second. lo and hi are the first and the last of them, counted in a unit since
-// 1970; ok is false for what is no date.
+// 1970; ok is false for what is not a date.
 func Period(text, name string, u Unit) (lo, hi int64, ok bool) {
 	c, ok := calendars[name]
 	if !ok {

@@ -101,7 +101,7 @@ func TestObjectsAreOneLineWithTheTypeFirst(t *testing.T) {
 	}
 }
 
-// TestCommandLineWinsOverTheRecipe, which may also have flags that are no settings.
+// TestCommandLineWinsOverTheRecipe, which may also have flags that are not settings.
 func TestCommandLineWinsOverTheRecipe(t *testing.T) {
 	recipe := filepath.Join(t.TempDir(), "r.yaml")
 	if err := os.WriteFile(recipe, []byte("inputs: [a b, c]\nlimit: 5\ncolumns: [x, y_*]\nstem: last\nlabels: folder\nquiet: true\nwhere: [a > 1, b < 2]\n"), 0o666); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// HelpCommand is cobra's, but a word that is no command is an error.
+// HelpCommand is cobra's, but a word that is not a command is an error.
 func HelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "help COMMAND",
@@ -59,7 +59,7 @@ var meant = map[string]string{
 	"check": "verify", "validate": "verify", "fsck": "verify", "build": "convert", "run": "work", "resume": "convert", "clean": "gc", "join": "merge-sets",
 }
 
-// UnknownCommand is the error of a word that is no command.
+// UnknownCommand is the error of a word that is not a command.
 func UnknownCommand(root *cobra.Command, args []string) error {
 	word := args[0]
 	err := shardify.Usage("unknown command %q", word)

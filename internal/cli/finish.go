@@ -44,7 +44,7 @@ func once(c *cobra.Command) {
 	}
 }
 
-// GivenTwice is the error of the first flag that was given twice, nil without. It is no error
+// GivenTwice is the error of the first flag that was given twice, nil without. It is not an error
 // of parsing: cobra parses command lines twice to complete them.
 func GivenTwice(fs *pflag.FlagSet) (err error) {
 	fs.Visit(func(f *pflag.Flag) {

@@ -52,7 +52,7 @@ func PlanLines(p *pipeline.Prepared) []string {
 		line("note", "%s", n)
 	}
 	if dir := classesAbove(p); dir != "" {
-		line("note", "the INPUTs are folders side by side, so they are no classes: %s as the one INPUT gives the field cls", printable.Quote(dir))
+		line("note", "the INPUTs are folders side by side, so they are not classes: %s as the one INPUT gives the field cls", printable.Quote(dir))
 	}
 	for _, op := range operations(p) {
 		line(op[0], "%s", op[1])

@@ -118,7 +118,7 @@ func (s Slurm) submit(ctx context.Context, folder string, scripts []Script, afte
 // Queued is an element of an array, or a job, that is in the queue.
 type Queued struct {
 	Job     string
-	Element int // -1: the job is no array
+	Element int // -1: the job is not an array
 	// Never: it waits for a job that has failed.
 	Never bool
 }

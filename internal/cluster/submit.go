@@ -41,7 +41,7 @@ type Submission struct {
 	Job, Merge      Resources
 
 	Partition, Account, QOS, Constraint, MailUser string
-	Throttle                                      int      // elements that run at the same time; 0 is no bound
+	Throttle                                      int      // elements that run at the same time; 0 means no bound
 	Logs                                          string   // folder
 	Prologue                                      string   // shell commands before the program
 	Sbatch                                        []string // further arguments of sbatch, as given

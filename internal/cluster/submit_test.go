@@ -111,7 +111,7 @@ func TestOptionsOfTheScripts(t *testing.T) {
 }
 
 // TestSubmitTakesWhatSlurmAnswers: all scripts are tried before the first is submitted; each
-// job waits for the one before it; an answer that is no number ends the submission, and what
+// job waits for the one before it; an answer that is not a number ends the submission, and what
 // was submitted is cancelled, also if the user stops it in between.
 func TestSubmitTakesWhatSlurmAnswers(t *testing.T) {
 	scripts := []Script{{Stage: StageScatter, Name: "a"}, {Stage: StageGather, Name: "b", Needs: true}, {Stage: StageMerge, Name: "c", Needs: true}}

@@ -1,5 +1,5 @@
 // Package corpus finds files of real data sets with expected values beside them. They
-// are no part of the repository: tests that want them skip where they are absent.
+// are not part of the repository: tests that want them skip where they are absent.
 package corpus
 
 import (

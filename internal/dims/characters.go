@@ -6,7 +6,7 @@ package dims
 type Characters struct{ other map[string]bool }
 
 // Use notes an array that has values, by the names of its dimensions, "" being none; text: its
-// elements are texts or characters, and it is no coordinate.
+// elements are texts or characters, and it is not a coordinate.
 func (c *Characters) Use(names []string, text bool) {
 	if c.other == nil {
 		c.other = map[string]bool{}

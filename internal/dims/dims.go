@@ -14,7 +14,7 @@ type Array struct {
 	Bytes int64
 	Coord bool // gives the values of a dimension
 	Grows bool // the first dimension can grow
-	Skip  bool // it is no data
+	Skip  bool // it is not data
 }
 
 func (a *Array) first() string {
@@ -24,7 +24,7 @@ func (a *Array) first() string {
 	return a.Names[0]
 }
 
-// Lead is a named dimension that comes first in arrays which are no coordinates.
+// Lead is a named dimension that comes first in arrays which are not coordinates.
 type Lead struct {
 	Name  string
 	Rows  int64 // of those that hold most of the bytes
@@ -37,7 +37,7 @@ type Lead struct {
 // Leads is what is known of the named dimensions that may be the samples'.
 type Leads struct {
 	list  []*Lead
-	bytes int64 // of all arrays that are no coordinates
+	bytes int64 // of all arrays that are not coordinates
 	sets  int   // all arrays
 }
 

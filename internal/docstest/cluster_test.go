@@ -21,7 +21,7 @@ var placeholders = strings.NewReplacer(
 )
 
 // TestCommandsOfClusterPagesAreUnderstood: the commands in scripts, manifests and
-// descriptions cannot be run here, but they are no wrong usage.
+// descriptions cannot be run here, but they are not wrong usage.
 func TestCommandsOfClusterPagesAreUnderstood(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {

@@ -50,7 +50,7 @@ func blocks(t *testing.T, page string) (out []block) {
 func notRun(b block, python, library string) string {
 	switch {
 	case b.lang != "sh" && b.lang != "python":
-		return "is no program"
+		return "is not a program"
 	case strings.Contains(b.text, "#SBATCH"):
 		return "needs Slurm"
 	case strings.Contains(b.text, "tar -xzf"):

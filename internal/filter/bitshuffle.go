@@ -67,7 +67,7 @@ func (b bitshuffle) decode(dst, src []byte, exact bool, s *Scratch) ([]byte, err
 		dst = dst[:len(src)]
 	} else {
 		if len(src) < 12 {
-			return nil, shardify.Corrupt(-1, "bitshuffle: %d bytes are no header", len(src))
+			return nil, shardify.Corrupt(-1, "bitshuffle: %d bytes are not a header", len(src))
 		}
 		var err error
 		if dst, err = declared("bitshuffle", dst, binary.BigEndian.Uint64(src), exact); err != nil {

@@ -58,7 +58,7 @@ type bloscFrame struct {
 
 func (blosc) decode(dst, src []byte, exact bool, s *Scratch) ([]byte, error) {
 	if len(src) < bloscHeader {
-		return nil, shardify.Corrupt(-1, "blosc: %d bytes are no header", len(src))
+		return nil, shardify.Corrupt(-1, "blosc: %d bytes are not a header", len(src))
 	}
 	if v := src[0]; v == 0 || v > 2 { // there will be no others: Blosc 1 is finished
 		return nil, shardify.Corrupt(-1, "blosc: format version %d, and Blosc 1 has 1 and 2", v)

@@ -135,7 +135,7 @@ func blosc2Chunk(dst, src []byte, exact bool, nd *boxes, s *Scratch) ([]byte, er
 		return nil, shardify.Unsupported("blosc2: format version %d, flags %#x", src[0], src[2])
 	}
 	if len(src) < blosc2Header {
-		return nil, shardify.Corrupt(-1, "blosc2: %d bytes are no header", len(src))
+		return nil, shardify.Corrupt(-1, "blosc2: %d bytes are not a header", len(src))
 	}
 	le := binary.LittleEndian
 	total, block, stored := uint64(le.Uint32(src[4:])), uint64(le.Uint32(src[8:])), uint64(le.Uint32(src[12:]))

@@ -15,7 +15,7 @@ func (fletcher32) encoded(n int) (int, bool) { return n + 4, true }
 func (fletcher32) decode(_, src []byte, _ bool, _ *Scratch) ([]byte, error) {
 	n := len(src) - 4
 	if n < 0 {
-		return nil, shardify.Corrupt(-1, "fletcher32: %d bytes are no checksum", len(src))
+		return nil, shardify.Corrupt(-1, "fletcher32: %d bytes are not a checksum", len(src))
 	}
 	stored := binary.LittleEndian.Uint32(src[n:])
 	sum := fletcher(src[:n])

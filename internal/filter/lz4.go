@@ -20,7 +20,7 @@ func (lz4) encoded(n int) (int, bool) { return expanded(n) }
 
 func (lz4) decode(dst, src []byte, exact bool, _ *Scratch) ([]byte, error) {
 	if len(src) < 12 {
-		return nil, shardify.Corrupt(-1, "lz4: %d bytes are no header", len(src))
+		return nil, shardify.Corrupt(-1, "lz4: %d bytes are not a header", len(src))
 	}
 	total, size := binary.BigEndian.Uint64(src), uint64(binary.BigEndian.Uint32(src[8:]))
 	dst, err := declared("lz4", dst, total, exact)

@@ -77,7 +77,7 @@ func (f scaleOffset) decode(dst, src []byte, _ bool, _ *Scratch) ([]byte, error)
 		return nil, shardify.Corrupt(-1, "scaleoffset: %d elements of %d bytes in a chunk of %d", f.elems, f.size, len(dst))
 	}
 	if len(src) < scaleOffsetHeader || src[4] > 8 {
-		return nil, shardify.Corrupt(-1, "scaleoffset: %d bytes are no header", len(src))
+		return nil, shardify.Corrupt(-1, "scaleoffset: %d bytes are not a header", len(src))
 	}
 	width := int(min(binary.LittleEndian.Uint32(src), 1000))
 	var least [8]byte

@@ -224,7 +224,7 @@ func (c *Coord) period(from, to string) (found Pick, err error) {
 		}
 		lo, hi, ok := cf.Period(text, c.Calendar, c.Unit)
 		if !ok {
-			return nil, fmt.Errorf("%q is no date of this calendar: 2018, 2018-01, 2018-01-31, 2018-01-31T06:00 are some", text)
+			return nil, fmt.Errorf("%q is not a date of this calendar: 2018, 2018-01, 2018-01-31, 2018-01-31T06:00 are some", text)
 		}
 		bounds[k] = [2]int64{lo, hi}
 	}
@@ -320,7 +320,7 @@ func (c *Coord) eastward(v []float64, lo, hi float64) (found Pick) {
 func number(text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(v) {
-		return 0, fmt.Errorf("%q is no number", text)
+		return 0, fmt.Errorf("%q is not a number", text)
 	}
 	return v, nil
 }

@@ -18,7 +18,7 @@ func north(units string) bool {
 }
 
 // Weights are those of the rows of a map, by format.WeightCos and format.WeightArea; nil where the
-// values are no latitudes that rise or fall all along.
+// values are not latitudes that rise or fall all along.
 func (c *Coord) Weights() map[string]format.Coord {
 	v := c.numbers()
 	if c.Texts != nil || c.Time || !north(c.Units) || len(v) < 2 || !c.monotone() {

@@ -52,7 +52,7 @@ func (e Env) memory() (int64, string) {
 }
 
 // quota is the smallest share of processor time that the control groups give, in
-// cores, and its name; 0 is no limit. The runtime looks at the process's own group
+// cores, and its name; 0 means no limit. The runtime looks at the process's own group
 // alone, but jobs are limited by the groups above their steps.
 func (e Env) quota() (cores float64, from string) {
 	add := func(quota, period int64, name string) {

@@ -43,7 +43,7 @@ func (e Env) NodeCores(node int) (cores []int) {
 const capIPCLock = 14
 
 // Pinnable is how much memory this process may pin, and what says so: the smaller of
-// the limit of locked memory and of what the control groups give. 0 is no limit.
+// the limit of locked memory and of what the control groups give. 0 means no limit.
 func (e Env) Pinnable() (bytes int64, from string) {
 	if n, name := e.memory(); strings.HasPrefix(name, "cgroup") {
 		bytes, from = n, name

@@ -17,7 +17,7 @@ import (
 // Quota is what a user, group or project may still write where a folder is.
 type Quota struct {
 	Of     string // "user 1001", "group 100", "project 7"
-	Bytes  int64  // left; -1 is no limit, less than 0 never otherwise
+	Bytes  int64  // left; -1 means no limit, less than 0 never otherwise
 	Inodes int64
 }
 

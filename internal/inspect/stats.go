@@ -158,7 +158,7 @@ func spark(h *stats.Histogram) string {
 }
 
 func classLines(f *stats.Field, samples int64) (lines []string) {
-	// Counts of a number that is no label say nothing that the histogram does not.
+	// Counts of a number that is not a label say nothing that the histogram does not.
 	if len(f.Classes) < 2 || len(f.Classes) > 100 && f.Field.Labels() == nil && f.Values != nil {
 		return nil
 	}

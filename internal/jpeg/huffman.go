@@ -19,7 +19,7 @@ const (
 // lutBits is how many bits of a code are looked up at once.
 const lutBits = 11
 
-// entry is a symbol with the length of its code; 0 is no code, or one longer than lutBits.
+// entry is a symbol with the length of its code; 0 means no code, or one longer than lutBits.
 //
 //	bits   0- 7 length of the code
 //	       8-15 size: bits of the value that follows

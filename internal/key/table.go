@@ -89,7 +89,7 @@ func (t *Table) keysOf(by []shardify.Column, rows int, number func(i int) int64)
 		k.Nums = make([]uint64, rows)
 		var err error
 		if k.Signed, err = Numbers(k.Nums, c, func(i int, _ float64) error {
-			return shardify.Mismatch("row %d: %s is no whole number, and no key", number(i), c.Name)
+			return shardify.Mismatch("row %d: %s is not a whole number, and no key", number(i), c.Name)
 		}); err != nil {
 			return *k, err
 		}

@@ -39,14 +39,14 @@ func (c *Clock) Parse(b []byte) (int64, error) {
 	text := strings.TrimSpace(string(b))
 	wrong := func(why string) error { return shardify.Mismatch("%.40q %s", text, why) }
 	if len(text) < len("2006-01-02") || len(text) > len("2006-01-02T15:04:05.999999999+00:00") {
-		return 0, wrong("is no time")
+		return 0, wrong("is not a time")
 	}
 	plain, offset, zone := text, 0, false
 	if at := strings.LastIndexAny(text[10:], "Zz+-"); at >= 0 {
 		plain = text[:10+at]
 		rest, ok := text[10+at:], false
 		if offset, ok = offsetOf(rest); !ok || len(plain) == 10 {
-			return 0, wrong("is no time")
+			return 0, wrong("is not a time")
 		}
 		zone = true
 	}
@@ -57,7 +57,7 @@ func (c *Clock) Parse(b []byte) (int64, error) {
 		}
 	}
 	if err != nil {
-		return 0, wrong("is no time")
+		return 0, wrong("is not a time")
 	}
 	const cure = "; tz=utc takes what has no time zone as UTC"
 	switch {

@@ -116,7 +116,7 @@ func (t *Table) read(ctx context.Context, fs storage.FS, own []string, jobs int)
 			own = append(own, "types="+t.Key+":text") // names are what they look like
 		}
 	case !slices.ContainsFunc(own, func(w string) bool { return strings.HasPrefix(w, "null-items=") }):
-		own = append(own, "null-items=fill") // lists are no labels
+		own = append(own, "null-items=fill") // lists are not labels
 	}
 	if a.Options, err = in.TableOptions(own); err != nil {
 		return err

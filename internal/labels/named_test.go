@@ -70,7 +70,7 @@ func TestNamesAreThoseOfThePlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := finished(again, 3); !errors.Is(err, shardify.ErrCorrupt) {
-		t.Errorf("a folder that is no class: %v", err)
+		t.Errorf("a folder that is not a class: %v", err)
 	}
 }
 

@@ -72,7 +72,7 @@ func (p *Piece) Left(at int) bool {
 }
 
 // Skipped lists records that are left out, for the manifest: the first ones each, the others
-// together. They are no samples, so that they are numbered behind those of the file.
+// together. They are not samples, so that they are numbered behind those of the file.
 func (x *Index) Skipped() (out []format.Skip) {
 	const most = 1000
 	n := x.Rows()

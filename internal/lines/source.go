@@ -29,7 +29,7 @@ type Parser interface {
 // Source is many files as one table. A file that can be read in order alone is a run.
 type Source struct {
 	*rows.Runs
-	// Replace: what is not UTF-8 is no error, and pieces that have such are Dirty.
+	// Replace: what is not UTF-8 is not an error, and pieces that have such are Dirty.
 	Replace  bool
 	encoding string
 	parser   func(own []byte, in *rows.Input, columns []shardify.Column) (Parser, error)

@@ -62,9 +62,9 @@ type Survey struct {
 	// End is where the first record of b ends that ends at from or behind; -1 without one. b
 	// begins with a record. nil: records are lines, but for Quotes.
 	End func(b []byte, from int) int
-	// Replace: what is not UTF-8 is no error of Piece.Check.
+	// Replace: what is not UTF-8 is not an error of Piece.Check.
 	Replace bool
-	// Head sees the first piece before anybody else, and says how many bytes of it are no records.
+	// Head sees the first piece before anybody else, and says how many bytes of it are not records.
 	Head func(p *Piece) (int, error)
 	// Work counts the records of a piece, and learns from them. It is called from several
 	// goroutines, each of which has a number below Workers.

@@ -129,7 +129,7 @@ func (t Text) All(mem *shardify.Arena, n int64) ([]byte, error) {
 var errWide = shardify.Unsupported("text in UTF-16, as spreadsheets write it: save it as UTF-8")
 
 // source is the bytes of a file, until a context ends. It keeps the error of a read that failed,
-// which is no damage of what is packed in it. A file that ends before its size has changed: its
+// which is not damage of what is packed in it. A file that ends before its size has changed: its
 // last records would be missing, or cut in a place that looks like an end.
 type source struct {
 	ctx    context.Context

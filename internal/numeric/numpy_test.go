@@ -10,7 +10,7 @@ func TestNumpyType(t *testing.T) {
 	}
 	for _, s := range []string{"", "<", "<f\x9d", "<f3", "<q9", "<i5", "<f4x", "<M8[furlong]", "float33", "<<f4", "<V-2", "b2"} {
 		if NumpyType(s) {
-			t.Errorf("%q is no type of NumPy", s)
+			t.Errorf("%q is not a type of NumPy", s)
 		}
 	}
 }

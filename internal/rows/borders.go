@@ -11,7 +11,7 @@ import (
 //	uvarint Inside, Every, First    if Every > 0
 //	uvarint Inside, 0, deltas       else: of At, all of them positive
 //
-// Nothing at all is no borders. Those at or behind the last sample are left out.
+// Nothing at all means no borders. Those at or behind the last sample are left out.
 func (b *Borders) encode(samples int64) ([]byte, error) {
 	if b.Every < 0 || b.First < 0 || b.Inside < 0 {
 		return nil, shardify.Corrupt(-1, "negative borders: every %d from %d, inside %d", b.Every, b.First, b.Inside)

@@ -87,7 +87,7 @@ func (s *Set) channels(c *grid.Channels, g *grid.Group) (*stacked, error) {
 		}
 		f := &s.schema[k]
 		if f.Levels > 0 || f.Nullable || f.DType == shardify.Bool {
-			return nil, shardify.Mismatch("--channels: %s is no field of numbers that all samples have", p.Field)
+			return nil, shardify.Mismatch("--channels: %s is not a field of numbers that all samples have", p.Field)
 		}
 		grid, axes, one := f.Shape, f.Dims(), stackPart{column: k, n: 1}
 		if p.More() {

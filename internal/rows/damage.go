@@ -24,7 +24,7 @@ type lost struct {
 }
 
 // examine checks what a format says about a file, damage first: numbers that follow from
-// it are no reasons.
+// it are not reasons.
 func (c *collector) examine(facts *Facts) ([]*surveyed, error) {
 	if err := facts.damage(c.skips); err != nil {
 		return nil, err

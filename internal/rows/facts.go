@@ -48,8 +48,8 @@ type Facts struct {
 	Coords  []Coord
 	Borders Borders
 	// Left names fields that were wanted and are left out, and why: they have no form
-	// that is read (Leftover.Unreadable), or are no columns of the samples. Where other
-	// files deliver such a field, it is an error. Damage is no reason to be here.
+	// that is read (Leftover.Unreadable), or are not columns of the samples. Where other
+	// files deliver such a field, it is an error. Damage is not a reason to be here.
 	Left []format.Leftover
 	// Damaged is what was wanted and contradicts its format. It ends the survey, unless
 	// damaged inputs are to be skipped.

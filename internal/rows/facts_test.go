@@ -481,7 +481,7 @@ func TestColumnsNotFoundNameTheNearOnes(t *testing.T) {
 		}
 	}
 	if _, err := openMade(files, Fail, "[x"); err == nil {
-		t.Error("a bad pattern is no error")
+		t.Error("a bad pattern is not an error")
 	}
 	if s, err := openMade(files, Fail, "Jet_*"); err != nil || show(s) != "Jet_pt f32, Jet_eta f32 | a:10 0 1" {
 		t.Errorf("glob: %v", err)

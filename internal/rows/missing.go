@@ -34,7 +34,7 @@ func (m *merger) applyMissing() error {
 }
 
 // maxPairs bounds fields times layouts where each pair costs time or memory: files
-// with hardly a field in common are no table.
+// with hardly a field in common are not a table.
 const maxPairs = 1 << 24
 
 func (m *merger) fillIn(lacking []*candidate) error {

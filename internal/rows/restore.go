@@ -103,7 +103,7 @@ func (s *Set) decodeEntries(r *stateReader, parts bool) error {
 		e := &s.entries[i]
 		input := max(prev, 0) + r.int()
 		if r.bad || input < prev || input == prev && !parts || input >= int64(s.table.Len()) {
-			return s.badState("files that are no inputs")
+			return s.badState("files that are not inputs")
 		}
 		if parts {
 			e.part = s.parts.add("", r.int())

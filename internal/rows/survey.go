@@ -18,7 +18,7 @@ import (
 
 const (
 	// maxSamples and maxDecoded bound what one file may claim, so that sums of
-	// samples and bytes do not overflow, and a file of holes is no endless plan.
+	// samples and bytes do not overflow, and a file of holes is not an endless plan.
 	maxSamples = 1 << 50
 	maxDecoded = 1 << 52
 	// maxFields bounds the fields of all different layouts together: files that have

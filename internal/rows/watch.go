@@ -38,7 +38,7 @@ func (w *Watched) ReadAt(b []byte, off int64) (int, error) {
 }
 
 // Failed is the error of the first read that failed, nil if none did. The end of the
-// file is no failure.
+// file is not a failure.
 func (w *Watched) Failed() error {
 	if err := w.failed.Load(); err != nil {
 		return *err

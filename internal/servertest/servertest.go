@@ -1,4 +1,4 @@
-// Package servertest starts servers of object stores for tests. They are no part of the
+// Package servertest starts servers of object stores for tests. They are not part of the
 // repository: make servers builds them, and tests that want them skip where they are absent.
 package servertest
 

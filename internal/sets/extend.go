@@ -52,7 +52,7 @@ type Extension struct {
 func OpenExtension(dir string) (*Extension, error) {
 	dir = dataset.Folder(dir)
 	if storage.Scheme(dir) != "" {
-		err := shardify.Unsupported("%s is no folder of this machine: only sets in folders are extended", dir)
+		err := shardify.Unsupported("%s is not a folder of this machine: only sets in folders are extended", dir)
 		return nil, shardify.Hint(err, "extend a copy in a folder, or convert all inputs to a new place")
 	}
 	base, err := openBase(dir)

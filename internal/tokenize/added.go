@@ -49,7 +49,7 @@ func (a *added) find(s []byte, from int) (start, stop int, t *addedToken) {
 }
 
 // cut hands the added tokens in s and what is between them to e. The rules are those of the
-// reference even where they are odd: a token that is no word of its own is passed over with
+// reference even where they are odd: a token that is not a word of its own is passed over with
 // all of its bytes, and tokens within white space that another one took are still found, so
 // that start may go back.
 func (a *added) cut(e *Encoder, s []byte, head int, rest func(*Encoder, []byte, int) error) error {

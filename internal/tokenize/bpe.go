@@ -10,7 +10,7 @@ type bpe struct {
 	// The tokens to begin with: of each byte, or of each character.
 	bytes *[256]int32
 	chars map[rune]int32
-	// Characters that are no token are their bytes, if bytes is there too, or unk; without
+	// Characters that are not a token are their bytes, if bytes is there too, or unk; without
 	// unk (-1) they are dropped.
 	unk  int32
 	fuse bool // neighbours that are unknown are one unk

@@ -128,7 +128,7 @@ func TestBrokenTokenizersAreRefused(t *testing.T) {
 		"bytes_partial.json": "the vocabulary has no <0xE2>", "unk_missing.json": `model.unk_token "<nope>"`, "added_other_id.json": `added_tokens[0] "<|end|>": its id is 77`,
 		"charsmap_bad.json": "normalizer[0]: precompiled_charsmap", "unk_out_of_range.json": "model.unk_id 1000000", "score_text.json": "model.vocab[9]",
 		"truncated.model": "ends inside", "empty.model": "is empty", "text.model": "no model of SentencePiece", "no_pieces.model": "has no pieces", "lfs_pointer.model": "Git LFS pointer",
-		"base64.tiktoken": "line 10: \"!!!\" is no base64", "rank_twice.tiktoken": "line 10: tokens", "token_twice.tiktoken": "line 10: token", "byte_missing.tiktoken": "byte 0x",
+		"base64.tiktoken": "line 10: \"!!!\" is not base64", "rank_twice.tiktoken": "line 10: tokens", "token_twice.tiktoken": "line 10: token", "byte_missing.tiktoken": "byte 0x",
 		"rank_text.tiktoken": `line 10: rank "x"`,
 	}
 	for name, data := range files {

@@ -54,7 +54,7 @@ func loadJSON(data []byte) (*Tokenizer, error) {
 		return nil, shardify.Corrupt(int64(at), "tokenizer.json: %.6s is half of a character", data[at:])
 	}
 	if data[0] != '{' {
-		return nil, shardify.Corrupt(0, "no tokenizer: the JSON is no object")
+		return nil, shardify.Corrupt(0, "no tokenizer: the JSON is not an object")
 	}
 	var f jsonFile
 	if err := unmarshal("", data, &f, false); err != nil {

@@ -82,7 +82,7 @@ func runOther(s []byte, i int) int {
 	return i
 }
 
-// runInk is where the characters from i on end that are no white space.
+// runInk is where the characters from i on end that are not white space.
 func runInk(s []byte, i int) int {
 	for i < len(s) {
 		k, n := at(s, i)
@@ -246,7 +246,7 @@ func nextO200K(s []byte, i int) int {
 	if k&number != 0 {
 		return numbers(s, i, 3)
 	}
-	// One character that is no letter may come first; a mark may be that or part of the word.
+	// One character that is not a letter may come first; a mark may be that or part of the word.
 	begins := [2]int{-1, i}
 	if k&(letter|newline) == 0 {
 		begins[0] = i + n

@@ -57,7 +57,7 @@ func RatesOf(counts []shardify.Count) (lines []string) {
 	return lines
 }
 
-// Words is how many runs of characters a text has that are no white space. A tokenizer was loaded.
+// Words is how many runs of characters a text has that are not white space. A tokenizer was loaded.
 func Words(text []byte) (n int64) {
 	const high = 0x8080808080808080
 	each := func(b byte) uint64 { return uint64(b) * 0x0101010101010101 }

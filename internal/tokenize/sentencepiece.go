@@ -160,7 +160,7 @@ func parsePiece(b []byte) (piece, error) {
 	case p.kind < normalPiece || p.kind > bytePiece:
 		return p, fmt.Errorf("%q is of type %d", p.text, p.kind)
 	case p.score != p.score:
-		return p, fmt.Errorf("%q: its score is no number", p.text)
+		return p, fmt.Errorf("%q: its score is not a number", p.text)
 	}
 	return p, nil
 }
@@ -286,7 +286,7 @@ func (f *spModel) unigram(vocab map[string]int32, unk int32, bytes *[256]int32) 
 	return m
 }
 
-// Ids of tokens that are no pieces: characters, and pieces that nothing is merged with.
+// Ids of tokens that are not pieces: characters, and pieces that nothing is merged with.
 const (
 	spChar   = 1 << 30
 	spFrozen = 1 << 29

@@ -50,12 +50,12 @@ func loadRanks(data []byte, name string) (*Tokenizer, error) {
 		token := make([]byte, base64.StdEncoding.DecodedLen(len(left)))
 		k, err := base64.StdEncoding.Decode(token, left)
 		if err != nil {
-			return nil, shardify.Corrupt(-1, "line %d: %.40q is no base64", n, left)
+			return nil, shardify.Corrupt(-1, "line %d: %.40q is not base64", n, left)
 		}
 		token = token[:k]
 		rank, err := strconv.ParseInt(string(right), 10, 64)
 		if err != nil {
-			return nil, shardify.Corrupt(-1, "line %d: rank %.40q is no number", n, right)
+			return nil, shardify.Corrupt(-1, "line %d: rank %.40q is not a number", n, right)
 		}
 		switch _, twice := all.vocab[string(token)]; {
 		case twice:

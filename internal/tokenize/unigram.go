@@ -151,10 +151,10 @@ func (s *scored) UnmarshalJSON(b []byte) error {
 		return fmt.Errorf("%.60s is not [token, score]", b)
 	}
 	if err := json.Unmarshal(parts[0], &s.token); err != nil {
-		return fmt.Errorf("%.60s: the token is no text", b)
+		return fmt.Errorf("%.60s: the token is not text", b)
 	}
 	if err := json.Unmarshal(parts[1], &s.score); err != nil {
-		return fmt.Errorf("%.60s: the score is no number", b)
+		return fmt.Errorf("%.60s: the score is not a number", b)
 	}
 	if c := parts[1][0]; c == '-' || '0' <= c && c <= '9' { // else it is null
 		s.score = scoreOf(parts[1])

@@ -15,7 +15,7 @@ type Options struct {
 	Load gpuload.Config
 	// Step is the time that an accelerator would take for a batch.
 	Step time.Duration
-	// The run ends with whatever comes first; 0 is no limit. Without any it is
+	// The run ends with whatever comes first; 0 means no limit. Without any it is
 	// DefaultTime. Time counts from the first batch.
 	Epochs int
 	Steps  int64

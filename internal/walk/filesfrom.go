@@ -19,7 +19,7 @@ import (
 	"github.com/shardify/shardify/storage/storages"
 )
 
-// nameMax is the longest name in a list: more is no list of names.
+// nameMax is the longest name in a list: more is not a list of names.
 const nameMax = 64 << 10
 
 // listBatch is how many names of a list are looked at together.

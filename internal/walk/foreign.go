@@ -58,7 +58,7 @@ var foreignKinds = []foreignKind{
 func foreignFile(name string) error {
 	base := filepath.Base(name)
 	if _, ext, _ := strings.Cut(base, "."); ext != "" {
-		// An archive of a kind is no archive to unpack: .nii.gz is how NIfTI is kept.
+		// An archive of a kind is not an archive to unpack: .nii.gz is how NIfTI is kept.
 		if k := filekind.Ext(ext); k != nil && k.Decoder == filekind.None && foreign(name, unpacked) == nil {
 			return shardify.Unsupported("%s is %s, which is not read here: --from files copies such files byte for byte, and the Loader delivers the bytes", base, k.Name)
 		}

@@ -260,7 +260,7 @@ func TestOddNames(t *testing.T) {
 	got, _ := walk(t, Request{Inputs: []string{dir}})
 	equal(t, names(got), []string{"*", `back\slash`, "hard", "new\nline.jpg", long, "sp ace", "sparse", "ünï", "\xff\xfe.jpg"})
 	got, _ = walk(t, Request{Inputs: []string{filepath.Join(dir, "*")}})
-	equal(t, names(got), []string{"*"}) // it exists, so it is no pattern
+	equal(t, names(got), []string{"*"}) // it exists, so it is not a pattern
 }
 
 func TestPathsBeyondTheKernelsLimit(t *testing.T) {

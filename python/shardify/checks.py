@@ -31,7 +31,7 @@ def whole(value: Any, what: str) -> int:
 def safe(name: Any) -> str:
     """The name of a published file: a clean path inside of the folder, on every system."""
     if not isinstance(name, str) or _UNSAFE.search(name) or any(p in ("", ".", "..") for p in name.split("/")):
-        raise ValueError("file name %r leaves the folder or is no clean path" % (name,))
+        raise ValueError("file name %r leaves the folder or is not a clean path" % (name,))
     return name
 
 

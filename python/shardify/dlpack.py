@@ -84,7 +84,7 @@ def handle(stream: Any) -> int:
     try:
         return index(stream)
     except TypeError:
-        raise TypeError("%r is no stream: want torch's, CuPy's, or the number of a CUstream" % (stream,)) from None
+        raise TypeError("%r is not a stream: want torch's, CuPy's, or the number of a CUstream" % (stream,)) from None
 
 
 class DLTensor:

@@ -92,7 +92,7 @@ class Framework:
         kind = "__array_interface__" if self.number < 0 else "__cuda_array_interface__"
         facts = getattr(t, kind, None)
         if not isinstance(facts, dict):
-            raise TypeError("out: %s is no array of framework=%r on %s" % (type(t).__name__, self.name, self.device))
+            raise TypeError("out: %s is not an array of framework=%r on %s" % (type(t).__name__, self.name, self.device))
         address, fixed = facts["data"]
         shape = tuple(facts["shape"])
         dtype = np.dtype(facts["typestr"])
@@ -231,7 +231,7 @@ class Torch(Framework):
 
     def look(self, t: Any, spec: Spec) -> Tuple[int, Tuple[int, ...], Optional[str], bool]:
         if not isinstance(t, self.torch.Tensor):
-            raise TypeError("out: %s is no torch.Tensor" % type(t).__name__)
+            raise TypeError("out: %s is not a torch.Tensor" % type(t).__name__)
         if t.device != self.torch_device:
             raise ValueError("out: a tensor on %s, batches are on %s" % (t.device, self.torch_device))
         kind = None if t.dtype == self._stored(spec) else str(t.dtype)

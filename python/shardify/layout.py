@@ -32,7 +32,7 @@ def read_header(path: str, buf: Any, shard: Shard, fields: Sequence[Field], keye
     """All tensors of a shard, checked against each other, the schema and the file's size."""
     size = len(buf)
     if size < 8:
-        raise corrupt(path, "%d bytes are no safetensors file" % size, offset=0)
+        raise corrupt(path, "%d bytes are not a safetensors file" % size, offset=0)
     n = int.from_bytes(buf[:8], "little")
     if n > MAX_HEADER or 8 + n > size:
         raise corrupt(path, "the header claims %d bytes, the file has %d" % (n, size), offset=0)

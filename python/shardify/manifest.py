@@ -225,7 +225,7 @@ def _parse(folder: str, raw: Dict[str, Any], digest: str) -> Manifest:
     splits = raw.get("splits") or {}
     members = raw.get("members") or {}
     if not isinstance(splits, dict) or not isinstance(members, dict):
-        raise ValueError("splits or members are no objects")
+        raise ValueError("splits or members are not objects")
     return Manifest(
         folder=folder,
         format=_str(raw["format"], "format"),

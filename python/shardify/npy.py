@@ -41,7 +41,7 @@ def _header(text: bytes) -> Tuple[np.dtype[Any], bool, Tuple[int, ...]]:
     try:
         h = ast.literal_eval(text.decode("utf-8").strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ValueError("the NPY header is no Python literal") from None
+        raise ValueError("the NPY header is not a Python literal") from None
     if not isinstance(h, dict) or set(h) != _KEYS:
         raise ValueError("the NPY header has not the keys %s" % sorted(_KEYS))
     descr, fortran, shape = h["descr"], h["fortran_order"], h["shape"]

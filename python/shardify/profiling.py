@@ -167,7 +167,7 @@ class Profile:
 
     @property
     def _active(self) -> List[float]:
-        """Processes that hardly do anything are no workers."""
+        """Processes that hardly do anything are not workers."""
         return [s for s in self.used.wanting.values() if s >= 0.05 * self.seconds]
 
     def _cause(self) -> str:

@@ -44,7 +44,7 @@ def _number(env: Mapping[str, str], name: str) -> int:
     try:
         return int(env[name])
     except ValueError:
-        raise ValueError("%s=%r is no number" % (name, env[name])) from None
+        raise ValueError("%s=%r is not a number" % (name, env[name])) from None
 
 
 def _local(env: Mapping[str, str], world: int) -> int:

@@ -183,7 +183,7 @@ def _parse_field(entry: Any) -> Field:
 def parse_schema(entries: Any) -> Tuple[Field, ...]:
     """Fields from the JSON of a manifest or a header; SchemaError if it breaks a rule."""
     if not isinstance(entries, list):
-        raise SchemaError("the schema is no list")
+        raise SchemaError("the schema is not a list")
     fields = tuple(_parse_field(e) for e in entries)
     by_name = {f.name: f for f in fields}
     if len(by_name) != len(fields):

@@ -174,7 +174,7 @@ def _ascii_int(f: Field, text: bytes) -> Any:
         if not info.min <= value <= info.max:
             raise ValueError
     except ValueError:
-        raise ValueError("%r is no %s in decimal" % (text[:40], f.dtype)) from None
+        raise ValueError("%r is not %s in decimal" % (text[:40], f.dtype)) from None
     return f.numpy.type(value)
 
 

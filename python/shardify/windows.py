@@ -131,5 +131,5 @@ def _views(m: Manifest) -> Dict[str, Tuple[List[int], List[int], Runs]]:
 
 def _numbers(values: Any) -> List[int]:
     if any(type(v) is not int for v in values):
-        raise ValueError("%r are no numbers of rows" % (values,))
+        raise ValueError("%r are not numbers of rows" % (values,))
     return list(values)

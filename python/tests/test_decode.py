@@ -718,7 +718,7 @@ class StandIn:
         def __init__(self, array):
             assert array.dtype == np.uint8
             self.bytes = array.tobytes()
-            Image.open(io.BytesIO(self.bytes))  # the real one raises for what is no image, too
+            Image.open(io.BytesIO(self.bytes))  # the real one raises for what is not an image, too
 
     calls = 0
 

@@ -201,7 +201,7 @@ HEADERS = {
     "unknown dtype": set_key(["run", "dtype"], "F4"),
     "other samples": set_key(["__metadata__", "shardify.samples"], "5"),
     "other schema": set_key(["__metadata__", "shardify.schema"], "[]"),
-    "schema is no JSON": set_key(["__metadata__", "shardify.schema"], "{"),
+    "schema is not JSON": set_key(["__metadata__", "shardify.schema"], "{"),
     "other version": set_key(["__metadata__", "shardify"], "2"),
     "missing tensor": lambda h: h.pop("run") and None,
     "no metadata": lambda h: h.pop("__metadata__") and None,

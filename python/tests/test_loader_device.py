@@ -363,7 +363,7 @@ with shardify.Loader(%r, 4, framework="dlpack", device="cuda:0", copy=False) as 
             b.record_stream(bad)
             assert False
         except TypeError as e:
-            assert "is no stream" in str(e)
+            assert "is not a stream" in str(e)
     del t, b
 must("cuStreamDestroy_v2", other)
 end()
@@ -729,7 +729,7 @@ for bad, says in (
     ({"x": good, "y": Memory(4, shift=8)}, "want a multiple of 16"),
     ({"x": good, "y": good}, "x and y are the same memory"),
     ({"x": good, "y": Memory(4, host=True)}, "is not in the memory of a GPU"),
-    ({"x": good, "y": np.empty(4, "i8")}, "is no array of framework='dlpack' on cuda:0"),
+    ({"x": good, "y": np.empty(4, "i8")}, "is not an array of framework='dlpack' on cuda:0"),
     ([], "want a dict of tensors"),
 ):
     try:

@@ -58,7 +58,7 @@ def unbatch(batch):
 
 
 def widened(kind, s):
-    """uint16 is no type of older torch: collate widens it."""
+    """uint16 is not a type of older torch: collate widens it."""
     wide = {"uint16": np.int32, "uint32": np.int64, "uint64": np.int64}
     return {
         k: v.astype(wide.get(v.dtype.name, v.dtype))

@@ -162,7 +162,7 @@ def netcdf(rng: np.random.Generator, path: str) -> Made:
         f.set_auto_maskandscale(False)
         for name in want:
             want[name] = np.asarray(f[name][:])
-    # A variable's rows end where time ends; dimensions without values are no fields.
+    # A variable's rows end where time ends; dimensions without values are not fields.
     return want, list(dims) + ["time"] + statics, ["--sample", "axis"]
 
 
