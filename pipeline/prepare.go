@@ -197,7 +197,7 @@ func (s *Settings) open(ctx context.Context, p *Prepared) (src format.Input, o *
 	in := storage.NewBound(storages.Files)
 	in.Until(ctx)
 	if s.From == "" && len(s.Inputs) == 0 && s.FilesFrom != "" {
-		src, p.FromWhy = readers.ChooseListed(names)
+		src, p.FromWhy = readers.ChooseListed(ctx, in, names)
 	} else if src, p.FromWhy, err = ChooseInput(ctx, in, s.From, s.Inputs); err != nil {
 		return src, nil, err
 	}

@@ -90,11 +90,13 @@ func atOnce(n int, do func(i int)) {
 }
 
 // ChooseListed finds the format by the first names of a list: that of the first
-// name which tells, else files.
-func ChooseListed(names []string) (f format.Input, why string) {
+// name which tells, else files. They are in fs, as for Choose.
+func ChooseListed(ctx context.Context, fs storage.FS, names []string) (f format.Input, why string) {
+	at := place{ctx, filesOr(fs)}
 	for _, n := range names[:min(len(names), sampleInputs)] {
 		if f, why, err := byName(path.Base(filepath.ToSlash(n))); err == nil {
-			return f, why + " in the list"
+			f, why = at.begun(f, why+" in the list", n)
+			return f, why
 		}
 	}
 	f, _ = Lookup("files")
@@ -136,8 +138,9 @@ func (at place) detect(in string) (format.Input, string, error) {
 	st, err := at.fs.Stat(at.ctx, in)
 	switch {
 	case err != nil && strings.ContainsAny(in, "*?["):
-		f, why, err := byName(path.Base(filepath.ToSlash(in)))
-		if err != nil { // photos/*: what the pattern finds tells
+		base := path.Base(filepath.ToSlash(in))
+		f, why, err := byName(base)
+		if err != nil || shared(base) { // photos/*: what the pattern finds tells
 			if path, ok := storage.Path(at.fs, in); ok {
 				if found := local.Glob(path); len(found) > 0 {
 					return at.detect(found[0])
@@ -210,6 +213,28 @@ func (at place) detectFile(name string) (f format.Input, why string, err error) 
 	return f, "", fmt.Errorf("%w: neither the first bytes nor the name of %s are known", ErrUndecided, name)
 }
 
+// shared tells whether files of several formats have such a name.
+func shared(base string) bool {
+	n := 0
+	for i := range Formats {
+		if f := &Formats[i]; f.Sniff != nil && !f.Asked && !f.Sets && f.Sniff(nil, base) {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// begun is the format f that the name of a file says, or the one that its first bytes say, where
+// several have such names.
+func (at place) begun(f format.Input, why, name string) (format.Input, string) {
+	if name != "" && shared(path.Base(filepath.ToSlash(name))) {
+		if g, w, err := at.detectFile(name); err == nil && g.Name != f.Name {
+			return g, w
+		}
+	}
+	return f, why
+}
+
 func byName(base string) (f format.Input, why string, err error) {
 	for _, f := range Formats {
 		if f.Sniff != nil && !f.Asked && f.Sniff(nil, base) {
@@ -236,7 +261,10 @@ func (at place) detectFolder(dir string) (f format.Input, why string, err error)
 	if err != nil {
 		return f, "", err
 	}
-	return c.decide(dir)
+	if f, why, err = c.decide(dir); err == nil {
+		f, why = at.begun(f, why, c.first[f.Name])
+	}
+	return f, why, err
 }
 
 // isRoot tells by its name a folder that is one input.
@@ -274,11 +302,12 @@ func (at place) begins(name string, sniff func(head []byte, name string) bool) b
 // company of another kind.
 type census struct {
 	files int
-	kinds map[string]int  // files of a format that keeps many samples in a file, by its name
-	stems map[string]int  // 1 container, 2 other, 3 both
-	seen  map[string]bool // files that may stand for others
-	pairs []pair          // files for which another may stand
-	about []string        // files about the folder, as README.md is
+	kinds map[string]int    // files of a format that keeps many samples in a file, by its name
+	first map[string]string // the first of them
+	stems map[string]int    // 1 container, 2 other, 3 both
+	seen  map[string]bool   // files that may stand for others
+	pairs []pair            // files for which another may stand
+	about []string          // files about the folder, as README.md is
 }
 
 // pair is a file and the one that stands for it, if it is there.
@@ -325,7 +354,7 @@ func container(base string) (name string, ok bool) {
 
 // count looks at the first names in a folder and those below it.
 func (at place) count(dir string) (census, error) {
-	c := census{kinds: map[string]int{}, stems: map[string]int{}, seen: map[string]bool{}}
+	c := census{kinds: map[string]int{}, first: map[string]string{}, stems: map[string]int{}, seen: map[string]bool{}}
 	queue := []string{dir}
 	for dirs := 0; len(queue) > 0 && dirs < sampleDirs && c.files < sampleNames; dirs++ {
 		next := queue[0]
@@ -404,7 +433,9 @@ func (c *census) add(name, of string) {
 		of, _ = container(filepath.Base(name))
 	}
 	if of != "" {
-		c.kinds[of]++
+		if c.kinds[of]++; c.first[of] == "" {
+			c.first[of] = name
+		}
 		kind = 1
 	}
 	dir, base := filepath.Split(name)

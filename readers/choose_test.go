@@ -36,6 +36,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 const (
 	npy  = "\x93NUMPY\x01\x00"
 	zipf = "PK\x03\x04"
+	cdf  = "CDF\x01"
 	hdf  = "\x89HDF\r\n\x1a\n"
 	png  = "\x89PNG\r\n\x1a\n"
 )
@@ -55,6 +56,11 @@ func TestFormatIsFoundByFirstBytesThenNameThenCensus(t *testing.T) {
 		{"wds set by its manifest", map[string]string{"s/shardify.json": "{\n  \"shardify\": 1,\n  \"format\": \"wds\","}, []string{"s/shardify.json"}, "wds", ""},
 		{"folder of arrays", map[string]string{"d/1.npz": zipf, "d/e/2.npy": npy, "d/README.txt": ""}, []string{"d"}, "npz", "2 of 2 files"},
 		{"folder of images", map[string]string{"d/a/1.jpg": "", "d/b/2.png": ""}, []string{"d"}, "files", "folder of files"},
+		{"netCDF by its bytes", map[string]string{"a.nc": cdf}, []string{"a.nc"}, "netcdf3", "first bytes"},
+		{"folder of netCDF-3", map[string]string{"d/a.nc": cdf, "d/b.nc": cdf}, []string{"d"}, "netcdf3", "first bytes"},
+		{"folder of NetCDF-4", map[string]string{"d/a.nc": hdf, "d/b.nc": hdf}, []string{"d"}, "hdf5", "2 of 2 files"},
+		{"pattern of netCDF-3", map[string]string{"a.nc": cdf, "b.nc": cdf}, []string{"*.nc"}, "netcdf3", "first bytes"},
+		{"netCDF-3 beside NetCDF-4", map[string]string{"a.nc": cdf, "b.nc": hdf}, []string{"a.nc", "b.nc"}, "", "a.nc is netcdf3"},
 		{"folder of texts", map[string]string{"d/a/1.txt": "x\n", "d/b/2.txt": "y\n"}, []string{"d"}, "files", "folder of files"},
 		{"a text, of which nobody says what a sample is", map[string]string{"x.txt": "x\n"}, []string{"x.txt"}, "", "neither the first bytes nor the name"},
 		{"arrays beside images of one stem are members", map[string]string{"d/1.jpg": "", "d/1.npy": npy, "d/2.jpg": "", "d/2.npy": npy}, []string{"d"}, "files", "one stem"},
@@ -126,10 +132,17 @@ func TestFormatAskedForWins(t *testing.T) {
 	if _, _, err := Choose(context.Background(), nil, "nope", nil); !errors.Is(err, ErrUndecided) {
 		t.Errorf("unknown format: %v", err)
 	}
-	if f, _ := ChooseListed([]string{"x/.hidden", "x/1.npz"}); f.Name != "npz" {
+	if f, _ := ChooseListed(context.Background(), nil, []string{"x/.hidden", "x/1.npz"}); f.Name != "npz" {
 		t.Errorf("list of npz: %s", f.Name)
 	}
-	if f, _ := ChooseListed([]string{"data/LICENSE", "data/0001"}); f.Name != "files" {
+	old := filepath.Join(t.TempDir(), "old.nc")
+	if err := os.WriteFile(old, []byte(cdf), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if f, _ := ChooseListed(context.Background(), nil, []string{old, "x/2.nc"}); f.Name != "netcdf3" {
+		t.Errorf("list of netCDF-3: %s", f.Name)
+	}
+	if f, _ := ChooseListed(context.Background(), nil, []string{"data/LICENSE", "data/0001"}); f.Name != "files" {
 		t.Errorf("list of files without a telling name: %s", f.Name)
 	}
 }

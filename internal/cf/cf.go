@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -45,6 +46,25 @@ type Value struct {
 type Attribute struct {
 	Text    string
 	Numbers []Value // nil of a text
+}
+
+// String is the text, or the numbers with blanks between.
+func (a Attribute) String() string {
+	if a.Numbers == nil {
+		return a.Text
+	}
+	var parts []string
+	for _, v := range a.Numbers {
+		switch {
+		case v.DType.IsFloat():
+			parts = append(parts, strconv.FormatFloat(v.Float, 'g', -1, 8*v.DType.Size()))
+		case v.DType == shardify.U64:
+			parts = append(parts, strconv.FormatUint(uint64(v.Int), 10))
+		default:
+			parts = append(parts, strconv.FormatInt(v.Int, 10))
+		}
+	}
+	return strings.Join(parts, " ")
 }
 
 // A Decoder decodes the values of one variable. It does not change.

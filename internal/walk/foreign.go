@@ -44,7 +44,6 @@ var foreignKinds = []foreignKind{
 	{".beton", "the Python package ffcv reads it"},
 	{".array_record", "the Python package array_record reads it; write one file per record"},
 	{".arrayrecord", "the Python package array_record reads it; write one file per record"},
-	{".nc", "nccopy -k nc4 makes netCDF-4, which is HDF5, of netCDF-3"},
 	{".gz", "unpack it first, with gunzip; tars may stay .tar.gz"},
 	{".bz2", "unpack it first, with bunzip2; tars may be .tar.gz or .tar.zst"},
 	{".xz", "unpack it first, with unxz; tars may be .tar.gz or .tar.zst"},

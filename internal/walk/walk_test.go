@@ -233,7 +233,7 @@ func TestForeignInputsNameTheirTool(t *testing.T) {
 	for in, want := range map[string]string{
 		"xrootd://eospublic.cern.ch//a.root": "xrdcp", "s3a://bucket": "aws s3 sync", "ftp://x.org/a.npz": "wget", "gcs://b": "gcloud storage", "weird://x": "rclone",
 		filepath.Join(dir, "a.tfrecord"): "package tfrecord", filepath.Join(dir, "c.zarr") + "/": "convert x.zarr",
-		filepath.Join(dir, "d"): "package tfrecord", filepath.Join(dir, "e", "x.tar.bz2"): "bunzip2", filepath.Join(dir, "e", "x.nc"): "nccopy",
+		filepath.Join(dir, "d"): "package tfrecord", filepath.Join(dir, "e", "x.tar.bz2"): "bunzip2",
 	} {
 		_, _, err := Walk(context.Background(), Request{Inputs: []string{in}, Keep: func(n string) bool { return strings.HasSuffix(n, ".npz") }})
 		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, shardify.ErrUnsupported) {

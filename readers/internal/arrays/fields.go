@@ -94,7 +94,7 @@ func (l *leaf) field(name, media string, inner []int64) (shardify.Field, error) 
 	case node.Text, node.FixedU:
 		f.DType, f.Media = shardify.U8, media
 	case node.Blob, node.Fixed:
-		if f.DType, f.Media = shardify.U8, "bin"; l.chars {
+		if f.DType, f.Media = shardify.U8, "bin"; l.chars || l.typ.Chars {
 			f.Media = media
 		}
 	}
@@ -158,7 +158,7 @@ func (l *leaf) decode(a *store.Array, of map[string]any, mode string) error {
 		if !ok {
 			return cf.Attribute{}, false
 		}
-		if s, is := v.(string); is && name == "_FillValue" && l.typ.DType.IsFloat() {
+		if s, is := v.(string); is && name == "_FillValue" && a.Format == 3 && l.typ.DType.IsFloat() {
 			if f, ok := fillOf(s); ok {
 				return cf.Attribute{Numbers: []cf.Value{{DType: shardify.F64, Float: f}}}, true
 			}
@@ -177,6 +177,8 @@ func (l *leaf) decode(a *store.Array, of map[string]any, mode string) error {
 // attribute is a value of JSON as CF's attributes are.
 func attribute(v any) (cf.Attribute, bool) {
 	switch v := v.(type) {
+	case cf.Attribute:
+		return v, true
 	case string:
 		return cf.Attribute{Text: v}, true
 	case json.Number:
@@ -268,6 +270,8 @@ func (l *leaf) attributes(a *store.Array, f *shardify.Field) {
 // textOf writes a simple attribute, one text or some numbers; "" for any other.
 func textOf(v any) string {
 	switch v := v.(type) {
+	case cf.Attribute:
+		return v.String()
 	case string:
 		return v
 	case json.Number:

@@ -25,6 +25,9 @@ const farFolders = 64
 // all are there. What is missing is fill_value, unless it looks as if the store was copied in
 // part.
 func (t *tree) chunks(ctx context.Context, o *object, opts *settings, x *blobObject) (all bool, err error) {
+	if t.Whole {
+		return true, nil
+	}
 	c := &counter{tree: t, grid: o.Array.Grid(), prefix: o.Path, axis: 0}
 	total := int64(1)
 	for _, n := range c.grid {

@@ -256,6 +256,7 @@ func chooseAny(objects []object, opts *settings, inputs int, before *choice) (*c
 		a := dims.Array{Bytes: o.bytes, Coord: o.coord}
 		if !o.single() {
 			a.Shape = slices.Concat([]int64{o.n()}, o.shape[1:])
+			a.Grows = o.Grows && o.order[0] == 0
 			several++
 		}
 		for d := range o.Dims {
@@ -792,7 +793,7 @@ func (o *object) describe() string {
 	if len(o.Dims) > 0 {
 		s += " (" + strings.Join(o.Dims, ", ") + ")"
 	}
-	return s + ", " + o.grid.String()
+	return s + ", " + cmp.Or(o.Layout, o.grid.String())
 }
 
 // maxTimes bounds the bytes that are read to see whether times are whole seconds.

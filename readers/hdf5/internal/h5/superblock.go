@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"strings"
 
 	"github.com/shardify/shardify"
 )
@@ -53,6 +54,9 @@ func (f *File) readSuperblock() error {
 		}
 	}
 	if f.Base < 0 {
+		if b, err := f.io.bytes(0, int(min(4, f.size))); err == nil && strings.HasPrefix(string(b), "CDF") {
+			return shardify.Mismatch("it is netCDF-3, not HDF5: --from netcdf3 reads it")
+		}
 		return shardify.Corrupt(-1, "no HDF5 signature")
 	}
 	b, err := f.viewUpTo(f.Base, 160, "superblock")

@@ -81,6 +81,21 @@ func (a *Array) Grid() []int64 {
 	return out
 }
 
+// Plain is an array whose chunks are its elements as they are, by NumPy's name of their type: ">f4".
+// What is beyond the shape in chunks at its end is there, of any value.
+func Plain(numpy string, shape, chunk []int64, dims []string) (*Array, error) {
+	t, err := numpyType(numpy)
+	if err != nil {
+		return nil, err
+	}
+	a := &Array{Shape: shape, Chunk: chunk, Inner: chunk, Dims: dims, Type: t, Fill: make([]byte, t.Size), separator: "."}
+	if err := a.finish(); err != nil {
+		return nil, err
+	}
+	a.chain = &chain{typ: t, shape: chunk, elements: a.elements}
+	return a, nil
+}
+
 // Elements of a chunk.
 func (a *Array) Elements() int64 { return a.elements }
 

@@ -3,6 +3,7 @@ package node
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"strconv"
 	"strings"
 
@@ -37,6 +38,8 @@ type Type struct {
 	Unit   string // of Time and Duration: ns, us, ms, s, m, h, D, W, M, Y
 	Scale  int64
 	Fields []Member
+
+	Chars bool // Fixed are characters of texts
 
 	big bool // stored big-endian
 }
@@ -267,17 +270,26 @@ func (t *Type) anyBig() bool {
 }
 
 func swapAll(p []byte, size int) {
-	switch size {
+	le, i := binary.LittleEndian, 0
+	switch size { // 8 bytes at a time, and the rest
 	case 2:
-		for i := 0; i+2 <= len(p); i += 2 {
+		const odd = 0xff00ff00ff00ff00
+		for ; i+8 <= len(p); i += 8 {
+			x := le.Uint64(p[i:])
+			le.PutUint64(p[i:], x&odd>>8|x<<8&odd)
+		}
+		for ; i+2 <= len(p); i += 2 {
 			p[i], p[i+1] = p[i+1], p[i]
 		}
 	case 4:
-		for i := 0; i+4 <= len(p); i += 4 {
+		for ; i+8 <= len(p); i += 8 {
+			le.PutUint64(p[i:], bits.RotateLeft64(bits.ReverseBytes64(le.Uint64(p[i:])), 32))
+		}
+		for ; i+4 <= len(p); i += 4 {
 			binary.LittleEndian.PutUint32(p[i:], binary.BigEndian.Uint32(p[i:]))
 		}
 	case 8:
-		for i := 0; i+8 <= len(p); i += 8 {
+		for ; i+8 <= len(p); i += 8 {
 			binary.LittleEndian.PutUint64(p[i:], binary.BigEndian.Uint64(p[i:]))
 		}
 	}

@@ -32,6 +32,8 @@ type Array struct {
 	Format     int
 	Digest     uint64 // of the metadata
 	Err        error  // why it cannot be read
+	Grows      bool   // along its first dimension
+	Layout     string // in words, where it does not lie in chunks
 }
 
 // Tree is the arrays of a store.
@@ -42,6 +44,7 @@ type Tree struct {
 	Notes  []string
 	Left   []format.Leftover // what is no array, and could be
 	Listed bool              // its folders can be listed
+	Whole  bool              // it has all chunks
 	// Foreign are the files of an archive that belong to no array and no group.
 	Foreign []string
 

@@ -1,0 +1,48 @@
+package netcdf3
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/grid"
+	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/internal/arrays"
+)
+
+// Format is the readers' table's line for netCDF-3.
+var Format = format.Input{
+	Name: "netcdf3", Words: []string{"nc3", "cdf"},
+	Help:    "netCDF-3 files: classic, 64-bit offset and CDF-5",
+	Sniff:   sniff,
+	Options: kind.Options,
+	Open:    kind.Source,
+	Outline: kind.Outline,
+}
+
+var kind = arrays.Kind{
+	Name: "netcdf3", Said: "netCDF-3", Key: "netcdf3 1", One: "file",
+	Open: open, Scan: scan, Reopen: reopen,
+	Options: []format.Option{
+		{Name: "object", Kind: format.KindString, Help: "variables to read, as globs of their names separated by commas: t2m,tp"},
+		{Name: rows.SampleOption, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", rows.SampleAxis, rows.SampleFile},
+			Help: "what one sample is: a row of the variables (axis 0, that of the records if there is one), or a whole file"},
+		arrays.OptAxis,
+		arrays.OptLists,
+		rows.Option,
+		{Name: "cf", Kind: format.KindEnum, Default: "on", Values: []string{"on", "off"},
+			Help: "on: decode values as their CF attributes say (scale_factor, add_offset, _FillValue, times); off: keep stored values"},
+		arrays.OptText,
+		grid.SelOption,
+		grid.ChannelsOption,
+	},
+}
+
+// sniff knows the magic number, of any version, and by name alone what HDF5 does not take.
+func sniff(head []byte, name string) bool {
+	if len(head) > 0 {
+		return len(head) > 3 && strings.HasPrefix(string(head), "CDF") && head[3] > 0 && head[3] < '\t'
+	}
+	return slices.Contains([]string{".nc", ".nc3", ".cdf"}, strings.ToLower(path.Ext(name)))
+}
