@@ -156,7 +156,7 @@ func (p *Pool) wake() {
 	}
 }
 
-// Arena hands out the buffers of one span and takes them all back at Release.
+// Arena provides the buffers of one span and takes them all back at Release.
 // It may be used by one goroutine at a time.
 type Arena struct {
 	pool    *Pool

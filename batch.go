@@ -43,7 +43,7 @@ type Column struct {
 	Offsets [][]int64
 	// Valid has one byte per sample, 0 or 1; nil means all are present.
 	Valid []byte
-	// Stream, if set, stands for Data: it yields the StreamBytes bytes in order, in
+	// Stream, if set, replaces Data: it yields the StreamBytes bytes in order, in
 	// pieces that are valid during the call. It is called once, before the arena is
 	// released. Only a span with Stream set brings such columns.
 	Stream      func(yield func(piece []byte) error) error

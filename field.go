@@ -87,7 +87,7 @@ func CodeNames(names []string, codes []int64) (attr, text string) {
 	return "enum", strings.Join(pairs, "\n")
 }
 
-// Dims are the names of the dimensions of an element; nil if they have none.
+// Dims are the names of the dimensions of an element; nil without names.
 func (f *Field) Dims() []string {
 	s, ok := f.Attrs[DimsAttr]
 	if !ok || f.Levels > 0 {

@@ -86,7 +86,7 @@ type values struct {
 	cols  []int
 	n     int
 	f     func(x float64, r *source) float64
-	// each, if set, is called for every sample first and stands for f.
+	// each, if set, is called for every sample first and replaces f.
 	each func(r *source) func(x float64) float64
 }
 

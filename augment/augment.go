@@ -177,7 +177,7 @@ func (a *args) complete() error {
 	return nil
 }
 
-// text is a setting or its default; "none" stands for a default of nothing.
+// text is a setting or its default; "none" for an empty default.
 func (a *args) text(name string) string {
 	if v, ok := a.given[name]; ok {
 		return v

@@ -10,7 +10,7 @@ import (
 	"github.com/shardify/shardify/internal/png"
 )
 
-// decoding is what the settings of an operation say of the files that it decodes.
+// decoding is the settings of an operation for the files that it decodes.
 type decoding struct {
 	fill  bool   // JPEG files that end early are taken
 	upper bool   // of 16 bits a channel the upper 8 are kept; else they are an error

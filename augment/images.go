@@ -102,7 +102,7 @@ type images struct {
 	glob string
 	dice dice
 	do   func(p picture, r *source, s *buffers) (picture, error)
-	cut  func(w, h int, r *source) (cut, error) // instead of do: what becomes of w x h pixels
+	cut  func(w, h int, r *source) (cut, error) // instead of do: the part and size of w x h pixels
 	// w and h are the size of what do makes; 0: as it was (same), or varying.
 	w, h int
 	same bool

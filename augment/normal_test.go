@@ -23,7 +23,7 @@ func TestLayersHaveOneArea(t *testing.T) {
 }
 
 // TestNormalNumbersAreNormal: moments, the distribution over cells of equal weight, and
-// what lies beyond the layers.
+// the values beyond the layers.
 func TestNormalNumbersAreNormal(t *testing.T) {
 	const n, cells = 2_000_000, 1000
 	r := new(source)

@@ -63,8 +63,8 @@ func newNormalise(a *args, _ Env) (shardify.Transform, error) {
 // Needs names the fields.
 func (n *normalise) Needs() []string { return plain(n.globs) }
 
-// Schema finds the fields; integers become f32. Once the figures are known they stand
-// in the attributes.
+// Schema finds the fields; integers become f32. Once the figures are known they are in the
+// attributes.
 func (n *normalise) Schema(in []shardify.Field) (_ []shardify.Field, err error) {
 	if n.cols, err = find(in, n.globs, numbers); err != nil {
 		return nil, err

@@ -185,7 +185,7 @@ def run(b):
         for peer, target in ("DataLoader", sample), ("DataLoader by batch", 2):
             for how in "global", "block", "global, copy=False, 2 cores":
                 pairs += [(f"Loader, {how}", f"{peer}, {w} workers", target) for w in (0, 2)]
-        # All of them hand out memory that they will use again.
+        # All of them deliver memory that they will use again.
         for peer, k in ("np.take", 1), ("np.take of known rows", None):
             pairs.append(("Loader, global, copy=False, 1 core", f"{peer}, 1 core", k))
             pairs.append(("Loader, global, copy=False, 2 cores", f"{peer}, 1 core", 1.8 * k if k and len(cores) > 1 else None))

@@ -83,7 +83,7 @@ type request struct {
 	to chan result
 }
 
-// produce grants memory and hands out reads: spans of runs to one reader that
+// produce grants memory and distributes reads: spans of runs to one reader that
 // keeps their order, independent spans to several.
 func (j *Job) produce(ctx context.Context, wg *sync.WaitGroup, spans []shardify.Span, queue chan<- chan result, pace *pace) {
 	free := make(chan request)

@@ -126,7 +126,7 @@ func (s *PartSource) release(k int) {
 // Schema is that of the plan.
 func (s *PartSource) Schema() []shardify.Field { return s.plan.SourceSchema() }
 
-// Spans has none: they are in the plan.
+// Spans returns none: they are in the plan.
 func (s *PartSource) Spans(context.Context, int64) iter.Seq2[shardify.Span, error] {
 	return func(yield func(shardify.Span, error) bool) {
 		yield(shardify.Span{}, errors.New("the inputs are planned in parts already"))

@@ -42,7 +42,7 @@ type SubmitSettings struct {
 	Now     bool // submit the scripts
 	Missing bool // only what is not done and not in the queue, as the submission before was made
 
-	// Empty names settings that are meant to be empty: no default takes their place.
+	// Empty names settings that stay empty: they get no default.
 	Empty []string
 }
 

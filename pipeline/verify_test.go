@@ -41,7 +41,7 @@ func TestVerifyTellsWhatItReads(t *testing.T) {
 	if read.Load() == 0 || all.Load() < 8*100*16 {
 		t.Errorf("reported %d of %d bytes", read.Load(), all.Load())
 	}
-	// One shard by itself is a file of anybody.
+	// One shard by itself is a foreign file.
 	r, err = pipeline.Verify(t.Context(), []string{filepath.Join(dir, "shard-000001.tar"), filepath.Join(dir, "shard-000002.tar")}, verify.Options{}, pipeline.Hooks{})
 	if err != nil || r.State != verify.StateForeign || r.Counts.Shards != 2 {
 		t.Errorf("%+v, %v", r, err)

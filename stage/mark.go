@@ -18,7 +18,7 @@ const MarkName = storage.Private + "/staged.json"
 
 const markVersion = 1
 
-// mark says of what a folder is a copy.
+// mark names the data set that a folder is a copy of.
 type mark struct {
 	Version int    `json:"shardify_stage"`
 	Source  string `json:"source"`
@@ -29,7 +29,7 @@ type mark struct {
 
 const maxMark = 1 << 20
 
-// readMark reads the mark of a folder; ErrNotOurs if it has none.
+// readMark reads the mark of a folder; ErrNotOurs without one.
 func readMark(dir string) (*mark, error) {
 	name := filepath.Join(dir, filepath.FromSlash(MarkName))
 	st, err := os.Lstat(name)

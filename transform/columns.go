@@ -50,7 +50,7 @@ func (s Settings) needs() ([]need, error) {
 }
 
 // matchedMade is a field made by an operation that a glob of an expression matches. Such
-// globs stand for fields of the source.
+// globs mean fields of the source.
 func (l *looker) matchedMade(glob string) string {
 	if !expr.IsGlob(glob) {
 		return ""

@@ -127,7 +127,7 @@ func AssignInputs(split *plan.Split, table *format.Table) (*plan.Split, error) {
 	return &s, nil
 }
 
-// matcher finds rules, and remembers inputs that have none or two.
+// matcher finds rules, and remembers inputs without a rule or with two.
 type matcher struct {
 	globs []string
 	pats  []*glob
@@ -206,7 +206,7 @@ func pathParts(t *format.Table, i int) []string {
 }
 
 // glob is a pattern for inputs: it must match the end of their path, part by part.
-// ** stands for any parts, and a final slash for all below.
+// ** matches any parts, and a final slash for all below.
 type glob struct {
 	text  string
 	parts []string

@@ -11,7 +11,7 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// nanRules decides what becomes of values that are not a number.
+// nanRules decides how NaN is treated.
 type nanRules struct {
 	text  string
 	rules []nanRule

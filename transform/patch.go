@@ -38,7 +38,7 @@ type patchCut struct {
 	field  shardify.Field
 }
 
-// What becomes of the rest behind the last whole patch.
+// How the rest behind the last whole patch is treated.
 const (
 	edgeDrop  = "drop"
 	edgeShift = "shift"

@@ -38,7 +38,7 @@ func (s Settings) Orients() bool {
 }
 
 // rulesLine begins the line of an operation's text that says which rule each input
-// has. It is found when the plan is made, and holds wherever the inputs lie later.
+// has. It is found when the plan is made, and holds wherever the inputs are later.
 const rulesLine = "\ninputs: "
 
 // Ops lists the operations in their order. The globs of set and fraction are looked up

@@ -117,7 +117,7 @@ func (x *stackSpec) join(in []shardify.Field) (join, error) {
 	return j, nil
 }
 
-// alike refuses fields that cannot stand side by side.
+// alike refuses fields that cannot be parts of one stack.
 func alike(a, b *shardify.Field) error {
 	switch {
 	case a.Levels != b.Levels:

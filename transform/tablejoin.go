@@ -344,7 +344,7 @@ func (j *tableJoin) keysOf(b *shardify.Batch, mem *shardify.Arena) (k key.Column
 	return key.Join(parts, n, repeated, owner), n, never, nil
 }
 
-// element refuses columns that have no place in lists, which have none for missing values.
+// element refuses columns that lists cannot hold, since lists have no missing values.
 func (j *tableJoin) element(c *shardify.Field) error {
 	switch {
 	case c.Levels > 1:

@@ -207,7 +207,7 @@ func (t *tokenizeField) Schema(in []shardify.Field) ([]shardify.Field, error) {
 	return out, nil
 }
 
-// holds says of what a field is.
+// holds describes the values of a field.
 func holds(f *shardify.Field) string {
 	if f.Media != "" {
 		return f.Media

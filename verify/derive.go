@@ -81,7 +81,7 @@ func (d *derived) finish(ctx context.Context) {
 	_, _ = sink.Finish(ctx, d.over, set)
 }
 
-// sinkNamed is an output format, nil if this program has none of this name.
+// sinkNamed is an output format, nil if this program has no format of this name.
 func (s *set) sinkNamed(name string) *format.Output {
 	i := slices.IndexFunc(s.o.Sinks, func(f format.Output) bool { return f.Name == name })
 	if i < 0 {

@@ -72,9 +72,9 @@ type lint struct {
 	roots []string // the folders among what is checked
 }
 
-// orphan counts a shard of ours that no manifest vouches for: then it is not known whether it is
-// the one that was converted, and whether there are others. A file that was named by itself is
-// accepted without a manifest.
+// orphan counts a shard of ours that no manifest lists: then it is not known whether it is the one
+// that was converted, and whether there are others. A file that was named by itself is accepted
+// without a manifest.
 func (l *lint) orphan(name string) {
 	for _, root := range l.roots {
 		rel, err := filepath.Rel(root, name)

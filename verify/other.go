@@ -36,7 +36,7 @@ func (s *set) checkViews() {
 	err := window.Verify(s.store, s.manifest, func(name, what string) {
 		s.add(problem.New(problem.LevelStructure, problem.KindMismatch, index.ManifestName, "window "+name+": "+what))
 	})
-	if err != nil && !s.anyBad() { // what is wrong with a shard is said of the shard
+	if err != nil && !s.anyBad() { // damage of a shard is reported for the shard
 		s.addError(problem.LevelStructure, index.ManifestName, fmt.Errorf("windows: %w", err))
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// Part says of which shards the data are read. The zero value is all of them.
-// What is cheap is always checked of all.
+// Part says which shards' data are read. The zero value is all of them. Cheap checks are always
+// done for all.
 type Part struct {
 	none    bool
 	i, of   int     // shards i, i+of, i+2*of, ... counted from 1

@@ -98,7 +98,7 @@ const replayMemory = 512 << 20
 func (c *comparison) roomFor(p *plan.Plan, dir string) error {
 	need := c.top().bytes
 	if p.Shuffle == plan.ShuffleGlobal {
-		need *= 2 // what is mixed lies there twice for a while
+		need *= 2 // shuffled samples are there twice for a while
 	}
 	if free := host.SpaceOf(dir).Bytes; free >= 0 && need > free {
 		return fmt.Errorf("the conversion is made again in %s, which has %s free and takes %s: --scratch FOLDER names another", filepath.Dir(dir), shardify.FormatSize(free), shardify.FormatSize(need))

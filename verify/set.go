@@ -38,7 +38,7 @@ type set struct {
 	format   string
 	keyed    bool
 	schema   []shardify.Field
-	sink     *format.Output // of format; nil if this program has none
+	sink     *format.Output // of format; nil if this program lacks it
 	verifier format.Verifier
 
 	shards  []expected

@@ -58,7 +58,7 @@ func TestSignatureIsCheckedBeforeTheSet(t *testing.T) {
 	}
 }
 
-// TestWhatWasSignedIsWhatIsChecked: a store that gives another manifest later is not believed.
+// TestWhatWasSignedIsWhatIsChecked: a manifest that a store returns later is not used.
 func TestWhatWasSignedIsWhatIsChecked(t *testing.T) {
 	dir := t.TempDir()
 	for from, to := range map[string]string{"message": "shardify.json", "hashed.minisig": "shardify.json.minisig"} {

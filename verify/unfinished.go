@@ -158,8 +158,7 @@ func (s *set) unvouched(i int, name string, first int64, sizes map[string]int64)
 	s.add(p)
 }
 
-// receiptName is where the receipt of a shard stands. split: its name begins with that
-// of a split.
+// receiptName is the name of the receipt of a shard. split: its name begins with that of a split.
 func (s *set) receiptName(shard string, split bool) string {
 	if _, rest, ok := strings.Cut(shard, "/"); ok && split {
 		shard = rest

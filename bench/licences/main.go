@@ -23,7 +23,8 @@ import (
 	"time"
 )
 
-// A module is what go list says of one, with the licence texts of the packages that are linked.
+// A module is one module in the output of go list, with the licence texts of the packages that are
+// linked.
 type module struct {
 	Path, Version, Sum, Dir string
 	texts                   map[string]bool // files, absolute

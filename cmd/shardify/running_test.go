@@ -70,7 +70,7 @@ func blobs(t *testing.T, dir string, n, size int) string {
 	return in
 }
 
-// TestADiskThatFillsUp: the error says of what, what was written and how to go on, 75 is
+// TestADiskThatFillsUp: the error names the limit, what was written and how to go on, 75 is
 // the code if that is wanted, and the same command then completes the set.
 func TestADiskThatFillsUp(t *testing.T) {
 	for name, c := range map[string]struct {

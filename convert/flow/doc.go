@@ -4,7 +4,7 @@
 //	compile.go    what operations are compiled for, and to: Env, Pipeline
 //	flow.go       New puts a plan's stages in order and fixes their schemas; Bind is New for
 //	              a finished plan
-//	run.go        a Runner takes batches through the stages, and counts what becomes of them
+//	run.go        a Runner takes batches through the stages, and counts the results
 //	router.go     which split a sample goes to, by hash, class or name
 //	surveys.go    surveys that stages want before the plan is complete
 //	ranker.go     the hashes at which splits of exact numbers are cut

@@ -18,7 +18,7 @@ type Flow struct {
 	after  []stage
 	Splits []string // of the plan; one nameless without
 	Copies []int    // of each split's samples, at least 1
-	Times  []int    // how many samples become of one, by split: copies, and what stages make
+	Times  []int    // into how many samples one turns, by split: copies, and those that stages make
 	Schema []shardify.Field
 	cost   cost
 	Plain  bool             // samples pass as they were read

@@ -157,7 +157,7 @@ func (k *ranker) look(s *plan.Split) (map[uint64][]uint64, error) {
 	return near, nil
 }
 
-// bin is where the hash of a rank lies, and the rank of the bin's first hash.
+// bin is the bin of the hash of a rank, and the rank of the bin's first hash.
 func (c *class) bin(rank int64) (bin int, first int64) {
 	for i, n := range c.bins {
 		if rank < first+n {

@@ -170,7 +170,7 @@ func (t *Tally) total() int64 {
 	return n
 }
 
-// halves tries again what failed, down to the samples that are to blame.
+// halves tries again what failed, down to the samples that cause the error.
 func (r *Runner) halves(ctx context.Context, err error, b *shardify.Batch, lo, hi int, sum *Tally, emit func(int, *shardify.Batch, *shardify.Arena) error) error {
 	if r.skippable == nil || !r.skippable(err) {
 		return err

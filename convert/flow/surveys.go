@@ -92,7 +92,7 @@ func (f *Flow) Survey(ctx context.Context, src shardify.Source, pass scan) error
 
 // count finds where the hashes are to be cut so that splits have exact numbers of
 // samples, or of each class. Hashes are kept as long as they are few; of many only
-// counts are kept, and those that lie near a cut are looked at in a second pass.
+// counts are kept, and those near a cut are looked at in a second pass.
 func (f *Flow) count(ctx context.Context, src shardify.Source, pass scan) error {
 	p := f.plan
 	if p.Split == nil || !p.Split.Counted() || p.Cuts != nil {

@@ -174,8 +174,8 @@ func (c *scanner) parts(all []found) *parts {
 	return p
 }
 
-// count finds the parts, and how many samples each has. If there are as many as if the rows
-// of each key stood together, they do, and the result is nil.
+// count finds the parts, and how many samples each has. If there are as many as with contiguous
+// rows for each key, the rows are contiguous, and the result is nil.
 func (c *scanner) count(ctx context.Context, all []found, runs int64) (*parts, error) {
 	s := c.s
 	p := c.parts(all)
@@ -291,7 +291,7 @@ func (c *scanner) tally(ctx context.Context, p *parts, total, rows int64) error 
 
 func mulDiv(a, b, c int64) int64 { return int64(float64(a) * (float64(b) / float64(c))) }
 
-// twice is the first row whose key stood in another place before.
+// twice is the first row whose key was in another place before.
 type twice struct {
 	before, at shardify.ID
 	key        string

@@ -36,7 +36,7 @@ func (k *keys) field(f shardify.Field) (shardify.Field, error) {
 	return f, nil
 }
 
-// column is a key field of the rows at hand.
+// column is a key field of the current rows.
 type column struct {
 	vals []uint64 // of numbers, in an order that unsigned numbers have; nil for text
 	flip uint64   // what makes a value of vals the number again
@@ -44,11 +44,11 @@ type column struct {
 	offs []int64
 }
 
-// view is the keys of the rows at hand. Its memory is used again.
+// view is the keys of the current rows. Its memory is used again.
 type view struct {
 	cols []column
 	n    int
-	kept []int32 // the rows of the batch that are at hand; nil is all
+	kept []int32 // the rows of the batch that count; nil is all
 	none []byte  // marks rows that belong to no sample
 
 	lost [2]int64 // rows without a key, and other rows of no sample

@@ -36,11 +36,11 @@ type Source struct {
 	role    []role
 	fill    bool // missing values in lists are 0, NaN or empty
 	units   []unit
-	parts   *parts // of rows that are collected first; nil if they stand together
+	parts   *parts // of rows that are collected first; nil if they are contiguous
 	spool   spool
 }
 
-// role is what becomes of a field.
+// role says how a field is stored in samples.
 type role uint8
 
 const (
@@ -129,7 +129,7 @@ func Open(ctx context.Context, p *plan.Plan, table *format.Table, jobs int, open
 	return x, nil
 }
 
-// schema finds what becomes of each field.
+// schema determines the role of each field.
 func (s *Source) schema() error {
 	if err := s.named(); err != nil {
 		return err
@@ -273,7 +273,7 @@ func (s *Source) State() ([]byte, error) {
 	return s.parts.append(b), nil
 }
 
-// Inner is the state of the rows in one of samples; nil if they have none.
+// Inner is the state of the rows in one of samples; nil without one.
 func Inner(state []byte) ([]byte, error) {
 	if len(state) == 0 || state[0] != stateVersion {
 		return nil, shardify.Corrupt(0, "the plan has no state of grouped rows")

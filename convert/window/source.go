@@ -369,7 +369,7 @@ func word(b []byte) uint64 {
 	return binary.LittleEndian.Uint64(w[:])
 }
 
-// Inner is the state of the rows in one of windows; nil if they have none.
+// Inner is the state of the rows in one of windows; nil without one.
 func Inner(state []byte) ([]byte, error) {
 	r := stateReader(state)
 	inner := r.Bytes(r.U())

@@ -57,7 +57,7 @@ func match(pattern, name string) bool {
 	return ok
 }
 
-// TestImportsOfTheVocabulary: of others than the standard library and us, it has none.
+// TestImportsOfTheVocabulary: it imports only the standard library and our packages.
 func TestImportsOfTheVocabulary(t *testing.T) {
 	for _, p := range list(t, module) {
 		for _, d := range p.Deps {

@@ -141,7 +141,7 @@ func (d *Decoder) unsigned(get func(string) (Attribute, bool)) {
 	d.apply("_Unsigned")
 }
 
-// mask collects the values that stand for missing ones.
+// mask collects the values that mean missing ones.
 func (d *Decoder) mask(get func(string) (Attribute, bool)) {
 	for _, name := range []string{"_FillValue", "missing_value"} {
 		a, ok := get(name)

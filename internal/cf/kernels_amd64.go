@@ -15,8 +15,8 @@ var haveAVX2 = cpu.X86.HasAVX2
 // kernelTurn is how many values a kernel handles at once.
 const kernelTurn = 16
 
-// The kernels decode n values, a positive multiple of kernelTurn. They check nothing. fill of
-// codes that have none is a number that no code is.
+// The kernels decode n values, a positive multiple of kernelTurn. They check nothing. For codes
+// without a fill value, fill is a number that no code has.
 
 //go:noescape
 func maskF32AVX2(dst, src *byte, n int, fill, nan float32)

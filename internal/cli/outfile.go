@@ -19,7 +19,7 @@ type OutFile struct {
 	*os.File
 }
 
-// CreateFile begins a file; nothing stands under its name until Commit.
+// CreateFile begins a file; nothing has its name until Commit.
 func CreateFile(name string) (*OutFile, error) {
 	if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() {
 		if st.IsDir() {

@@ -175,7 +175,7 @@ func (a *Attempt) Covers(t, n int) bool {
 // perFolder keeps folders small where tasks are many.
 const perFolder = 1000
 
-// fileName is where the record stands: names sort by start within their group.
+// fileName is the name of the record: names sort by start within their group.
 func (a *Attempt) fileName(random uint32) string {
 	return fmt.Sprintf("%04d/%s.%016x-%08x.json", a.Task/perFolder, a.group(), a.Start.UnixNano(), random)
 }

@@ -150,7 +150,7 @@ func (l *look) cover(s *stage, n int, of []int32) {
 	}
 }
 
-// standing is how something stands that an attempt is the latest at.
+// standing is the state of something whose latest attempt is a.
 func (l *look) standing(done bool, a *Attempt) string {
 	if done {
 		return StateDone
@@ -175,7 +175,7 @@ func (c *Counts) add(state string) {
 	}
 }
 
-// tasks fills in how each of n tasks stands.
+// tasks fills in the state of each of n tasks.
 func (l *look) tasks(s *stage, out *Stage, n int, of []int32) {
 	left := make([]bool, n)
 	for u, done := range s.done {

@@ -130,7 +130,7 @@ func (l *look) attempts(ctx context.Context) (err error) {
 	return nil
 }
 
-// manifest fills in what a complete data set says of itself.
+// manifest fills in what the manifest of a complete data set says.
 func (l *look) manifest() (complete bool, err error) {
 	b, err := l.store.Open(index.ManifestName)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -177,8 +177,7 @@ func (s *Submission) options(b *strings.Builder, stage string, r Resources) {
 	b.WriteString("#SBATCH --requeue\n#SBATCH --open-mode=append\n")
 }
 
-// log names the log. In names of logs % stands for something, so that one in the folder is
-// written twice.
+// log names the log. In names of logs % begins a pattern, so a % of the folder is written twice.
 func (s *Submission) log(b *strings.Builder, name string) {
 	folder := strings.ReplaceAll(s.Logs, "%", "%%")
 	fmt.Fprintf(b, "#SBATCH --output=%s\n", directive(filepath.Join(folder, name)))

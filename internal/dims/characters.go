@@ -1,7 +1,7 @@
 package dims
 
 // Characters finds arrays of single characters whose last dimension is that of texts, by the rule
-// of xarray: no values stand along it but characters, last in their arrays, and it has no
+// of xarray: only characters run along it, as the last dimension of their arrays, and it has no
 // coordinate.
 type Characters struct{ other map[string]bool }
 

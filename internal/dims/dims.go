@@ -1,4 +1,4 @@
-// Package dims finds which dimension of many arrays the samples stand along, by the names
+// Package dims finds which dimension of many arrays is that of the samples, by the names
 // of dimensions: what the readers of HDF5 and of Zarr have in common. It knows no format.
 package dims
 

@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "rewrite testdata/golden.txt")
 
 // goldens are conversions whose every published byte is kept as a digest in
 // testdata/golden.txt: each reader, each writer, and each way from one to the other.
-// A line is a command of the program; "OUT" stands for the folder of the case.
+// A line is a command of the program; "OUT" means the folder of the case.
 var goldens = []struct {
 	name  string
 	lines []string

@@ -52,7 +52,7 @@ type tracer struct {
 //
 // kill ends the program just after the N-th call took effect, before just ahead of
 // it, an errno's name or number makes that one call fail (-from: and all later ones).
-// lie answers that a write was done which was not.  down1 and down2 cut the power of
+// lie reports a write as done that was not.  down1 and down2 cut the power of
 // the file system -fs just after the call: without the data that was not synced, or
 // without the tail of the journal too; the program is killed.  -n 0 only counts.
 //

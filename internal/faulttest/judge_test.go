@@ -29,7 +29,7 @@ func temporary(rel string) bool {
 	return strings.HasPrefix(rel, private+"tmp/") || strings.HasPrefix(rel, private+"scratch/")
 }
 
-// Files are the files of a data set by name. Their digests stand for them: a suite holds
+// Files are the files of a data set by name. Only their digests are kept: a suite holds
 // many sets at once.
 type Files map[string]File
 

@@ -161,8 +161,8 @@ func (s *store) gc(t *testing.T, where string) {
 	}
 }
 
-// judgeObjects is 1 if a file has its name and other bytes, or a manifest that vouches for what
-// is not there.
+// judgeObjects is 1 if a file has its name and other bytes, or a manifest lists a file that does
+// not exist.
 func (s *store) judgeObjects(t *testing.T, where string, want Files) int {
 	got := s.files()
 	if _, done := got[manifest]; done {

@@ -149,7 +149,7 @@ func Run(t testing.TB, args ...string) (int, string) {
 	return RunEnv(t, nil, args...)
 }
 
-// RunEnv is Run with further environment variables. Names of ours stand for our
+// RunEnv is Run with further environment variables. Our names mean our
 // programs.
 func RunEnv(t testing.TB, env []string, args ...string) (int, string) {
 	t.Helper()

@@ -316,7 +316,7 @@ func (s *storm) event() {
 			return
 		}
 		if err = s.c.loseNode(node); err == nil {
-			// Sometimes it is back before anybody has noticed.
+			// Sometimes it is back before the controller has noticed.
 			time.Sleep(time.Duration(s.rng.IntN(2)) * time.Duration(s.rng.IntN(20)) * time.Second)
 			err = s.c.returnNode(node)
 		}

@@ -199,7 +199,7 @@ func (d *szipDecoder) readLine(dst []byte) bool {
 
 // readBlock reads block b of the blocks of a line. Without numbers it stands for a
 // run of blocks whose numbers are zero. At the begin of a line, the first of the
-// numbers stands for the sample that is stored as it is, now d.last.
+// numbers means the sample that is stored unchanged, now d.last.
 func (d *szipDecoder) readBlock(b, blocks int) (vals []uint32, run int, ok bool) {
 	first := 0
 	code := d.read(d.code)
@@ -282,7 +282,7 @@ func (d *szipDecoder) readSplit(vals []uint32, k int) (all uint32) {
 }
 
 // unmap makes samples of numbers. Small ones are differences to the sample before, in
-// turn above and below it, as far as both sides have samples; the rest lie on one side.
+// turn above and below it, as far as both sides have samples; the rest are on one side.
 func (d *szipDecoder) unmap(vals []uint32, start bool) {
 	x := d.last
 	first := 0

@@ -53,7 +53,7 @@ func (r *Buf) Follow(at int) int {
 	return at + n
 }
 
-// Slot is where a table has its field i; 0 if it has none.
+// Slot is where a table has its field i; 0 without one.
 func (r *Buf) Slot(table, i int) int {
 	vtable := table - r.I32(table)
 	if r.Bad || !r.Has(vtable, 4) || 4+2*i+2 > r.U16(vtable) {

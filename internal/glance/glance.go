@@ -1,5 +1,5 @@
-// Package glance reads a few samples of a source, spread over all, when there is something to be
-// said of them before all are read.
+// Package glance reads a few samples of a source, spread over all, for facts that are reported
+// before all are read.
 package glance
 
 import (

@@ -139,7 +139,7 @@ func (c *Channels) values(field string) (list []string) {
 	return list
 }
 
-// Place is where a part's value stands among those that are read; -1 without a value.
+// Place is the position of a part's value among those that are read; -1 without a value.
 func (c *Channels) Place(p *Part) int { return slices.Index(c.values(p.Field), p.Value) }
 
 // Pick is what is taken of a field's dimension more; nil for all of it.

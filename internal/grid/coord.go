@@ -302,7 +302,7 @@ func (c *Coord) eastward(v []float64, lo, hi float64) (found Pick) {
 	if !c.monotone() {
 		return found
 	}
-	// It goes round where the distance from lo falls on a rising axis, or rises on a falling one.
+	// It goes round if the distance from lo falls on a rising axis, or rises on a falling one.
 	rising, last := v[0] < v[len(v)-1], math.NaN()
 	var head, tail Pick
 	found.each(func(at int64) {

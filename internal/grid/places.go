@@ -42,7 +42,7 @@ func (x *Places) from(n int64) int {
 	return sort.Search(len(x.list), func(i int) bool { return x.list[i].first+x.list[i].N > n })
 }
 
-// Stretch is where taken numbers [lo, hi) begin, if these stand side by side in one run.
+// Stretch is where taken numbers [lo, hi) begin, if these are adjacent in one run.
 func (x *Places) Stretch(lo, hi int64) (at int64, ok bool) {
 	i := x.from(lo)
 	if i == len(x.list) {

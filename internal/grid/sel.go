@@ -389,7 +389,7 @@ func (it *item) places(n int64) Pick {
 	return Pick{{lo, (hi-lo-1)/step + 1, step}}
 }
 
-// Only is what a value of --sel says of some dimensions, "" for nothing.
+// Only is the part of a value of --sel that concerns some dimensions, "" without one.
 func Only(text string, dims []string) (string, error) {
 	s, err := Parse(text)
 	if err != nil || s == nil {

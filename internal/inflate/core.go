@@ -31,7 +31,7 @@ const (
 	farDistance = "distance goes before the start of the data"
 )
 
-// inflater decodes one deflate stream. It keeps what lies between two calls of
+// inflater decodes one deflate stream. It keeps the state between two calls of
 // run: at most 63 bits of input, and where in which block it is.
 type inflater struct {
 	bits uint64 // the next n bits of the stream, lowest first; the rest is 0

@@ -130,7 +130,7 @@ func (c *Card) shardRecords() object {
 		{"file", "sc:Text"}, {"split", "sc:Text"}, {"samples", "sc:Integer"}, {"bytes", "sc:Integer"}, {"digest", "sc:Text"}})
 }
 
-// enumeration is what the codes of a field stand for.
+// enumeration is the meanings of a field's codes.
 func enumeration(id string, f *shardify.Field) object {
 	rows := []object{}
 	for code, name := range f.Labels() {

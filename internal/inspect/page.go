@@ -156,7 +156,7 @@ func classBars(f *stats.Field) page.Part {
 	return b
 }
 
-// histogram appends a chart, and what lies beyond it.
+// histogram appends a chart, and the counts beyond its range.
 func histogram(parts []page.Part, caption, x string, s *stats.Summary, tone page.Tone, compact bool) []page.Part {
 	h := s.Histogram
 	if h == nil || len(h.Counts) < 2 {

@@ -211,7 +211,7 @@ func duplicateLines(d *stats.Duplicates) []string {
 	return lines
 }
 
-// table writes rows in columns; those from left on stand to the right.
+// table writes rows in columns; those from left on are aligned right.
 func table(w io.Writer, rows [][]string, left int) {
 	width := make([]int, len(rows[0]))
 	for _, r := range rows {

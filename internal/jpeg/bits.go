@@ -65,8 +65,8 @@ func (s *stream) bit() bool {
 	return v
 }
 
-// signed is the value of k bits at the top of acc: the upper half of their range stands
-// for itself, the lower half for negative numbers.
+// signed is the value of k bits at the top of acc: the upper half of their range is the number
+// itself, the lower half means negative numbers.
 func signed(acc uint64, k uint) int32 {
 	v := int64(bits.RotateLeft64(acc, int(k)) & (1<<(k&63) - 1))
 	return int32(v + ^(int64(acc)>>63)&(-1<<(k&63)+1))

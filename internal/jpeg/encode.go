@@ -40,7 +40,7 @@ type encodedPlane struct {
 	dc     int32
 }
 
-// Sampling says of which pixels colour images have the chroma.
+// Sampling says which pixels of colour images share their chroma.
 type Sampling byte
 
 // The samplings: means of squares of four pixels, of pairs beside each other, every pixel.

@@ -248,7 +248,7 @@ func (c *component) upsample(y int) []byte {
 	return c.line
 }
 
-// far is the other row that row y lies between.
+// far is the other one of the two rows around row y.
 func (c *component) far(y int) int {
 	if y&1 == 0 {
 		return max(y/2-1, 0)

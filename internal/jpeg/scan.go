@@ -255,7 +255,7 @@ type Options struct {
 	Sink func(rows []byte) []byte
 }
 
-// SinkRows is the most rows that [Options] hand on at once: those of an MCU, and one that
+// SinkRows is the most rows that [Options] pass on at once: those of an MCU, and one that
 // waited for them.
 const SinkRows = 4*8 + 1
 

@@ -214,8 +214,8 @@ func (f *Found) None() int32 { return int32(f.From.Samples - 1) }
 // InFile reports whether the table is in a file.
 func (t *Table) InFile() bool { return t.file != nil }
 
-// Find finds the rows of n keys, of which those named by never have none. cols is Cols, or what
-// is to be taken instead.
+// Find finds the rows of n keys, of which those in never have no row. cols is Cols, or the columns
+// to use instead.
 func (t *Table) Find(keys *Column, n int, never []int32, cols []shardify.Column, mem *shardify.Arena) (*Found, error) {
 	f := &Found{Rows: shardify.View[int32](mem.Alloc(4 * n))}
 	if t.file != nil {

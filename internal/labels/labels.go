@@ -6,7 +6,7 @@
 //
 // The readers of the formats read the tables, and say what types there are; package key finds
 // the rows. What was joined is part of a source's state, so that the bytes that are written
-// depend on the labels and not on where they stood.
+// depend on the labels and not on where they were read from.
 package labels
 
 import (

@@ -71,7 +71,7 @@ func Digits[T string | []byte](text T) bool {
 type Root struct {
 	Space  int    // roots with one folder share samples
 	Prefix string // of keys, escaped, with its slash; "" for a single space
-	folder string // opened to reach the files: the root, or where the file that is the root lies
+	folder string // opened to reach the files: the root, or the folder of the file that is the root
 	file   []byte // base name of a root that is a file
 }
 

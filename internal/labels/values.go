@@ -41,7 +41,7 @@ func Batch(c *shardify.Column, lo, hi int64, mem *shardify.Arena) shardify.Colum
 }
 
 // AppendState encodes the values of all columns, whose fields and number of samples
-// stand elsewhere:
+// are stored elsewhere:
 //
 //	per column:  u8 1 if values are missing, then a bit for each sample
 //	             zigzag varints, varints without a sign, or 8 bytes each, or uvarint length

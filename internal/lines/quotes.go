@@ -6,7 +6,7 @@ import "bytes"
 // a separator or a line feed. The next quote closes it; two in a row stand for one.
 type Quotes struct {
 	Quote   byte // 0 for none
-	Sep     byte // a blank stands for tabs, too
+	Sep     byte // a blank matches tabs, too
 	Comment byte // lines that begin with it hold no cells; 0 for none
 	Skip    int  // nor do the first lines of a file
 }

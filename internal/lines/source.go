@@ -183,7 +183,7 @@ func (r *reader) held(more int) int64 {
 	return n
 }
 
-// load makes piece k the one at hand.
+// load makes piece k the current one.
 func (r *reader) load(ctx context.Context, k int, mem *shardify.Arena) error {
 	if r.at == k {
 		return nil

@@ -26,7 +26,7 @@ const (
 )
 
 // Piece is whole records of a file. Data ends in a line feed, which is added to the last line
-// of a file that has none.
+// of a file without one.
 type Piece struct {
 	Data []byte
 	Off  int64 // of Data in the text
@@ -64,7 +64,7 @@ type Survey struct {
 	End func(b []byte, from int) int
 	// Replace: what is not UTF-8 is not an error of Piece.Check.
 	Replace bool
-	// Head sees the first piece before anybody else, and says how many bytes of it are not records.
+	// Head gets the first piece before all other code, and says how many bytes of it are not records.
 	Head func(p *Piece) (int, error)
 	// Work counts the records of a piece, and learns from them. It is called from several
 	// goroutines, each of which has a number below Workers.
@@ -189,7 +189,7 @@ func (r *run) work(w int) error {
 	return nil
 }
 
-// cut hands out pieces and returns where the text ends.
+// cut distributes pieces and returns where the text ends.
 func (r *run) cut(ctx context.Context) (end int64, err error) {
 	off, line := r.text.off, int64(0)
 	var p *Piece

@@ -154,7 +154,7 @@ func (r *source) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// unpack says of damage that it is some.
+// unpack marks errors of the decompressor as damage.
 type unpack struct {
 	r    io.Reader
 	src  *source

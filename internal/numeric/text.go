@@ -89,7 +89,7 @@ func Float(m uint64, e int) (float64, bool) {
 	case m < 1<<53 && e > 0 && e <= 22:
 		return float64(m) * powers[e], true
 	case e < 0 && e >= -19:
-		// A quotient of 63 bits at least, whose last one stands for all behind it, is rounded
+		// A quotient of 63 bits at least, whose last one summarizes all bits behind it, is rounded
 		// once by the conversion.
 		d := powers8[-e]
 		zm, zd := bits.LeadingZeros64(m), bits.LeadingZeros64(d)

@@ -67,7 +67,7 @@ func niceStep(x float64, u Unit) float64 {
 	return 10 * scale
 }
 
-// alike writes numbers that stand side by side: all with an exponent, or none.
+// alike writes numbers of one axis in one style: all with an exponent, or none.
 func alike(at []float64, u Unit) []string {
 	out := make([]string, len(at))
 	exponents := false

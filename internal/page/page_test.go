@@ -198,7 +198,7 @@ func TestLabelsStayInsideAndApart(t *testing.T) {
 	}
 }
 
-// TestNumbersOfAnAxisDiffer: neighbours that read alike would be a lie.
+// TestNumbersOfAnAxisDiffer: different neighbours that read alike would be wrong.
 func TestNumbersOfAnAxisDiffer(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 5000 {

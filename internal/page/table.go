@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Table is rows of text. Columns named in Right are numbers and stand to the right.
+// Table is rows of text. Columns named in Right are numbers and are aligned right.
 type Table struct {
 	Caption string
 	Head    []string // nil: none
@@ -77,7 +77,7 @@ func (t *Table) write(w *writer) {
 // rightColumns is how many columns the style knows.
 const rightColumns = 16
 
-// rightStyle is the rules of the columns that stand to the right.
+// rightStyle is the rules of the columns that are aligned right.
 func rightStyle() string {
 	var list []string
 	for i := range rightColumns {

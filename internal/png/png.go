@@ -20,7 +20,7 @@ import (
 // Signature begins a PNG.
 const Signature = "\x89PNG\r\n\x1a\n"
 
-// Header is what a file says of its image.
+// Header describes the image of a file.
 type Header struct {
 	W, H  int
 	Grey  bool // and not transparent

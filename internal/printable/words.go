@@ -93,7 +93,7 @@ func Fold(line string, columns int) string {
 	}
 }
 
-// labelOf is the length of a line's label and the spaces behind it, 0 if it has none.
+// labelOf is the length of a line's label and the spaces behind it, 0 without one.
 func labelOf(line []rune) int {
 	for i := 1; i < len(line); i++ {
 		if line[i] != ' ' && line[i-1] == ' ' && (i < 2 || line[i-2] == ' ' || line[i-2] == ':') {

@@ -93,8 +93,8 @@ type span struct {
 // same reports whether the pass changes nothing.
 func (s span) same() bool { return s.in == s.out && s.from == 0 && s.to == float32(s.in) }
 
-// set computes the weights. When the axis shrinks, the filter is as wide as what one
-// pixel stands for, so that nothing aliases.
+// set computes the weights. When the axis shrinks, the filter is as wide as the input of one output
+// pixel, so that nothing aliases.
 func (a *axis) set(s span) {
 	if a.span == s {
 		return

@@ -50,7 +50,7 @@ const (
 // most is the largest side of a result.
 const most = 1 << 16
 
-// Size is what becomes of pixels: Left, Top, Right and Bottom are the part that becomes W x H
+// Size says how pixels are cut and resized: Left, Top, Right and Bottom are the part that becomes W x H
 // pixels, all 0: the whole. Pixels beside it count at its edges, as with Pillow's box.
 type Size struct {
 	W, H                     int
@@ -74,7 +74,7 @@ func (r *Resizer) set(w, h int, s Size) error {
 	return nil
 }
 
-// Resize writes what becomes of src to dst, row by row.
+// Resize writes the resized src to dst, row by row.
 func (r *Resizer) Resize(dst []byte, src Pixels, s Size) error {
 	if err := r.Start(src, s); err != nil {
 		return err

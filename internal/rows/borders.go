@@ -42,7 +42,7 @@ func (b *Borders) encode(samples int64) ([]byte, error) {
 type borders struct {
 	every, first, inside int64
 	rest                 []byte
-	lo, hi               int64 // borders that stand around what was asked last
+	lo, hi               int64 // the borders around the last result
 }
 
 func newBorders(b []byte) borders {

@@ -10,7 +10,7 @@ import (
 	"github.com/shardify/shardify/format"
 )
 
-// AxisOption is the option that says along which axis of the arrays the samples stand.
+// AxisOption is the option that names the axis of the arrays that is the axis of the samples.
 const AxisOption = "axis"
 
 // AutoAxis leaves the axis of the samples to the format.
@@ -28,8 +28,8 @@ func ParseAxis(text string) (int, error) {
 	return n, nil
 }
 
-// PlaceOfAxis is the axis that a number, which may count from the end, stands for in an
-// array of a rank of 2 or more.
+// PlaceOfAxis converts the number of an axis, which may count from the end, to the axis of an array
+// of a rank of 2 or more.
 func PlaceOfAxis(axis, rank int) (int, bool) {
 	if axis == AutoAxis {
 		return 0, true

@@ -67,7 +67,7 @@ type Facts struct {
 	Blob []byte
 	// Lines are what there is to say about the file; those of the first one are kept.
 	Lines []string
-	// Remark is said of all files that it is the same for, with their number and their samples.
+	// Remark is reported once for all files that share it, with their number and their samples.
 	Remark string
 	// Piece is the largest part of the file that is decoded whole, and PieceBytes what it
 	// takes decoded; empty where that is little.

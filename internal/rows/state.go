@@ -12,7 +12,7 @@ import (
 // The state is the set as a plan keeps it:
 //
 //	u8      version
-//	uvarint n, n bytes of JSON: what stands once (stateHead)
+//	uvarint n, n bytes of JSON: the part that is there once (stateHead)
 //	uvarint mappings; each as in appendMapping
 //	3 lists of byte strings, borders, blobs and dims: uvarint count; each uvarint n, n bytes
 //	uvarint files; each uvarint input (less the one before), samples, size, jagged;

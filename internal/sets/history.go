@@ -10,7 +10,7 @@ import (
 	"github.com/shardify/shardify/index"
 )
 
-// join fills what a manifest says about its making from its parts.
+// join fills in the history of a manifest from its parts.
 func join(m *index.Manifest, parts []index.Part) {
 	m.Parts = parts
 	m.Inputs, m.Recipe = joinInputs(parts), maps.Clone(parts[0].Recipe)

@@ -11,7 +11,7 @@ import (
 )
 
 // eachKey reads the names of all samples of a set without splits. Formats that we do
-// not read have none that must differ.
+// not read have no names that must differ.
 func eachKey(ctx context.Context, s *Set, f func(key []byte) error) error {
 	kind, ok := readers.Lookup(s.Manifest.Format)
 	if !ok || !kind.Sets {

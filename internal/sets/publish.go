@@ -174,7 +174,7 @@ func (s *Set) of(split string) *Set {
 	return s.Splits[split]
 }
 
-// extended is what a manifest says about its making with one part more.
+// extended is the manifest of a set with one part more.
 func extended(old, add *index.Manifest, surveys []index.Survey) (*index.Manifest, error) {
 	m := *old
 	m.Shards, m.Files, m.Splits, m.Samples, m.Bytes = nil, nil, nil, 0, 0

@@ -282,7 +282,7 @@ func TestWhatDiffersIsNamed(t *testing.T) {
 	}
 }
 
-// TestEqualNamesAreRefused: a name stands for one sample.
+// TestEqualNamesAreRefused: a name is that of one sample.
 func TestEqualNamesAreRefused(t *testing.T) {
 	s := writertest.Schema{Keyed: true, Fields: []shardify.Field{{Name: "x", DType: shardify.F32}}}
 	for _, format := range []string{"mmap", "wds"} {

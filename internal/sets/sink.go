@@ -54,7 +54,7 @@ type framedSink struct {
 
 func (s *framedSink) NextFrame() (lead int, bytes int64) { return s.framer.NextFrame() }
 
-// Write hands on the batch with other numbers.
+// Write passes on the batch with other numbers.
 func (s *sinkOf) Write(b *shardify.Batch) error {
 	x := *b
 	if !s.keyed {

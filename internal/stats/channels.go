@@ -10,7 +10,7 @@ import (
 const maxChannels = 4096
 
 // Channels are the names of the channels of a field, which are the places of its first dimension; nil
-// if it has none.
+// without channels.
 func Channels(f *shardify.Field) []string {
 	text := f.Attrs["channels"]
 	if text == "" || f.Levels > 0 || len(f.Shape) == 0 || f.Shape[0] > maxChannels {

@@ -207,8 +207,8 @@ func (n *Numbers) Std() float64 {
 	return math.Sqrt(max(n.sumOfSqs/float64(n.Count)-float64(m*m), 0))
 }
 
-// Quantile is the value below which a share q of the finite values lies, within half
-// a percent of its distance from the pivot.
+// Quantile is the value with a share q of the finite values below it, within half a percent of its
+// distance from the pivot.
 func (n *Numbers) Quantile(q float64) float64 {
 	if n.Count == 0 {
 		return math.NaN()
@@ -256,8 +256,8 @@ func (n *Numbers) Histogram(bins int) Histogram {
 	return h
 }
 
-// wholes is where the whole numbers in a bucket lie, with half a unit on both sides
-// if there are several.
+// wholes is the range of the whole numbers in a bucket, with half a unit on both sides if there are
+// several.
 func wholes(lo, hi float64) (float64, float64) {
 	switch {
 	case hi-lo > 1 && lo >= 0:

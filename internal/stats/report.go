@@ -56,7 +56,7 @@ type Summary struct {
 	Whole     bool         `json:"-"`
 }
 
-// QuantileOf is the value below which a share Q lies.
+// QuantileOf is the value with a share Q of the values below it.
 type QuantileOf struct {
 	Q     float64 `json:"q"`
 	Value float64 `json:"value"`

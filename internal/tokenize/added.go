@@ -53,7 +53,7 @@ func (a *added) find(s []byte, from int) (start, stop int, t *addedToken) {
 // all of its bytes, and tokens within white space that another one took are still found, so
 // that start may go back.
 func (a *added) cut(e *Encoder, s []byte, head int, rest func(*Encoder, []byte, int) error) error {
-	start, blankTo := 0, 0 // what is not handed over yet; the end of white space that was looked through
+	start, blankTo := 0, 0 // the text that was not passed on yet; the end of the white space that was scanned
 	for at := 0; ; {
 		i, j, t := a.find(s, at)
 		if t == nil {

@@ -34,7 +34,7 @@ func (c chain) cut(e *Encoder, k int, s []byte, head int) {
 	c[k].cut(s, head, &e.rooms[k], func(s []byte, head int) { c.cut(e, k+1, s, head) })
 }
 
-// behavior is what becomes of the pieces that a cutter has found.
+// behavior says how the pieces that a cutter has found are used.
 type behavior uint8
 
 const (

@@ -54,7 +54,7 @@ func (t *Tokenizer) ID(token string) (int32, bool) {
 // Template is what the file's post-processor puts before and after each text.
 func (t *Tokenizer) Template() (before, after []int32) { return t.before, t.after }
 
-// Specials is what becomes of the names of special tokens in texts.
+// Specials says how names of special tokens in texts are treated.
 type Specials uint8
 
 // As the reference: they are the tokens. Or they are text like any other; or errors.
@@ -67,7 +67,7 @@ const (
 // Encoder makes ids of texts, one after another. It has memory of its own: one goroutine
 // uses it at a time.
 type Encoder struct {
-	// Specials is what becomes of added tokens that the file marks as special.
+	// Specials says how added tokens are treated that the file marks as special.
 	Specials Specials
 
 	t      *Tokenizer

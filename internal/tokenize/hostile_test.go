@@ -48,7 +48,7 @@ func TestFilesThatAskForTooMuch(t *testing.T) {
 	}
 }
 
-// TestTextsGrowByALimit: of all that stands between added tokens together.
+// TestTextsGrowByALimit: of all texts between added tokens together.
 func TestTextsGrowByALimit(t *testing.T) {
 	times := `{"type":"Replace","pattern":{"String":"x"},"content":"` + strings.Repeat("x", 240) + `"}`
 	tok, err := Load(jsonOf(letters, `{"type":"Sequence","normalizers":[`+times+`,`+times+`]}`, `{"id":3,"content":"<>","special":true}`, ""), Options{})
@@ -63,7 +63,7 @@ func TestTextsGrowByALimit(t *testing.T) {
 	}
 }
 
-// charsmapOf is a table with one entry: the bytes from, of which all but the last lead nowhere else.
+// charsmapOf is a table with one entry: the bytes from, of which all but the last have no other continuation.
 func charsmapOf(from string, to string) []byte {
 	units := make([]uint32, 1024)
 	units[0] = 256 << 10
@@ -213,8 +213,8 @@ func TestNotesHaveAnOrder(t *testing.T) {
 	}
 }
 
-// TestBytesAreNotRemembered: the scores of bytes are not those of the unknown character that
-// they stand for, so that sums would go on wrong.
+// TestBytesAreNotRemembered: the scores of bytes are not those of the unknown character that they
+// replace, so that sums would be wrong from there on.
 func TestBytesAreNotRemembered(t *testing.T) {
 	f := spModel{kind: 1, fallback: true, prefix: true, remove: true, escape: true, pieces: []piece{{"<unk>", 0, unknownPiece}, {spaceMark, -1, normalPiece}, {spaceMark + "a", -1, normalPiece}}}
 	for b := range 256 {

@@ -114,7 +114,7 @@ func isKind(err error) bool {
 	return errors.Is(err, shardify.ErrCorrupt) || errors.Is(err, shardify.ErrUnsupported) || errors.Is(err, shardify.ErrUsage)
 }
 
-// parts are what tokenizer.json may hold where another part stands.
+// parts are parts that may replace another part of tokenizer.json.
 var parts = strings.Fields(`"BPE" "Unigram" "WordPiece" "WordLevel" "Sequence" "NFC" "NFD" "NFKC" "NFKD" "Lowercase" "StripAccents" "Prepend" "Replace" "BertNormalizer"
 	"ByteLevel" "Split" "Digits" "Metaspace" "WhitespaceSplit" "BertPreTokenizer" "Isolated" "Removed" "TemplateProcessing" "BertProcessing" "RobertaProcessing"
 	"always" "first" "never" "prepend_scheme" "add_prefix_space" "use_regex" "single_word" "lstrip" "rstrip" "normalized" "byte_fallback" "fuse_unk" "ignore_merges"

@@ -210,7 +210,7 @@ func isASCII(s []byte) bool {
 	return true
 }
 
-// rangeProps reads a table of ranges, with the bit that each of its words stands for.
+// rangeProps reads a table of ranges, with the bit that each of its words means.
 func rangeProps(name string, bits map[string]byte) func() *props {
 	return sync.OnceValue(func() *props {
 		return newProps(func(all []byte) {

@@ -289,7 +289,7 @@ func capitalsAndSmall(s []byte, i int) int {
 	return both
 }
 
-// nextDigits is one number, or what has none.
+// nextDigits is one number, or a stretch without one.
 func nextDigits(s []byte, i int) int {
 	k, n := at(s, i)
 	if k&numeric != 0 {

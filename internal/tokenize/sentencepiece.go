@@ -439,7 +439,7 @@ func (f *spModel) normalizer() (*spNormalizer, error) {
 	return n, nil
 }
 
-// next is what becomes of the beginning of s, and its length; -1 if the table has no end.
+// next is the normalized form of the beginning of s, and its length; -1 if the table has no end.
 func (n *spNormalizer) next(s []byte) (to []byte, k int) {
 	if s[0] < utf8.RuneSelf && n.plain[s[0]] && (len(s) == 1 || s[1] < utf8.RuneSelf) {
 		return s[:1], 1

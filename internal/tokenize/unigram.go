@@ -119,7 +119,7 @@ func (m *unigram[F]) back(e *Encoder, w []byte, nodes []node[F]) {
 	slices.Reverse(e.out[from:])
 }
 
-// unknown appends what stands for unknown characters, from the last to the first.
+// unknown appends the tokens for unknown characters, from the last to the first.
 func (m *unigram[F]) unknown(e *Encoder, s []byte) {
 	if m.named != nil {
 		if id, ok := m.named(s); ok {

@@ -72,7 +72,7 @@ Tars and safetensors files made by others, or folders of them, are checked for w
 	return c
 }
 
-// recorded stands for the inputs where the plan has them.
+// recorded means the inputs at the paths in the plan.
 const recorded = "\x00recorded"
 
 // inputs is the flag --against, which may have a value or not.

@@ -21,7 +21,7 @@ type argument struct {
 	folder  *folder // of a folder
 	root    int
 	rel     string // of a file, below its root
-	inside  string // of a folder that is one input: the file that stands for it
+	inside  string // of a folder that is one input: its file in the table
 	pattern []string
 	size    int64
 	mtime   int64
@@ -108,7 +108,7 @@ func (w *walker) classify(ctx context.Context, text string) argument {
 	return a
 }
 
-// rootOf finds the file that stands for a folder, if the folder is one input.
+// rootOf finds the file that represents a folder, if the folder is one input.
 func (w *walker) rootOf(ctx context.Context, folder string) (name string, info storage.Info, ok bool) {
 	for _, name := range w.Roots {
 		if info, err := w.fs().Stat(ctx, storage.Join(folder, name)); err == nil && info.Type == storage.Regular {

@@ -47,8 +47,8 @@ type Request struct {
 	// is one for the format; nil takes all. What it refuses is counted by extension. It is
 	// called from several goroutines.
 	Keep func(base string) bool
-	// Roots: a folder with a file of such a name is one input, for which the first of them
-	// stands. Nothing below it is listed.
+	// Roots: a folder with a file of such a name is one input, represented by the first of
+	// them. Nothing below it is listed.
 	Roots []string
 	// NoStat leaves sizes unknown: a list of a million files then costs its
 	// directories only.
@@ -200,7 +200,7 @@ func (w *walker) addBytes(ctx context.Context, root int, rel []byte) error {
 	return w.added(ctx)
 }
 
-// added hands over a part if the table is one without its last file.
+// added passes on a part if the table is one without its last file.
 func (w *walker) added(ctx context.Context) error {
 	p := w.Parts
 	if p == nil || p.Apart {

@@ -468,7 +468,7 @@ func FuzzFilesFrom(f *testing.F) {
 	})
 }
 
-// TestFoldersThatAreOneInput: the first of the files that make a folder one stands for it, and
+// TestFoldersThatAreOneInput: the first of the files that make a folder one represents it, and
 // nothing below it is listed.
 func TestFoldersThatAreOneInput(t *testing.T) {
 	dir := tree(t, "a.zarr/.zgroup", "a.zarr/zarr.json", "a.zarr/x/zarr.json", "a.zarr/x/c/0", "deep/b/.zarray", "deep/b/0.0", "deep/c.txt")

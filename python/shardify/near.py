@@ -30,7 +30,7 @@ def nearest(name: str, names: Sequence[str]) -> List[str]:
     return [low[n] for n in get_close_matches(name.lower(), list(low), SHOWN, 0.6)]
 
 
-# What is said of a keyword of another tool; %s is the value.
+# The answer to a keyword of another tool; %s is the value.
 Words = Mapping[str, str]
 
 _PROCESSES = "there are no worker processes: leave it out"

@@ -52,7 +52,7 @@ class Group:
 
     ALONE = 16 << 10
     TOGETHER = 64 << 10
-    # From here on the library's own memory is handed over instead of copied: that takes as
+    # From here on the library's own memory is passed on instead of copied: that takes as
     # long as to copy some ten thousand bytes.
     DETACH = 64 << 10
 
@@ -60,7 +60,7 @@ class Group:
         self.members: List[int] = []
         self.blocks = Blocks()
         self.bytes = 0
-        # Of the batch at hand: where its tensors are in the block, and its length; or that
+        # Of the current batch: where its tensors are in the block, and its length; or that
         # the only one is not copied.
         self.at: Dict[int, int] = {}
         self.end = 0

@@ -503,7 +503,7 @@ for trial in range(24):
     assert want.dtype == got.dtype and want.tobytes() == got.tobytes(), (trial, c, last, kind, how)
     assert text("report") == "", text("report")
 
-# What the kernel has no room for, and what lies outside of an image, is refused.
+# Pixels that the kernel has no room for, and pixels outside of an image, are refused.
 a, m = image(9, 8, 1)
 for part, says in (((0, 0, 10, 8), "part"), ((3, 2, 0, 4), "part"), ((0, 0, 9, 8), "")):
     class Part(Cut):
@@ -703,7 +703,7 @@ for order in b"late", b"1", b"2":
         for d in sets:
             for m in d.values(): m.free()
 
-# Without out=, too: what was lent comes back when the capture is over.
+# Without out=, too: memory that was lent comes back when the capture is over.
 with shardify.Loader(path, 4, copy=False, **way) as loader:
     it = iter(loader)
     t = next(it)["x"]

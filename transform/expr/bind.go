@@ -36,7 +36,7 @@ type binder struct {
 	memo   map[string]*value
 }
 
-// Bind checks the types against a schema. defs are expressions that stand for names
+// Bind checks the types against a schema. defs are the expressions of names
 // which the schema lacks.
 func (e *Expr) Bind(schema []shardify.Field, defs map[string]*Expr) (*Program, error) {
 	b := &binder{schema: schema, defs: defs, memo: map[string]*value{}}

@@ -133,7 +133,7 @@ func (b *binder) function(name string, args []*value, n *ast.CallNode) (*value, 
 	return b.reduce(name, v)
 }
 
-// unsigned reads a u64 field as floats: what lies beyond i64 has no integer here.
+// unsigned reads a u64 field as floats: values beyond i64 have no integer here.
 func (b *binder) unsigned(n ast.Node) *value {
 	name, ok := fieldName(n)
 	i := format.FieldNamed(b.schema, name)

@@ -21,7 +21,7 @@ const (
 	MaxLength = 1 << 20
 	// keep is how many bytes of tokens wait in memory. More are in a scratch file.
 	keep = 4 << 20
-	// batchBytes is the size of the batches that are handed on.
+	// batchBytes is the size of the batches that are passed on.
 	batchBytes = 1 << 20
 	pieceBytes = 64 // of tables for a piece
 	// maxPieces is the most sequences that may begin with pieces of one document.
@@ -125,7 +125,7 @@ func (p *Packing) tooLong(tokens int, id shardify.ID) error {
 	return shardify.Amend(err, func(e *shardify.Error) { e.Sample, e.Field = id.Sample, p.name })
 }
 
-// add takes a document for best fit: what fills sequences is handed on, the rest waits.
+// add takes a document for best fit: full sequences are passed on, the rest waits.
 func (p *Packing) add(tokens []byte, id shardify.ID) error {
 	full := p.spec.Length * p.size
 	if len(tokens) > full {
@@ -256,7 +256,7 @@ func (p *Packing) end() error {
 	return p.flush()
 }
 
-// flush hands on the sequences that are made.
+// flush passes on the sequences that are made.
 func (p *Packing) flush() error {
 	n := len(p.out.ids)
 	if n == 0 {

@@ -62,7 +62,7 @@ func SchemaOf(b *shardify.Batch) []shardify.Field {
 
 var rubbish = bytes.Repeat([]byte{0xab}, 8<<10)
 
-// Arena hands out memory that was used before, as conversions do.
+// Arena provides memory that was used before, as conversions do.
 func Arena(t testing.TB) *shardify.Arena {
 	t.Helper()
 	pool := shardify.NewPool(1 << 30)
@@ -146,7 +146,7 @@ const Seed = 12345
 // Conform holds a transform to the interface's promises on the samples of a batch: the
 // result does not depend on batch borders or neighbours, inputs stay as they are, schema
 // and columns agree, goroutines may share it, and parts of a survey give nearly what
-// the whole gives. It returns what becomes of the batch.
+// the whole gives. It returns the resulting batch.
 func Conform(t *testing.T, tr shardify.Transform, whole *shardify.Batch, mem *shardify.Arena) *shardify.Batch {
 	t.Helper()
 	in := SchemaOf(whole)

@@ -11,7 +11,7 @@ import (
 // more lives in mem.
 type Emit func(b *shardify.Batch, mem *shardify.Arena) error
 
-// batchBytes is the size of the batches that are handed on.
+// batchBytes is the size of the batches that are passed on.
 const batchBytes = 1 << 20
 
 // orderBytes is what it takes to put a sample in order, beside its values.
@@ -135,7 +135,7 @@ func samplesOf(list []block) int {
 	return n
 }
 
-// emit hands on rows [lo, hi) of an order in batches of the size of a span.
+// emit passes on rows [lo, hi) of an order in batches of the size of a span.
 func (g *gatherer) emit(b *shardify.Batch, order []int32, lo, hi int64, emit Emit) error {
 	order = order[max(lo, 0):min(hi, int64(len(order)))]
 	step := int(max(int64(b.Samples)*batchBytes/max(b.Bytes(), 1), 1))

@@ -105,7 +105,7 @@ func (x *Scatter) Abort() {
 	x.putBack()
 }
 
-// Drain hands on the samples of each split in their order, instead of Commit. What did
+// Drain passes on the samples of each split in their order, instead of Commit. What did
 // not fit in memory goes through a fragment, which is removed again.
 func (x *Scatter) Drain(ctx context.Context, emit func(split int, b *shardify.Batch, mem *shardify.Arena) error) error {
 	each := func(split int) Emit {

@@ -136,7 +136,7 @@ func (x *Set) cut(shard, split int) (Cut, error) {
 	return c, nil
 }
 
-// Gather hands on the samples of a shard, split by split in their order.
+// Gather passes on the samples of a shard, split by split in their order.
 func (x *Set) Gather(ctx context.Context, cuts []Cut, emit func(split int, b *shardify.Batch, mem *shardify.Arena) error) error {
 	g := x.s.gatherer()
 	for _, c := range cuts {
