@@ -68,7 +68,7 @@ test-plain:
 	$(GOTEST) $(POISON) -tags cuda -run 'Device|Driver' ./gpuload # the device path, on a stand-in for the driver
 	$(GOTEST) $(POISON) -tags cuda ./cmd/shardify-gpu
 
-# What go test -v is to tell: all of a package that failed, and what corpus tests left out.
+# What go test -v prints: all of a package that failed, and what corpus tests left out.
 export define TOLD
 /^=== / { corpus = $$3 ~ /Corpus/; next }
 /^ *--- PASS/ { next }

@@ -38,8 +38,8 @@ func (t *openTables) Close() (err error) {
 	return err
 }
 
-// openBeside reads them, and completes the texts of the operations: columns that are taken
-// are known by then, and the folder of a file is not part of what is made.
+// openBeside reads the side files, and completes the texts of the operations: the columns to take
+// are known by then, and the result does not depend on the folder of a file.
 func (s *Settings) openBeside(ctx context.Context, p *Prepared) error {
 	s.beside = sideFiles{side: transform.Side{Tables: map[string]*transform.JoinTable{}, Tokenizers: map[string]*transform.Tokenizer{}}}
 	if s.Scratch != "" {

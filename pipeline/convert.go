@@ -25,9 +25,9 @@ type Result struct {
 	Took     time.Duration
 }
 
-// Convert converts inputs into a data set. A conversion that was stopped goes on when it is
-// called again; one that is complete is left as it is. To stop it, cancel the context. With
-// Dry nothing is written, and the result has no manifest.
+// Convert converts inputs into a data set. The same call continues a conversion that was stopped,
+// and leaves a complete one unchanged. To stop it, cancel the context. With Dry nothing is written,
+// and the result has no manifest.
 func Convert(ctx context.Context, s Settings) (*Result, error) {
 	p, err := Prepare(ctx, s)
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 // planTexts is how many texts are tokenized when a plan is made.
 const planTexts = 64
 
-// fertility says how many tokens the texts of some samples become, and about how many all have.
-// What cannot be read or tokenized is left to those who do all; so are fields that operations make.
+// fertility counts the tokens of the texts of some samples, and estimates those of all. It skips
+// texts that cannot be read or tokenized, which the conversion reports, and fields that operations
+// make.
 func (s *Settings) fertility(ctx context.Context, src shardify.Source, samples int64) (notes []string) {
 	schema := src.Schema()
 	for _, text := range s.shape[transform.Tokenize] {

@@ -18,7 +18,7 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// parseGrouping is how rows become samples; nil if they do not.
+// parseGrouping parses how rows are grouped into samples; nil without grouping.
 func (s *Settings) parseGrouping() (*plan.Grouping, error) {
 	switch {
 	case s.GroupRows == "" && s.GroupIndex == "":

@@ -13,10 +13,10 @@ import (
 	"github.com/shardify/shardify/storage/storages"
 )
 
-// ScratchFolder is where the fragments of this conversion are: below --scratch in a
-// folder of their own, since several conversions may share that. Of a set in a storage that is
-// none of this machine they are beside it, where all tasks find them, and ScratchFolder is "";
-// where one process does it all they are in the system's temporary folder.
+// ScratchFolder is where the fragments of this conversion are: below --scratch in a folder of their
+// own, since several conversions may share that. Fragments of a set in another storage than this
+// machine's are beside the set, where all tasks find them, and ScratchFolder is ""; if one process
+// does everything, they are in the system's temporary folder.
 func (p *Prepared) ScratchFolder() string {
 	at := p.fragmentsAt()
 	if at == p.Output {

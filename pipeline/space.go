@@ -37,7 +37,7 @@ func spaceOf(dir string) host.Space {
 	return host.SpaceOf(dir)
 }
 
-// need is what is to be written: of whom the bytes are, and how many files.
+// need is what a conversion writes to a folder: its bytes, their purpose, and how many files.
 type need struct {
 	what          string
 	bytes, inodes int64

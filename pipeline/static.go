@@ -114,7 +114,7 @@ func (s *Settings) staticColumns(ctx context.Context, p *Prepared, src format.In
 	return s.alike(ctx, p, flag, o.Args.Table, whole)
 }
 
-// unlikeRows refuses fields that have a value for each sample, and those of no one size.
+// unlikeRows refuses fields that have a value for each sample, and those without one size.
 func (s *Settings) unlikeRows(ctx context.Context, flag string, src format.Input, o *readers.Opened, whole shardify.Source) error {
 	a := o.Args
 	a.Columns, a.State = nil, nil

@@ -228,7 +228,7 @@ func (b *submitter) arrays(ctx context.Context, p *Prepared) error {
 			todo = cluster.Unfinished(p.Plan, done, stage, b.job.Tasks, b.job.Stride)
 		}
 		for _, q := range live {
-			// What waits for a stage that is done again is thrown out of the queue.
+			// Jobs that wait for a stage that is done again are removed from the queue.
 			if b.rec.StageOf(q.Job) == stage && q.Element >= 0 && q.Element < len(todo) && todo[q.Element] && !q.Never && len(b.job.Arrays) == 0 {
 				todo[q.Element] = false
 				b.after = append(b.after, q.ID())

@@ -16,7 +16,7 @@ import (
 	"github.com/shardify/shardify/writers"
 )
 
-// checkWindow refuses windows that other settings leave no rows in order for.
+// checkWindow refuses windows together with settings that do not keep rows in order.
 func (s *Settings) checkWindow(split *plan.Split) error {
 	s.Window = value.Trimmed(s.Window)
 	specs, err := view.ParseAll(s.Window)
@@ -150,7 +150,7 @@ func (s *Settings) lookAtWindows(ctx context.Context, rows shardify.Source, of *
 	return nil
 }
 
-// checkCopied refuses what rows cannot be copied into windows with.
+// checkCopied refuses settings with which rows cannot be copied into windows.
 func (s *Settings) checkCopied(specs []view.Spec, split *plan.Split) error {
 	text := specs[0].Text
 	named := split
