@@ -14,7 +14,7 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// absentSet is fs.ErrNotExist that says what stands in place of a data set.
+// absentSet is fs.ErrNotExist that says what is in place of a data set.
 type absentSet struct {
 	why   string
 	begun bool // a conversion into the folder is not finished
@@ -23,8 +23,8 @@ type absentSet struct {
 func (e *absentSet) Error() string { return "no data set: " + e.why }
 func (e *absentSet) Unwrap() error { return fs.ErrNotExist }
 
-// Absent tells why there is no manifest of this name, where err says no more than that
-// there is none; else it is err.
+// Absent says why there is no manifest of this name, where err is fs.ErrNotExist or of a
+// file used as a folder; else it returns err.
 func Absent(ctx context.Context, in storage.FS, name string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 		return err
@@ -35,17 +35,17 @@ func Absent(ctx context.Context, in storage.FS, name string, err error) error {
 	case e != nil:
 		return &absentSet{why: at.noFolder(dir)}
 	case st.Type != storage.Folder:
-		return &absentSet{why: "a file, not a folder of shards: shardify convert makes one of what it reads"}
+		return &absentSet{why: "a file, not a folder of shards: shardify convert makes such a folder from the files that it reads"}
 	case at.begun(dir):
-		return &absentSet{why: "the conversion is not finished: run its command again; shardify status tells what is missing", begun: true}
+		return &absentSet{why: "the conversion is not finished: run its command again; shardify status shows what is missing", begun: true}
 	}
 	if at.is(storage.Regular, dir, "index.json") {
-		return &absentSet{why: "the folder has an index.json, as sets of MosaicML Streaming have: shardify convert " + dir + " -o FOLDER makes shards of it"}
+		return &absentSet{why: "the folder has an index.json, as sets of MosaicML Streaming have: shardify convert " + dir + " -o FOLDER converts it to shards"}
 	}
 	return &absentSet{why: "the folder has no " + index.ManifestName + ": shardify convert INPUT -o FOLDER makes one"}
 }
 
-// noFolder also tells that a split was meant which the set does not have.
+// noFolder explains a missing folder; it names a split that the set does not have.
 func (at place) noFolder(dir string) string {
 	dir = storage.Clean(dir)
 	parent, split := storage.Dir(dir), filepath.Base(dir)
@@ -65,7 +65,7 @@ type place struct {
 	in  storage.FS
 }
 
-// begun reports whether a conversion into a folder, or into the set that it is a split of, is not finished.
+// begun reports whether dir, or the set that it is a split of, has a conversion that is not finished.
 func (at place) begun(dir string) bool {
 	return at.is(storage.Folder, dir, storage.Private) || at.is(storage.Folder, dir, "../"+storage.Private) && !at.is(storage.Regular, dir, "../"+index.ManifestName)
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/shardify/shardify/storage/local"
 )
 
-// TestAMissingSetIsNamedForWhatIsThere: a path that is no data set is told from one
-// that is not complete, and from a split that the set does not have.
+// TestAMissingSetIsNamedForWhatIsThere: the error differs for a path that is no data set,
+// for a set that is not complete, and for a split that the set does not have.
 func TestAMissingSetIsNamedForWhatIsThere(t *testing.T) {
 	dir := t.TempDir()
 	at := func(parts ...string) string { return filepath.Join(append([]string{dir}, parts...)...) }
-	for _, d := range []string{at("plain"), at("begun", storage.Private), at("begun", "train"), at("whole"), at("split")} {
+	for _, d := range []string{at("plain"), at("started", storage.Private), at("started", "train"), at("whole"), at("split")} {
 		if err := os.MkdirAll(d, 0o777); err != nil {
 			t.Fatal(err)
 		}
@@ -45,8 +45,8 @@ func TestAMissingSetIsNamedForWhatIsThere(t *testing.T) {
 		{at("none"), "there is no such folder"},
 		{at("plain"), "the folder has no shardify.json"},
 		{at("a.npz"), "a file, not a folder"},
-		{at("begun"), "is not finished"},
-		{at("begun", "train"), "is not finished"},
+		{at("started"), "is not finished"},
+		{at("started", "train"), "is not finished"},
 		{at("whole", "train"), "has no splits"},
 		{at("split", "trian"), "it has train, val"},
 	} {

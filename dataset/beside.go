@@ -14,12 +14,12 @@ import (
 	"github.com/shardify/shardify/storage/storages"
 )
 
-// Besides are the manifests that stand beside files of a format that other programs write, too.
-// It may be used from several goroutines.
+// Besides are the manifests beside files of a format that other programs write, too. It may be
+// used from several goroutines.
 type Besides struct {
 	Format string
 	mu     sync.Mutex
-	sets   map[string]*index.Manifest // by folder; nil where there is none
+	sets   map[string]*index.Manifest // by folder; nil for a folder without one
 }
 
 // Of is the manifest in the folder of a file; nil if the file is not of a set of ours.

@@ -5,7 +5,7 @@
 //
 //	file        what it has
 //	set.go      Open: a folder's manifest, and whether several sets are alike
-//	absent.go   what stands in place of a data set that is not there
+//	absent.go   what is in place of a data set that is not there
 //	files.go    opening the files that a manifest names, of the size on record
 //	project.go  the fields that globs choose
 //	mmap.go     Mmap: tensors of an mmap shard, with their offsets and booleans checked

@@ -38,7 +38,7 @@ func CheckFile(ctx context.Context, in storage.FS, name string, size int64) erro
 	if err != nil {
 		return err
 	}
-	if st.Type != storage.Regular { // whoever opens it says what it is
+	if st.Type != storage.Regular { // opening it gives the error that says what it is
 		f, err := storage.OpenOwn(ctx, in, name)
 		if err == nil {
 			err = errors.Join(&fs.PathError{Op: "open", Path: name, Err: storage.ErrNotFile}, f.Close())
@@ -66,8 +66,8 @@ func OpenFile(ctx context.Context, in storage.FS, name string, size int64) (stor
 	return f, nil
 }
 
-// Again has a file of another machine fetched again after damage was found in it, and reports
-// whether it is to be read once more.
+// Again drops what was fetched of a file of another machine after damage was found in it, and
+// reports whether it is to be read again.
 func Again(f storage.Blob, err error) bool {
 	return errors.Is(err, shardify.ErrCorrupt) && storage.Forget(f, storage.Range{Len: f.Size()})
 }

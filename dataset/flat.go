@@ -23,7 +23,7 @@ func (s *Set) Flat(ctx context.Context, field string) (*Set, error) {
 		return nil, shardify.Mismatch("field %s: want a list of numbers in each sample, or an array of one dimension, without missing ones", field)
 	}
 	if _, tars := s.Members[field]; tars {
-		return nil, shardify.Unsupported("a set of %s shards has the lists of each sample apart: want mmap or megatron", s.Format)
+		return nil, shardify.Unsupported("a set of %s shards stores the lists of each sample separately: want mmap or megatron", s.Format)
 	}
 	f := shardify.Field{Name: field, DType: s.Schema[i].DType}
 	layout, err := index.NewLayout([]shardify.Field{f}, false)

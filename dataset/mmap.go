@@ -15,7 +15,7 @@ type Mmap struct {
 	pair *pair
 }
 
-// Placed reports whether tensor i stands in the file as it is read.
+// Placed reports whether tensor i is in the file as it is read.
 func (s *Mmap) Placed(i int) bool { return s.pair == nil || s.Tensors[i].Lead != index.LeadOffsets }
 
 // OpenMmap holds the header of an mmap shard of size bytes against its record in the
@@ -43,7 +43,7 @@ func (s *Mmap) Read(b []byte, i int, lo int64) error {
 	return s.Check(b, i, lo)
 }
 
-// at is where a step of tensor i stands in the file.
+// at is the offset in the file of a step of tensor i.
 func (s *Mmap) at(i int, lo int64) int64 { return s.Places[i].Lo + lo*s.Tensors[i].Row }
 
 // Check checks values of tensor i, from step lo on, as far as their type promises

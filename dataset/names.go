@@ -55,7 +55,7 @@ func (r Repeated) Has(name []byte) bool {
 	return ok
 }
 
-// Twice sorts the names and tells.
+// Twice sorts the names and returns those that came twice.
 func (u *Unique) Twice() Repeated {
 	slices.Sort(u.hashes)
 	var r Repeated

@@ -124,15 +124,15 @@ func checkIndex(f storage.File, want *shardify.File) (h megatron.Head, err error
 	return megatron.ReadHead(f, f.Size())
 }
 
-// IsPairIndex tells by its name whether a file may be the index of a pair of Megatron-LM.
+// IsPairIndex reports whether a file may, by its name, be the index of a pair of Megatron-LM.
 func IsPairIndex(base string) bool {
 	return filepath.Ext(base) == megatron.IndexExt && !strings.HasSuffix(base, ".tar"+tar.IndexExt)
 }
 
 // openPairs makes a set of pairs that have no manifest, as Megatron-LM, NeMo and BlendCorpus write
-// them: those in a folder, in the order in which a conversion reads them, or one that is named by its
-// index, its tokens, or without an extension. All indexes are read and checked. It returns nil where
-// there is none.
+// them: those in a folder, in the order in which a conversion reads them, or one that is named by
+// its index, its tokens, or without an extension. It reads and checks all indexes. Without pairs it
+// returns nil.
 func openPairs(ctx context.Context, in storage.FS, path string) (*Set, error) {
 	path = Folder(path)
 	st, err := in.Stat(ctx, path)
@@ -197,8 +197,8 @@ func madeOf(ctx context.Context, in storage.FS, root string, t *format.Table) (*
 	return s, err
 }
 
-// alone refuses a pair that is of a data set, or of one in the making: others of it may be elsewhere, or
-// not be there yet.
+// alone refuses a pair that belongs to a data set, or to one that is being written: other pairs of
+// it may be elsewhere, or not be there yet.
 func alone(ctx context.Context, in storage.FS, sets *Besides, path string) error {
 	m, err := sets.Of(ctx, in, path)
 	switch {
@@ -207,7 +207,7 @@ func alone(ctx context.Context, in storage.FS, sets *Besides, path string) error
 	case m != nil && Record(m, filepath.Base(path)) != nil:
 		return shardify.Mismatch("it is of a data set: name its folder")
 	case place{ctx, in}.begun(storage.Dir(path)):
-		return shardify.Mismatch("the conversion into this folder is not finished: run its command again; shardify status tells what is missing")
+		return shardify.Mismatch("the conversion into this folder is not finished: run its command again; shardify status shows what is missing")
 	}
 	return nil
 }

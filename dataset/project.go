@@ -24,8 +24,8 @@ func owner(companion string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(companion, shardify.ShapeSuffix), shardify.ExtSuffix)
 }
 
-// Project keeps the fields that match one of the globs, with their companions,
-// and tells their places among all. No globs keep everything.
+// Project keeps the fields that match one of the globs, with their companions, and returns
+// their places among all. No globs keep everything.
 func Project(all []shardify.Field, globs []string) (fields []shardify.Field, places []int, err error) {
 	choice, err := columns.New(globs)
 	if err != nil {

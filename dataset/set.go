@@ -46,8 +46,8 @@ func (s *Set) Where() string {
 	return ManifestPath(s.Path)
 }
 
-// Open reads the manifest of a data set of shards of one of these formats. A set of
-// splits is none: each of its folders is one. Pairs of Megatron-LM need no manifest.
+// Open reads the manifest of a data set of shards of one of these formats. A set of splits
+// is not one data set: each of its folders is one. Pairs of Megatron-LM need no manifest.
 func Open(ctx context.Context, in storage.FS, path string, formats ...string) (*Set, error) {
 	s, err := open(ctx, in, path, formats)
 	return s, shardify.Annotate(err, "open", ManifestPath(path), "")
@@ -68,7 +68,7 @@ func open(ctx context.Context, in storage.FS, path string, formats []string) (*S
 	case len(m.Splits) > 0:
 		return nil, errSplits(Folder(path), m)
 	case !slices.Contains(formats, m.Format):
-		return nil, shardify.Unsupported("a data set of %s shards: want %s; shardify convert %s -o FOLDER makes others of it", m.Format, strings.Join(formats, " or "), Folder(path))
+		return nil, shardify.Unsupported("a data set of %s shards: want %s; shardify convert %s -o FOLDER converts it", m.Format, strings.Join(formats, " or "), Folder(path))
 	}
 	s := &Set{Manifest: m, FS: in, Path: path}
 	s.Layout, err = index.NewLayout(m.Schema, m.Keyed)
@@ -140,7 +140,7 @@ func Coords(sets []*Set) (all map[string]format.Coord, lost []string, err error)
 	return all, lost, nil
 }
 
-// Sniffer tells the manifests of data sets of a format by their first lines, which are
+// Sniffer recognizes the manifests of data sets of a format by their first lines, which are
 // the version and the format.
 func Sniffer(format string) func(head []byte, name string) bool {
 	return func(head []byte, name string) bool {

@@ -14,11 +14,11 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// Tar is how the fields of a set stand in its tars. It is immutable.
+// Tar is how the tars of a set store its fields. It is immutable.
 type Tar struct {
 	Members []Member
 	keyed   bool
-	names   []memberName // sorted, as members stand in a sample
+	names   []memberName // sorted, as the members of a sample are
 }
 
 // Member is what a sample has of a field in the tar.

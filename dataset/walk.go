@@ -44,7 +44,7 @@ func (w *Walk) Reset(r io.ReaderAt, size int64, buf []byte) {
 	w.held, w.end = false, -1
 }
 
-// Hold goes to bytes in memory, which stand at a place of a tar.
+// Hold makes the walk read bytes in memory, which are at an offset of a tar.
 func (w *Walk) Hold(b []byte, at int64) {
 	w.Window.Hold(b, at)
 	w.held, w.end = true, -1
@@ -158,7 +158,7 @@ type Content struct {
 	Valid bool  // there is a value
 }
 
-// Measure checks what stands before a member's data, and counts these. dims receives the
+// Measure checks what comes before a member's data, and counts the data. dims receives the
 // shape of a ragged value, if it is not nil: 8 bytes for each of Member.Dims.
 func (w *Walk) Measure(m *Member, e *tar.Entry, dims []byte) (Content, error) {
 	c := Content{N: 1, Bytes: m.Elem, Valid: e.Size > 0}
@@ -286,7 +286,7 @@ func (w *Walk) Texts(texts []byte, ends []int64, m *Member, e *tar.Entry, n int6
 	return texts, ends, err
 }
 
-// texts is a list as it stands in the tar, how many texts there are, and their bytes.
+// texts is a list as the tar has it, how many texts it has, and their bytes.
 func (w *Walk) texts(m *Member, e *tar.Entry, valid *bool) (b []byte, n, size int, err error) {
 	if b, err = w.content(e); err != nil {
 		return nil, 0, 0, err

@@ -115,7 +115,7 @@ func TestWindowAndMemoryReadAlike(t *testing.T) {
 			t.Errorf("no %s in\n%s", line, want)
 		}
 	}
-	// The second sample alone, as it stands in the tar.
+	// The second sample alone, as the tar has it.
 	memory.Hold(b[offsets[1]:offsets[2]], offsets[1])
 	if got, err := values(memory, shard, offsets[1:]); err != nil || !strings.HasSuffix(want, got) || got == "" {
 		t.Errorf("second sample: %v\n%s", err, got)

@@ -8,8 +8,8 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// Reopener is a Source of files that may be read again after an error that a network
-// file system gives for a moment: Reopen has new readers open them anew.
+// Reopener is a Source of files that may be read again after an error that a network file
+// system gives for a moment: after Reopen, new readers open the files again.
 type Reopener interface{ Reopen() }
 
 // Ranger is a Source whose readers of run 0 read any samples of an input at once, whatever
@@ -21,7 +21,7 @@ type Ranger interface{ ReadsRanges() }
 // spans. A nil store is the system's folder for temporary files.
 type Collector interface {
 	Collect(ctx context.Context, spans []shardify.Span, pool *shardify.Pool, jobs int, store storage.Store) error
-	// CollectBytes is about what the scratch files of all spans take; 0 if there are none.
+	// CollectBytes is about how many bytes the scratch files of all spans take, 0 without any.
 	CollectBytes() int64
 }
 
@@ -148,9 +148,9 @@ type Owner interface {
 	Owner(input uint32, sample int64) uint32
 }
 
-// Splitter is a Source whose files may hold splits of their own, such as /train and
-// /test. Splits says where they are, in the order of the samples; nil if there are none.
-// It is asked after a survey alone, which OpenArgs.Splits must have asked for.
+// Splitter is a Source whose files may hold splits of their own, such as /train and /test.
+// Splits says where they are, in the order of the samples; nil without any. It is called
+// after a survey alone, which OpenArgs.Splits must have asked for.
 type Splitter interface{ Splits() []SplitRange }
 
 // SplitRange is the samples of an input, from the end of the range before up to End, that
@@ -163,15 +163,15 @@ type SplitRange struct {
 
 // Framer is a Sink that takes frames.
 type Framer interface {
-	// NextFrame tells, between writes, which Lead the next frame should have and
+	// NextFrame returns, between writes, the Lead that the next frame should have, and
 	// after how many bytes it should best end.
 	NextFrame() (lead int, bytes int64)
 }
 
 // Fitter is a Reader that knows the sizes of values before it reads them.
 type Fitter interface {
-	// Fit tells how many samples of a span that has a frame it takes to fill n bytes
-	// of it behind the Lead; all, if they do not.
+	// Fit returns how many samples of a span that has a frame it takes to fill n bytes of
+	// it behind the Lead; all, if they do not fill it.
 	Fit(s shardify.Span, n int64) int64
 }
 

@@ -121,7 +121,7 @@ func (c *Coord) numbers() []float64 {
 	return out
 }
 
-// Tolerance is how far the numbers of a coordinate may be apart that were computed in different
+// Tolerance is how much the numbers of a coordinate may differ that were computed in different
 // ways: some units of f32's precision, and no more than a tenth of the spacing.
 func Tolerance(v []float64) float64 {
 	largest := 0.0

@@ -15,13 +15,13 @@ type Input struct {
 	Words []string
 	// Help is one line for the list of formats.
 	Help string
-	// Sniff tells from the first bytes (up to 512) and the base name whether
-	// this format reads the file.
+	// Sniff reports, from the first bytes (up to 512) and the base name, whether this
+	// format reads the file.
 	Sniff func(head []byte, name string) bool
-	// Asked: the format is chosen where somebody names it alone; Sniff then tells what of a
-	// folder it reads.
+	// Asked: the format is chosen only if the user names it; Sniff then says which files of
+	// a folder it reads.
 	Asked bool
-	// Beside: files of the format often stand beside samples of other kinds, as tables about them.
+	// Beside: files of the format are often beside samples of other kinds, as tables about them.
 	// In a folder they decide nothing unless they are most of what is there.
 	Beside bool
 	// Roots are names of files, each of which makes the folder that holds it one input: the
@@ -41,8 +41,8 @@ type Input struct {
 	// Parts is how a list of inputs too long for one table is planned; nil if the
 	// format needs all inputs at once.
 	Parts *Parts
-	// Outline tells what one file holds, a line each, whether or not it can be
-	// converted; nil for formats whose schema says it all.
+	// Outline returns what one file holds, a line each, whether or not it can be converted;
+	// nil for formats whose schema shows it all.
 	Outline func(ctx context.Context, fs storage.FS, file string) ([]string, error)
 }
 
@@ -84,8 +84,8 @@ type Output struct {
 	Options []Option
 	// Streams: the sinks take columns that come as Stream.
 	Streams bool
-	// Views: a sample stands at a place that its number tells, so that windows of rows can be
-	// views of the set.
+	// Views: the number of a sample gives its place, so that windows of rows can be views of
+	// the set.
 	Views bool
 	// Frame is how the sinks would have the values of samples laid out; nil, or a
 	// nil result, if they do not care. Such sinks are Framers.
@@ -112,9 +112,9 @@ type Output struct {
 	// FinishSplits writes what foreign loaders want at the root of a set of splits; nil
 	// if nothing.
 	FinishSplits func(ctx context.Context, store storage.Store, splits []FinishedSplit) ([]shardify.File, error)
-	// Owns tells the files that Sink.Commit, Finish and FinishSplits publish beside the
-	// shards, by their names below the folder of a set: --fresh may remove them, and a check
-	// of an unfinished set expects them. nil if there are only shards.
+	// Owns reports whether Sink.Commit, Finish or FinishSplits publishes a file of this name
+	// beside the shards; it is relative to the folder of a set. --fresh may remove such
+	// files, and a check of an unfinished set expects them. nil if there are only shards.
 	Owns func(name string) bool
 	// Move says how the bytes of shards change that move into another set, and why; rewrite
 	// is nil if they stay. A nil Move: shards hold neither attributes of fields nor names of rows
@@ -126,10 +126,10 @@ type Output struct {
 	// Rebuild makes the file of this name, which belongs to a shard, from the shard, of size
 	// bytes; a nil result: it does not follow from the shard alone. A nil Rebuild: none does.
 	Rebuild func(name string, shard shardify.Shard, r io.ReaderAt, size int64) ([]byte, error)
-	// Lint checks files of the kind that any program may have made; nil if there are none.
+	// Lint checks files of the kind from any program; nil if only shardify writes the kind.
 	Lint *Linter
-	// Hint says how to use a finished set that lies in a folder, in a line that can be pasted
-	// if it is a command. quote writes a word for a shell.
+	// Hint says how to use a finished set in a folder, in a line that can be pasted if it is
+	// a command. quote writes a word for a shell.
 	Hint func(folder string, quote func(string) string) string
 }
 

@@ -9,10 +9,9 @@ import (
 // golden is the odd number that splitmix64 steps by.
 const golden = 0x9e3779b97f4a7c15
 
-// NameHash is a hash of the name of input i. It does not depend on where the file lies
-// or on the other inputs, except that of several with one name, which lie in folders
-// given one by one, each has its own. Sources that have no files have inputs beyond the
-// table.
+// NameHash is a hash of the name of input i. It does not depend on where the file is or on
+// the other inputs, except that of several inputs with one name, in folders given one by
+// one, each has its own. Sources that have no files have inputs beyond the table.
 func (t *Table) NameHash(i uint32) uint64 {
 	if t != nil && t.ByKey {
 		return 0

@@ -24,8 +24,8 @@ var ErrNotInParts = errors.New("the inputs of a sample do not follow each other"
 
 // Cutter sees to it that no sample has inputs in two parts.
 type Cutter interface {
-	// Next takes the next name, a slash path below the one root there is, and tells
-	// whether a part may begin with it. The error may be ErrNotInParts.
+	// Next takes the next name, a slash path below the only root, and reports whether a
+	// part may begin with it. The error may be ErrNotInParts.
 	Next(name []byte) (begins bool, err error)
 	// Begin says that a part begins with the name that Next took last.
 	Begin()

@@ -8,8 +8,8 @@ import (
 )
 
 // A file can be replaced by another of equal size and modification time. Within one
-// process, and so on one machine, that is told by what no program can set: which file it
-// is, and when it was changed.
+// process, and so on one machine, what no program can set shows that: which file it is, and
+// when it was changed.
 
 // stamps are those of the files of a table, as far as they are known.
 type stamps struct {
@@ -21,8 +21,8 @@ type stamps struct {
 // look at each would cost as much as reading it.
 const maxStamps = 1 << 17
 
-// Remember takes down which files of this machine the table has, for Replaced, before they
-// are opened. Those that cannot be looked at are left to whoever opens them.
+// Remember notes which files of this machine the table has, for Replaced, before they are
+// opened. Files whose stat fails give their error when they are opened.
 func (t *Table) Remember(ctx context.Context, fs storage.FS) {
 	for i := range min(t.Len(), maxStamps) {
 		path := t.Path(i)

@@ -29,8 +29,8 @@ func TestIdentityDependsOnTheInputAloneAndIsUnique(t *testing.T) {
 	}
 }
 
-// TestFilesOfOneNameAreDifferentSamples: sig/a.root and bg/a.root, given as two
-// folders, and nobody else's identity changes when the second one is added.
+// TestFilesOfOneNameAreDifferentSamples: sig/a.root and bg/a.root, given as two folders.
+// The identities of the other files do not change when the second folder is added.
 func TestFilesOfOneNameAreDifferentSamples(t *testing.T) {
 	alone, both := &Table{Roots: []string{"sig"}}, &Table{Roots: []string{"sig", "bg", "more"}}
 	alone.Append(0, "a.root", 1, 1)

@@ -18,7 +18,7 @@ func CheckText(b []byte) error {
 // AsBytes is the way to read texts that are not UTF-8, of formats with the option --text.
 var AsBytes = Way{Options: Options{"text": "bytes"}, Makes: "strings as bytes"}
 
-// IsText tells the media whose bytes are text, which is UTF-8.
+// IsText reports whether files of this media type are text, in UTF-8.
 func IsText(media string) bool { return media == "txt" || media == "json" }
 
 // codesSuffix ends the name of a field of codes that is named by its column: obs/cell_type/codes.

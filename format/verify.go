@@ -18,12 +18,12 @@ type Verifier struct {
 	Head int64
 	// Shard checks one shard. It is called from several goroutines.
 	Shard func(c *ShardCheck)
-	// Stream checks a shard while its bytes pass, as when it is copied; r reads what tells of
-	// the rest, such as a header. nil: its digest covers all bytes.
+	// Stream checks a shard while its bytes pass, as when it is copied; r reads what
+	// describes the rest, such as a header. nil: its digest covers all bytes.
 	Stream func(record *shardify.Shard, r io.ReaderAt) (Checker, error)
 }
 
-// Checker is told a file's bytes in order, and knows at their end whether they are the
+// Checker receives a file's bytes in order, and knows at their end whether they are the
 // file's.
 type Checker interface {
 	// Write fails as soon as something is known to be wrong.
@@ -36,8 +36,8 @@ type Linter struct {
 	// Ext ends the names of such files in folders, if that is not the format's Ext; then they
 	// must begin as Sniff says, too.
 	Ext string
-	// Sniff tells such a file by its first bytes, up to 512; one whose name ends in the
-	// format's Ext is taken for one in any case.
+	// Sniff recognizes such a file by its first bytes, up to 512. A file whose name ends in
+	// the format's Ext is always taken for one.
 	Sniff func(head []byte) bool
 	// Check reports what is damaged, and what makes some loader misread the file. ours: it is
 	// a shard of a data set. The error is that of reading.
@@ -47,7 +47,7 @@ type Linter struct {
 // ShardCheck is one shard under check. Problems name its file unless they name another, and
 // count samples from its first one.
 type ShardCheck struct {
-	// Shard is its record; Samples is -1 and Digest is "" where nothing tells.
+	// Shard is its record; Samples is -1 and Digest is "" where nothing says.
 	Shard shardify.Shard
 	// From names what has the record, Schema what has the schema of the set, as sides of a
 	// comparison.
@@ -62,7 +62,7 @@ type ShardCheck struct {
 	// Intact reads the whole file and reports whether its digest is that of the record.
 	Intact func() bool
 
-	// What was found: samples, -1 if nobody knows, and tensors or members.
+	// What was found: samples, -1 if unknown, and tensors or members.
 	Samples, Parts int64
 }
 

@@ -32,8 +32,8 @@ func (j *JoinedCoords) Add(m *Manifest) error {
 	return nil
 }
 
-// weights reports whether a coordinate is the weights of latitudes that were found the same: what
-// rounding makes of these, it makes of the weights.
+// weights reports whether a coordinate is the weights of latitudes that were found to be the
+// same: if these differ by rounding, so do their weights.
 func (j *JoinedCoords) weights(key string, m *Manifest) bool {
 	of, ok := format.WeighedCoord(key)
 	if ok {

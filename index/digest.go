@@ -11,7 +11,7 @@ import (
 	"github.com/shardify/shardify/internal/crc32c"
 )
 
-// DigestPrefix stands before the 32 hexadecimal digits of a digest.
+// DigestPrefix comes before the 32 hexadecimal digits of a digest.
 const DigestPrefix = "xxh3:"
 
 // Digest is a streaming XXH3-128 with seed 0. The zero value is ready.
@@ -29,7 +29,7 @@ func (d *Digest) String() string { return digestText(d.h.Sum128()) }
 // DigestOf is the digest of b.
 func DigestOf(b []byte) string { return digestText(xxh3.Hash128(b)) }
 
-// PiecePrefix stands before the 32 hexadecimal digits of a PieceDigest.
+// PiecePrefix comes before the 32 hexadecimal digits of a PieceDigest.
 const PiecePrefix = "xxh3p:"
 
 // PieceBytes is the size of a PieceDigest's pieces.

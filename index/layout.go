@@ -18,7 +18,7 @@ const (
 	suffixOffsets  = "#offsets"
 	suffixOffsets1 = "#offsets1"
 	suffixValid    = "#valid"
-	// KeyName stands before the suffixes of the samples' own names.
+	// KeyName comes before the suffixes of the samples' own names.
 	KeyName = "__key__"
 )
 
@@ -212,6 +212,5 @@ func (l *Layout) End(i int, lo, count int64) (int64, error) {
 	return lo + count*row, nil
 }
 
-// SchemaText is the schema as it stands in a shard's header: equal for equal
-// schemas only.
+// SchemaText is the schema as in a shard's header: equal for equal schemas only.
 func (l *Layout) SchemaText() string { return l.schemaText }

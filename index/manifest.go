@@ -43,9 +43,9 @@ type Manifest struct {
 	// about them first.
 	Operations []Operation `json:"operations,omitempty"`
 	Surveys    []Survey    `json:"surveys,omitempty"`
-	// Dropped samples are in no shard by the operations' wish, Copied are further copies.
-	// Counts is what else the operations did to values. With splits these and Skipped
-	// stand in the root manifest alone.
+	// Dropped samples are in no shard because an operation dropped them, Copied are further
+	// copies. Counts is what else the operations did to values. With splits, only the root
+	// manifest has these and Skipped.
 	Dropped int64             `json:"dropped,omitempty"`
 	Copied  int64             `json:"copied,omitempty"`
 	Counts  []shardify.Count  `json:"counts,omitempty"`
@@ -138,8 +138,7 @@ type Split struct {
 	Digest  string `json:"xxh3"` // that of the split's own manifest
 }
 
-// The digest stands in the last line but one, so that it is found without
-// parsing.
+// The digest is in the last line but one, so that it is found without parsing.
 const (
 	digestKey    = "\n  \"xxh3\": \""
 	digestEnd    = "\"\n}\n"
@@ -196,7 +195,7 @@ func (m *Manifest) EncodeTo(w io.Writer) error {
 
 const noShards = "\n  \"shards\": []"
 
-// encodeShards writes the list of shards as it would stand in the text of the whole.
+// encodeShards writes the list of shards as the text of the whole manifest has it.
 func encodeShards(w io.Writer, shards []shardify.Shard) error {
 	if len(shards) == 0 {
 		_, err := io.WriteString(w, noShards)
@@ -250,9 +249,9 @@ func marshal(v any, indent string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// DecodeManifest parses shardify.json and checks all that the text alone can
-// tell: version, digest, schema, sums, and names that stay inside the folder. An
-// unknown key is no error, another version is ErrUnsupported.
+// DecodeManifest parses shardify.json and checks all that the text alone can show: version,
+// digest, schema, sums, and names that stay inside the folder. An unknown key is not an
+// error; another version is ErrUnsupported.
 func DecodeManifest(b []byte) (*Manifest, error) {
 	m, err := decodeManifest(b)
 	if err != nil {

@@ -262,7 +262,7 @@ func (t *Tensor) bytes() (int64, error) {
 	return n / 8, nil
 }
 
-// Tensor finds a tensor by name, nil if there is none. It takes a pass over all.
+// Tensor returns the tensor of a name, or nil. It looks at all of them.
 func (s *Safetensors) Tensor(name string) *Tensor {
 	for i := range s.Tensors {
 		if s.Tensors[i].Name == name {

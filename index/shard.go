@@ -27,7 +27,7 @@ type MmapShard struct {
 	file   *Safetensors
 }
 
-// Tensor finds a tensor by name, nil if there is none. It takes a pass over all.
+// Tensor returns the tensor of a name, or nil. It looks at all of them.
 func (s *MmapShard) Tensor(name string) *Tensor { return s.file.Tensor(name) }
 
 // ParseShard reads the header of an mmap shard of size bytes and checks
@@ -231,7 +231,7 @@ func (s *MmapShard) parseSums() error {
 	if p.peek(); err == nil && (p.pos != len(p.b) || len(s.CRC32C) != len(s.Tensors)) {
 		err = p.fail("%d sums for %d tensors", len(s.CRC32C), len(s.Tensors))
 	}
-	if e, ok := err.(*shardify.Error); ok { // a place in this text is none in the file
+	if e, ok := err.(*shardify.Error); ok { // an offset in this text is not one in the file
 		return shardify.Corrupt(-1, "%s at %d: %v", metaCRC32C, e.Offset, e.Err)
 	}
 	return err

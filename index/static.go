@@ -38,7 +38,7 @@ func (s *Static) check(files []shardify.File) error {
 			return nil
 		}
 	}
-	return shardify.Corrupt(-1, "static: %s is none of the files, or of another size", StaticName)
+	return shardify.Corrupt(-1, "static: %s is not among the files, or has another size", StaticName)
 }
 
 // StaticFile is the record of the file of static fields; nil without.

@@ -182,7 +182,7 @@ func (p *Plan) FirstSamples() []int64 {
 	return first
 }
 
-// BlockOf is the block that shard i lies in.
+// BlockOf is the block that has shard i.
 func (p *Plan) BlockOf(i int) int {
 	end := 0
 	for part := range p.blocks {

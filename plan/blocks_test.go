@@ -103,7 +103,7 @@ func FuzzPlan(f *testing.F) {
 		}
 		for i := range q.blocks {
 			x := q.blocks[i]
-			r := varint.Reader{B: names} // nobody finds bytes with the digest that is asked for
+			r := varint.Reader{B: names} // finding bytes with the wanted digest is not feasible
 			x.listed = index.DigestOf(names)
 			x.names.digest, x.spans.digest = index.DigestOf(r.Bytes(r.U())), index.DigestOf(spans)
 			parseNamesBlock(&format.Table{Roots: q.Table.Roots, FS: q.Table.FS}, names, &x)

@@ -50,7 +50,7 @@ func (p *Plan) Build(scratch storage.Store) (*Builder, error) {
 	return &Builder{p: p, spill: spill, out: out}, nil
 }
 
-// stillOpen is a file that somebody else closes.
+// stillOpen is a file that the caller closes.
 type stillOpen struct{ io.ReaderAt }
 
 func (stillOpen) Close() error { return nil }

@@ -21,8 +21,8 @@ import (
 )
 
 // A plan is a head and a list of blocks: consecutive inputs with their names and spans. A
-// small set has one block, which is in memory with the head. Of many, a task needs those of
-// its shards, and merge none: a shard lies in one block. The file:
+// small set has one block, which is in memory with the head. Of many blocks, a task needs
+// those of its shards, and merge needs no block: each shard is in one block. The file:
 //
 //	8   magic "SHFYPLAN"
 //	4   u32 PlanVersion
@@ -278,7 +278,7 @@ func planStart() []byte {
 	return binary.LittleEndian.AppendUint32([]byte(planMagic), Version)
 }
 
-// tail is what stands behind the blocks.
+// tail is what follows the blocks.
 func (p *Plan) tail(blocks []Block) ([]byte, error) {
 	plain := p.sealed
 	if plain == nil {
@@ -346,8 +346,8 @@ func (c *Conflict) Error() string {
 // Unwrap is ErrExists.
 func (c *Conflict) Unwrap() error { return shardify.ErrExists }
 
-// LoadPlan reads the plan of a data set's folder; fs.ErrNotExist if there is none. Of
-// several blocks it reads the head alone; see Plan.InParts.
+// Load reads the plan of a data set's folder; without a plan the error is fs.ErrNotExist.
+// Of several blocks it reads the head alone; see Plan.InParts.
 func Load(s storage.Store) (*Plan, error) {
 	b, err := s.Open(FileName)
 	if err != nil {

@@ -63,7 +63,7 @@ func TestPlanFileRoundTrip(t *testing.T) {
 	}
 }
 
-// TestAPlanOfAnEarlierVersionIsNamed: nobody can read it, and it is not damaged.
+// TestAPlanOfAnEarlierVersionIsNamed: this version cannot read it, but it is not damaged.
 func TestAPlanOfAnEarlierVersionIsNamed(t *testing.T) {
 	for _, magic := range []string{planMagic, oldMagic} {
 		_, err := Decode(append([]byte(magic), 2, 0, 0, 0, 'x'))

@@ -8,8 +8,8 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// TestCountsThatDoNotAgreeAreRefused: the digests of such a plan may be right, since
-// whoever has written it made them too.
+// TestCountsThatDoNotAgreeAreRefused: the digests of such a plan may be right, since the
+// program that wrote it made them too.
 func TestCountsThatDoNotAgreeAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Plan)

@@ -41,8 +41,8 @@ func (s *Split) ByObject(src shardify.Source) error {
 	return s.check()
 }
 
-// MatchInput reports whether a glob names an input, which has a slash path below its
-// INPUT argument: the whole of it, a folder that it lies in, or its last part.
+// MatchInput reports whether a glob names an input, which has a slash path below its INPUT
+// argument: the whole path, a folder above it, or its last part.
 func MatchInput(glob, name string) bool {
 	for at := range len(name) + 1 {
 		if at == len(name) || name[at] == '/' {
@@ -58,7 +58,7 @@ func MatchInput(glob, name string) bool {
 	return ok
 }
 
-// ByInput settles a split that goes by input names: every input has exactly one part,
+// ByInput settles a split by input names: every input has exactly one part,
 // and folders become parts.
 func (s *Split) ByInput(t *format.Table) error {
 	if t.Len() == 0 {
@@ -158,7 +158,7 @@ func (s *Split) byDir(t *format.Table) error {
 		}
 	}
 	if len(none) > 0 {
-		return shardify.Mismatch("%d inputs lie in no folder that could name a split: %s", len(none), someOf(none))
+		return shardify.Mismatch("%d inputs are in no folder that could name a split: %s", len(none), someOf(none))
 	}
 	s.Parts, s.Inputs = nil, nil
 	for _, dir := range slices.Sorted(maps.Keys(names)) {

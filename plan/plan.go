@@ -80,7 +80,7 @@ const (
 	EndsCount = "count" // how many rows
 )
 
-// Choices of Grouping.Order: what becomes of rows with one key that stand apart.
+// Choices of Grouping.Order: what becomes of rows with one key that are not consecutive.
 const (
 	OrderAuto     = "auto"     // they are gathered, if there are any
 	OrderAdjacent = "adjacent" // they are an error
@@ -155,8 +155,8 @@ type Plan struct {
 	// FirstInput is the name of input 0 of a plan of several blocks, see InParts.
 	FirstInput string `json:"first_input,omitempty"`
 
-	// Outside is what the listing of the inputs left out. No part of the digest: a file
-	// that is none of the format may come and go.
+	// Outside is what the listing of the inputs left out. It is not part of the digest:
+	// files of other formats may come and go.
 	Outside []format.Leftover `json:"-"`
 	// Tables are the paths of the tables that operations join, in their order. No part of the
 	// digest: what is in them is.
@@ -179,7 +179,7 @@ type Plan struct {
 
 	blocks     []Block
 	file       func() (blob, error) // the file that the blocks are in
-	drop       func() error         // frees blocks that are published by now; nil if there are none
+	drop       func() error         // frees blocks that are published by now; may be nil
 	shardBytes []int64              // decoded
 
 	digest string

@@ -177,7 +177,7 @@ func present(store storage.Store, s shardify.Shard) (bool, error) {
 	return true, nil
 }
 
-// Done is what receipts stand in a data set's folder, by their names alone.
+// Done is which receipts a data set's folder has, by their names alone.
 type Done struct {
 	Shards   []bool // by shard
 	Portions []bool // of a global shuffle: by portion
@@ -216,8 +216,9 @@ func receiptNumber(name string) (int, bool) {
 	return i, ok && err == nil
 }
 
-// Receipt reads the receipt of shard i without regard to whether its files are there;
-// fs.ErrNotExist if there is none, ErrCorrupt if it is damaged or another plan's.
+// Receipt reads the receipt of shard i without regard to whether its files are there. The
+// error is fs.ErrNotExist without a receipt, and ErrCorrupt if it is damaged or another
+// plan's.
 func (p *Plan) Receipt(s storage.Store, i int) (*Receipt, error) {
 	return p.readReceipt(s, i, p.ReceiptName(i))
 }

@@ -146,7 +146,7 @@ func (s *Split) check() error {
 			return err
 		}
 		if seen[strings.ToLower(p.Name)] {
-			return shardify.Mismatch("split %s stands twice", p.Name)
+			return shardify.Mismatch("split %s is named twice", p.Name)
 		}
 		seen[strings.ToLower(p.Name)] = true
 		switch {
@@ -187,7 +187,7 @@ func checkSplitName(name string) error {
 	return nil
 }
 
-// Needs names the fields that the split goes by.
+// Needs returns the names of the fields that decide the split.
 func (s *Split) Needs() []string {
 	var out []string
 	out = append(out, s.Identity...)
@@ -212,7 +212,7 @@ func (s *Split) Counted() bool {
 	return false
 }
 
-// Named: the splits exist, and names tell them.
+// Named reports whether the inputs have splits already, recognized by names.
 func (s *Split) Named() bool { return s.Dirs || s.Objects || len(s.Parts) > 0 && s.Parts[0].Glob != "" }
 
 // Settled checks the settings against each other, at plan time.
@@ -233,8 +233,8 @@ func (s *Split) Settled() error {
 	return s.check()
 }
 
-// Shares is the cumulative shares of the parts, the last one 1. A part with the rest
-// stands last in the order in which hashes are given out; order tells which is where.
+// Shares is the cumulative shares of the parts, the last one 1. A part with the rest comes
+// last in the order in which hashes are given out; order says where each part is.
 func (s *Split) Shares() (cum []float64, order []int) {
 	sum := 0.0
 	rest := -1

@@ -26,7 +26,7 @@ func (l *loads) less(a, b int32) bool {
 	return a < b
 }
 
-// give adds to the task that has least to do, and tells which that is.
+// give adds to the task that has least to do, and returns its number.
 func (l *loads) give(bytes int64) int32 {
 	t := l.order[0]
 	l.bytes[t] += bytes
@@ -55,8 +55,8 @@ func (p *Plan) bySize() (order []int, cost []int64) {
 	return order, cost
 }
 
-// TasksOf tells which of n tasks each unit belongs to: the one that has least to do
-// when the units are handed out, the largest first.
+// TasksOf returns, for each unit, which of n tasks does it: the one that has least to do
+// when the units are given out, the largest first.
 func (p *Plan) TasksOf(n int) []int32 {
 	of := make([]int32, len(p.Units))
 	if n <= 1 {
@@ -109,8 +109,8 @@ func (p *Plan) GatherTask(i, n int) (shards []int) {
 	return shards
 }
 
-// Task returns the units of task i of n: a view on the plan, balanced by decoded
-// bytes, the same whoever asks. The largest units come first.
+// Task returns the units of task i of n: a view on the plan, balanced by decoded bytes, the
+// same in every process. The largest units come first.
 func (p *Plan) Task(i, n int) []int {
 	if n <= 1 {
 		order := make([]int, len(p.Units))
@@ -142,7 +142,7 @@ func (p *Plan) UnitBytes(u int) (n int64) {
 // ShardBytes is the decoded size of planned shard i.
 func (p *Plan) ShardBytes(i int) int64 { return p.shardBytes[i] }
 
-// UnitsDone tells which units have nothing left to do, by shards or portions.
+// UnitsDone returns which units have nothing left to do, by shards or portions.
 func (p *Plan) UnitsDone(shards []bool) []bool {
 	done := make([]bool, len(p.Units))
 	for u, x := range p.Units {
@@ -151,7 +151,7 @@ func (p *Plan) UnitsDone(shards []bool) []bool {
 	return done
 }
 
-// GatherTasksOf tells which of n tasks makes each shard of a global shuffle.
+// GatherTasksOf returns which of n tasks makes each shard of a global shuffle.
 func (p *Plan) GatherTasksOf(n int) []int32 {
 	of := make([]int32, p.Gathers)
 	for k := range of {

@@ -11,7 +11,7 @@ import (
 	"github.com/shardify/shardify/writers"
 )
 
-// A sink writes one shard. Nobody sees it before Commit.
+// A sink writes one shard. No reader sees it before Commit.
 func Example() {
 	f, ok := writers.Lookup("mmap")
 	if !ok {

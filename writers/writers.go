@@ -66,14 +66,14 @@ func Prefer(schema []shardify.Field, files bool) (f format.Output, why string) {
 	return mmap.Format, why
 }
 
-// Instead is the format that takes what a preferred one cannot carry; ok is false if
-// there is none.
+// Instead returns the format that takes what a preferred one cannot carry, if there is such
+// a format.
 func Instead(name string) (f format.Output, ok bool) {
 	return mmap.Format, name == wds.Format.Name
 }
 
-// Waste names a format that would take much less for samples of this many decoded bytes, ""
-// if there is none: a tar has a header for every member.
+// Waste names a format that would take much less for samples of this many decoded bytes, or
+// "": a tar has a header for every member.
 func Waste(name string, schema []shardify.Field, keyed bool, samples, decoded int64) string {
 	if name != wds.Format.Name || mmap.Format.Check(schema, keyed, nil) != nil {
 		return ""

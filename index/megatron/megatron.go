@@ -37,7 +37,7 @@ const headBytes = 34
 
 var types = [...]shardify.DType{1: shardify.U8, shardify.I8, shardify.I16, shardify.I32, shardify.I64, shardify.F64, shardify.F32, shardify.U16}
 
-// TypeCode is the code of a type of tokens; 0 if there is none.
+// TypeCode is the code of a type of tokens, or 0.
 func TypeCode(d shardify.DType) byte {
 	if i := slices.Index(types[1:], d); i >= 0 {
 		return byte(i + 1)
@@ -45,7 +45,7 @@ func TypeCode(d shardify.DType) byte {
 	return 0
 }
 
-// IsIndex tells an index by its first bytes.
+// IsIndex recognizes an index by its first bytes.
 func IsIndex(head []byte) bool { return strings.HasPrefix(string(head), Magic) }
 
 // Data is the name of the tokens that an index belongs to.

@@ -131,8 +131,7 @@ func Parse(dims []int64, b []byte, total int64, d shardify.DType, rank int) (_ [
 	return dims, header, nil
 }
 
-// shapeAt is where the list of dimensions begins: all that stands before it
-// has a fixed length.
+// shapeAt is where the list of dimensions begins: all before it has a fixed length.
 const shapeAt = int64(len(magic) + 2 + len("{'descr': '<f4', 'fortran_order': False, 'shape': ("))
 
 // parseShape reads "7, 3), }": loosely, the caller compares the whole header.

@@ -19,8 +19,8 @@ type Input interface {
 // MaxRead is the most that a Foreign asks of its input at once.
 const MaxRead = maxMeta
 
-// Foreign walks the members of a tar of any making: v7, USTAR, PAX, GNU. What
-// it does not understand it refuses; it never guesses.
+// Foreign walks the members of a tar from any tool: v7, USTAR, PAX, GNU. It refuses what it
+// does not understand, and never guesses.
 type Foreign struct {
 	in   Input
 	at   int64 // of the next header
@@ -36,7 +36,7 @@ func NewForeign(in Input) *Foreign {
 	return t
 }
 
-// ForeignMember is a member of a tar of any making.
+// ForeignMember is a member of a tar from any tool.
 type ForeignMember struct {
 	Name   []byte // not reused
 	Link   []byte // what a link points to
@@ -165,7 +165,7 @@ func (t *Foreign) after() string {
 	return "member " + t.last
 }
 
-// trailing refuses data behind the end: a second archive that nobody would read.
+// trailing refuses data behind the end: a second archive that no reader would see.
 func (t *Foreign) trailing(at int64) error {
 	for {
 		b, _, err := t.in.Bytes(at, 16<<10)

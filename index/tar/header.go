@@ -1,12 +1,12 @@
-// Package tar is the bytes of tars: the headers, members and offset indexes of wds shards (strict
-// USTAR), and tars of any making. It says which member a field becomes, which keys samples may
-// have, and what keeps loaders from reading a tar alike.
+// Package tar has the layout of tars: the headers, members and offset indexes of wds shards
+// (strict USTAR), and tars from any tool. It says which member a field becomes, which keys
+// samples may have, and what makes loaders read one tar differently.
 //
 //	w := tar.Walker{Window: &window}
 //	w.Part(offsets[i], offsets[i+1]) // the members of sample i
 //	entry, err := w.Next()
 //
-// What package index says of hostile bytes holds here, too.
+// The rules of package index for hostile bytes hold here, too.
 package tar
 
 import (

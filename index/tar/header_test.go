@@ -294,7 +294,7 @@ func TestWindowReadsOnce(t *testing.T) {
 		maxCalls, maxSum int
 	}{
 		{"neighbours", 1 << 10, 512, 40, 11 << 20},
-		{"far apart", 100 << 10, 512, 110, 110 * minStep},
+		{"far distances", 100 << 10, 512, 110, 110 * minStep},
 	} {
 		r := &countingReader{r: bytes.NewReader(b)}
 		var w Window
@@ -339,8 +339,8 @@ func TestTarIndex(t *testing.T) {
 	if err := DecodeIndex(part, b[8:24], 1, 3, size); err != nil || part[1] != 4096 {
 		t.Errorf("part %v, error %v", part, err)
 	}
-	// Every flip of a bit leaves an index that is refused, or it moves a border by
-	// whole blocks within its neighbours, which only the tar can tell.
+	// Every flip of a bit leaves an index that is refused, or it moves a border by whole
+	// blocks within its neighbours, which only the tar can show.
 	for i := range b {
 		for bit := range 8 {
 			bad := bytes.Clone(b)

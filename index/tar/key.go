@@ -15,10 +15,9 @@ import (
 //
 //	^((?:.*/|)[^.]+)[.]([^/]*)$
 //
-// so at the first dot behind the last slash. A base name that begins with a dot
-// makes that expression back up over the slash: the key then ends in a slash and
-// stands for a sample that nobody meant. ok is false for names
-// that those loaders skip.
+// so at the first dot behind the last slash. A base name that begins with a dot makes that
+// expression match from before the slash: the key then ends in a slash, and names a sample
+// by mistake. ok is false for names that those loaders skip.
 func SplitKey(name []byte) (key, field []byte, ok bool) {
 	base := bytes.LastIndexByte(name, '/') + 1
 	dot := bytes.IndexByte(name[base:], '.')

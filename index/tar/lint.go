@@ -7,8 +7,7 @@ import (
 	"io"
 )
 
-// Rule names a form, name or damage in a tar of any making that some loader
-// stumbles over.
+// Rule names a form, name or damage in a tar from any tool that some loader reads wrongly.
 type Rule string
 
 // The rules, with the text that reports use.
@@ -62,7 +61,7 @@ var rules = map[Rule]struct {
 	ruleBadSum:     {true, "readers stop here, most of them without an error"},
 	ruleBadHeader:  {true, "readers stop here, most of them without an error"},
 	ruleTruncated:  {true, "the last member is lost or short"},
-	ruleNoEnd:      {true, "nobody can tell whether members are missing"},
+	ruleNoEnd:      {true, "there is no way to see whether members are missing"},
 	ruleTrailing:   {false, "readers stop at the end blocks"},
 	ruleTooMany:    {false, "keys that come again further on are not found"},
 }
@@ -100,10 +99,10 @@ type Counts struct {
 	End              int64 // where the first end block begins, or where reading stopped
 }
 
-// Lint reads the headers of a tar of any making and reports, in order, all
-// that keeps a loader from reading it as every other does. Return false from
-// report to stop. The error is of reading or of ctx; damage is reported. Memory
-// is bounded, whatever the file says: by 4 million samples, 16 bytes each.
+// Lint reads the headers of a tar from any tool and reports, in order, all that keeps a
+// loader from reading it as every other does. Return false from report to stop. The error
+// is of reading or of ctx; damage is reported. Memory is bounded, whatever the file says:
+// by 4 million samples, 16 bytes each.
 func Lint(ctx context.Context, r io.ReaderAt, size int64, report func(Problem) bool) (Counts, error) {
 	l := linter{report: report}
 	l.ext.reset()
@@ -138,7 +137,7 @@ type linter struct {
 	ext    extensions
 	groups groups
 	done   bool // nothing more can be read, or
-	quiet  bool // nobody wants to hear more
+	quiet  bool // the caller has stopped
 }
 
 // found reports a problem.

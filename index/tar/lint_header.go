@@ -17,8 +17,8 @@ type foreignHeader struct {
 	extended     bool // GNU sparse: more of the map follows
 }
 
-// parseForeign reads a header of any form; a problem with a rule means that it
-// is none, at an offset in the block.
+// parseForeign reads a header of any form; a problem with a rule means that the block, at
+// an offset, is not a header.
 func parseForeign(b []byte) (h foreignHeader, p Problem) {
 	h.typ = b[156]
 	h.name = bytes.Clone(cString(b[:MaxName]))

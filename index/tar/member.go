@@ -20,7 +20,7 @@ const (
 	MemberTexts                   // a list of texts as JSON
 )
 
-// Member says how a field stands in a tar.
+// Member says how a tar stores a field.
 type Member struct {
 	Field int // in the schema
 	Kind  MemberKind
@@ -200,8 +200,8 @@ func withField(err error, field string) error {
 	return &c
 }
 
-// SortMembers sorts members as they stand in a sample, for images with the given
-// codes (by member).
+// SortMembers sorts members as samples have them, for images with the given codes (by
+// member).
 func SortMembers(members []Member, codes []int) []int {
 	order := make([]int, len(members))
 	names := make([]string, len(members))

@@ -18,8 +18,8 @@ const hexDigits = "0123456789abcdef"
 // textEscapes has the letter after the backslash for bytes that have one.
 var textEscapes = [256]byte{'"': '"', '\\': '\\', '\n': 'n', '\r': 'r', '\t': 't', '\b': 'b', '\f': 'f'}
 
-// AppendTexts appends the list of texts data[offsets[i]:offsets[i+1]]. Text that
-// is no UTF-8 cannot stand in JSON.
+// AppendTexts appends the list of texts data[offsets[i]:offsets[i+1]]. Text that is not
+// UTF-8 cannot be in JSON.
 func AppendTexts(dst, data []byte, offsets []int64) ([]byte, error) {
 	dst = append(dst, '[')
 	for i := 1; i < len(offsets); i++ {
@@ -103,8 +103,8 @@ func textSize(b []byte, i int, comma bool) (size, end int, ok bool) {
 	return 0, i, false
 }
 
-// unescape reads what follows a backslash: the byte and how many bytes spell it,
-// 0 when it is none of our escapes.
+// unescape reads what follows a backslash: the byte and how many bytes spell it, or 0 for
+// an escape that we do not write.
 func unescape(b []byte) (c byte, n int) {
 	if len(b) == 0 {
 		return 0, 0

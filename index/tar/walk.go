@@ -34,13 +34,13 @@ func (w *Window) Reset(r io.ReaderAt, size int64, buf []byte) {
 	*w = Window{r: r, size: size, buf: buf}
 }
 
-// Hold makes the window one of bytes in memory that stand at a place of a tar.
+// Hold makes the window read bytes in memory, which are at an offset of a tar.
 func (w *Window) Hold(b []byte, at int64) {
 	*w = Window{size: at + int64(len(b)), buf: b, lo: at, n: len(b)}
 }
 
-// Expect says how far apart the reads to come are on average, from which the
-// first of them decides how much to read ahead.
+// Expect says how many bytes lie between the coming reads on average. From that the first
+// of them decides how much to read ahead.
 func (w *Window) Expect(apart int64) {
 	w.step = minStep
 	if apart <= maxGap {

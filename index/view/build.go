@@ -12,7 +12,7 @@ import (
 // Rows is what is known of the rows of a set.
 type Rows struct {
 	N int64
-	// Values are those of the axis, by row; nil where rows are told by their number.
+	// Values are those of the axis, by row; nil where the axis is the number of the row.
 	Values []int64
 	// Nanos is what one step of Values takes, 0 if that is no time.
 	Nanos int64
@@ -27,7 +27,7 @@ type Rows struct {
 // Found says what became of the rows.
 type Found struct {
 	Windows int64
-	// ByPosition is how many there were if rows were told by their number.
+	// ByPosition is how many there would be if the axis were the number of the row.
 	ByPosition int64
 	// Spacing is the most frequent distance of neighbours on the axis.
 	Spacing int64
@@ -65,7 +65,7 @@ func (s *Spec) Build(r Rows) (*index.View, Found, error) {
 
 func (s *Spec) build(r Rows) (*index.View, Found, error) {
 	f := Found{Spacing: 1}
-	// Nothing tells how far a single row is from others; it makes no window either.
+	// The distance of a single row from others is unknown; it makes no window either.
 	single := s.Axis != "" && r.N < 2
 	if s.Axis != "" && !single {
 		if f.Spacing = spacing(r.Values); f.Spacing == 0 {

@@ -116,8 +116,9 @@ func Values(f *shardify.Field, b, valid []byte) (list []int64, nanos int64) {
 	return list, nanosOf(f)
 }
 
-// grid are numbers as multiples of their most frequent distance. One that is none has no value: a
-// millionth of the distance is allowed, and what numbers of a precision cannot tell.
+// grid returns numbers as multiples of their most frequent distance. A number that is not a
+// multiple has no value; it may be off by a millionth of the distance, and by what the precision
+// of its type hides.
 func grid(x []float64, valid []byte, precision float64) []int64 {
 	for i, ok := range valid {
 		if ok == 0 {

@@ -22,7 +22,7 @@ func mustParse(t *testing.T, text string) Spec {
 
 const hour = 3600
 
-// every is n times, so many hours apart.
+// every is n times, with so many hours between them.
 func every(n, hours int) (list []int64) {
 	for i := range n {
 		list = append(list, int64(i*hours*hour))

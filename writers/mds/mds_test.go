@@ -137,7 +137,7 @@ func compare(t *testing.T, c *config, sample []byte, want *shardify.Batch, i int
 	}
 }
 
-// shape parses what stands before an array.
+// shape parses what comes before an array.
 func shape(b []byte) (dims []int64, rest []byte) {
 	n, size := int(b[0]>>2), 1<<(b[0]&3)
 	b = b[1:]

@@ -21,7 +21,7 @@ func zippedBytes(r io.ReaderAt, size int64) (int64, error) {
 	}
 	var h zstd.Header
 	if err := h.Decode(b); err != nil || h.Skippable || !h.HasFCS || h.FrameContentSize > maxBytes {
-		return 0, shardify.Corrupt(0, "no zstd frame that tells its length, at most 4 GiB")
+		return 0, shardify.Corrupt(0, "not a zstd frame with its length, at most 4 GiB")
 	}
 	return int64(h.FrameContentSize), nil
 }

@@ -16,7 +16,7 @@ func (s *sink) compress(ctx context.Context) (digest string, err error) {
 	// One goroutine, so that the bytes do not depend on the machine.
 	options := []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault)}
 	if s.bytes < 256 {
-		options = append(options, zstd.WithSingleSegment(true)) // other frames do not tell such a length
+		options = append(options, zstd.WithSingleSegment(true)) // other frames do not hold such a length
 	}
 	enc, err := zstd.NewWriter(nil, options...)
 	if err != nil {

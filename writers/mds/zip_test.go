@@ -133,8 +133,8 @@ func TestUnzippedReadsAnyPlace(t *testing.T) {
 	}
 }
 
-// TestSmallShardsTellTheirLength: a zstd frame tells one below 256 bytes only if it is a
-// single segment.
+// TestSmallShardsTellTheirLength: a zstd frame holds a length below 256 bytes only if it is
+// a single segment.
 func TestSmallShardsTellTheirLength(t *testing.T) {
 	zip := format.Options{"mds-compression": "zstd"}
 	s := writertest.Schema{Name: "tiny", Fields: []shardify.Field{{Name: "y", DType: shardify.U8}}}

@@ -62,7 +62,7 @@ func checkIndex(ctx context.Context, idx storage.Blob, size int64, full bool) (h
 	return h, h.CheckDocuments(ctx, idx)
 }
 
-// linter checks indexes of any making, with the sizes of the tokens beside them.
+// linter checks indexes from any tool, with the sizes of the tokens beside them.
 var linter = format.Linter{
 	Ext:   megatron.IndexExt,
 	Sniff: megatron.IsIndex,

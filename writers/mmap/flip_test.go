@@ -24,7 +24,7 @@ func TestCRCTellsTheChangedByte(t *testing.T) {
 			b[at] ^= mask
 		}
 	}
-	// Two damaged places far apart are not taken for one, but for a rare chance.
+	// Two distant places of damage are not taken for one, except by a rare chance.
 	wrong := 0
 	for range 100 {
 		i, k := r.IntN(1000), 2000+r.IntN(1000)

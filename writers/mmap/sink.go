@@ -310,7 +310,7 @@ func (s *sink) scratchFile() (_ *local.Spill, err error) {
 	return s.spill, err
 }
 
-// close frees what only a shard in the making needs.
+// close frees what only a shard that is being written needs.
 func (s *sink) close() {
 	if s.spill != nil {
 		s.spill.Close()

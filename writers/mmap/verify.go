@@ -121,8 +121,8 @@ func checkTensor(c *format.ShardCheck, shard *index.MmapShard, i int) {
 	c.Report(p)
 }
 
-// sampleAt is the sample that a row of tensor i belongs to, -1 if the offsets do
-// not tell.
+// sampleAt is the sample that a row of tensor i belongs to, or -1 if the offsets do not
+// say.
 func sampleAt(r io.ReaderAt, shard *index.MmapShard, i int, row int64) int64 {
 	c := shard.ColumnOf(i)
 	switch shard.Tensors[i].Lead {

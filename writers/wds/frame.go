@@ -6,9 +6,9 @@ import (
 	"github.com/shardify/shardify/index/tar"
 )
 
-// frame asks for files and images where they stand in the tar: behind room for
-// the numbers before them and for their own header, up to the end of their last
-// block. It is for the order that images of their first type have.
+// frame asks for files and images at their places in the tar: after room for the numbers
+// before them and for their own header, up to the end of their last block. It assumes the
+// order that images of their first type have.
 func frame(schema []shardify.Field, _ format.Options) *shardify.Frame {
 	members, err := tar.Members(schema)
 	if err != nil {
@@ -38,9 +38,9 @@ func (s *sink) NextFrame() (lead int, bytes int64) {
 	return s.out.n, int64(outputBytes - s.out.n)
 }
 
-// framed writes a batch whose values lie in a frame: what belongs between them is
-// put there, and the frame goes out as it is. A sample whose members stand in
-// another order (the type of an image decides) is copied.
+// framed writes a batch whose values are in a frame: it writes what belongs between them
+// there, and sends the frame on without a copy. A sample whose members are in another order
+// (the type of an image decides) is copied.
 func (s *sink) framed(b *shardify.Batch) error {
 	pos := int64(b.Frame.Lead)
 	from := pos - int64(s.out.lead(b.Framed[:pos])) // of the frame: not yet out

@@ -36,8 +36,8 @@ func framed(b *shardify.Batch, f shardify.Frame) *shardify.Batch {
 	return &c
 }
 
-// photos is a batch of images of two types (bmp stands before cls, jpg behind it)
-// with classes and captions, some of them missing.
+// photos is a batch of images of two types (bmp comes before cls, jpg after it) with
+// classes and captions, some of them missing.
 func photos(rng *rand.Rand, first, n, longest int) *shardify.Batch {
 	caption := media("txt", "txt")
 	caption.Nullable = true

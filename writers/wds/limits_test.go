@@ -32,7 +32,7 @@ func keyed(keys ...string) *shardify.Batch {
 	return b
 }
 
-// TestBadSamplesAreNamed: what cannot stand in a tar is an error that says which
+// TestBadSamplesAreNamed: a sample that a tar cannot hold gives an error that names the
 // sample, and nothing is published.
 func TestBadSamplesAreNamed(t *testing.T) {
 	long := strings.Repeat("k", 97)

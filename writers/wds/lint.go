@@ -32,7 +32,7 @@ func lint(ctx context.Context, c *format.ShardCheck) (ours bool, err error) {
 	return indexed(c), err
 }
 
-// indexed tells a tar with an offset index of ours beside it.
+// indexed reports whether a tar has an offset index of ours beside it.
 func indexed(c *format.ShardCheck) bool {
 	f, err := c.Store.Open(c.Shard.Name + tar.IndexExt)
 	if err != nil {

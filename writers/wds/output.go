@@ -16,9 +16,9 @@ const (
 	outputBytes = 2 * index.PieceBytes
 )
 
-// output is a tar in the making: bytes pass through one buffer into the file and
-// the digest. Both the place in the tar and the buffer's fill are the same
-// modulo a block, so a header always fits in one piece.
+// output is a tar that is being written: bytes pass through one buffer into the file and
+// the digest. Both the place in the tar and the fill of the buffer are the same modulo a
+// block, so a header always fits in one piece.
 type output struct {
 	w    storage.Pending
 	sum  index.PieceDigest
@@ -69,8 +69,8 @@ func (o *output) data(p []byte) error {
 	return o.more(p[n:])
 }
 
-// lead puts what waits in the buffer at the end of p, if there is room for it, and
-// tells how much that was.
+// lead puts what waits in the buffer at the end of p, if there is room for it, and returns
+// how much that was.
 func (o *output) lead(p []byte) int {
 	if o.n == 0 || len(p) < o.n {
 		return 0

@@ -105,8 +105,8 @@ func (w *tarWalk) problem(err error) {
 	w.Report(p)
 }
 
-// resync is the begin of the next sample behind at that the index knows; -1 if
-// there is none to trust.
+// resync is where the next sample behind at begins, from the index; -1 if the index cannot
+// be trusted.
 func (w *tarWalk) resync(at int64) int64 {
 	for i := max(w.sample, 0) + 1; ; i++ {
 		next, ok := w.idx.get(i)

@@ -15,7 +15,7 @@ import (
 )
 
 // moves: a shard that moved into another set is the one that its sink would have written
-// there. Without a Move, nothing of that may stand in the shards.
+// there. Without a Move, shards may not contain anything that would have to change.
 func (c *contract) moves(t *testing.T) {
 	mem := memory.New()
 	spec := c.spec(samples, true)

@@ -219,7 +219,7 @@ func (c *contract) owns(t *testing.T) {
 	}
 	for _, x := range files {
 		if f.Owns == nil || !f.Owns(x.Name) {
-			t.Errorf("publishes %s, which Owns does not tell", x.Name)
+			t.Errorf("publishes %s, which Owns does not report", x.Name)
 		}
 	}
 }
@@ -310,7 +310,7 @@ func (c *contract) failedWrite(t *testing.T) {
 	}
 }
 
-// other is another type of the same size, so that nothing but the name tells.
+// other is another type of the same size, so that only the name differs.
 func other(d shardify.DType) shardify.DType {
 	for o := shardify.Bool; o <= shardify.F64; o++ {
 		if o != d && o.Size() == d.Size() {
@@ -439,7 +439,7 @@ func (c *contract) faults(t *testing.T) {
 		if _, ok := mem.Files()[spec.Name]; ok {
 			t.Errorf("operation %d fails: the shard was published", i)
 		}
-		// What a failed attempt left must not stand in the way of the next.
+		// What a failed attempt left must not block the next.
 		if _, err := c.write(mem, spec, Batches(c.schema, samples, 1, 7)); err != nil {
 			t.Errorf("operation %d fails: again: %v", i, err)
 		}
