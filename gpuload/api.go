@@ -37,7 +37,7 @@ const (
 	VerifyNone  = load.VerifyNone
 )
 
-// Unknown is the stream of a consumer that does not tell it.
+// Unknown is the stream of a consumer that does not say which it is.
 const Unknown = device.Unknown
 
 // Why there is no device, or nothing is done with it.

@@ -141,8 +141,7 @@ func (b *Batch) Offsets1(col string) (Tensor, error) {
 	return b.tensor(col, func(c *index.ColumnTensors) int { return c.Offsets1 })
 }
 
-// Valid tells for each sample whether it has a value: BOOL [Batch] of a nullable
-// column.
+// Valid returns for each sample whether it has a value: BOOL [Batch] of a nullable column.
 func (b *Batch) Valid(col string) (Tensor, error) {
 	return b.tensor(col, func(c *index.ColumnTensors) int { return c.Valid })
 }
@@ -219,8 +218,8 @@ func (b *Batch) Ready(s Stream) error {
 	return b.tell(func(sl *slot) error { return b.loader.dev.Ready(&sl.on, s) })
 }
 
-// Wait waits on the host until the batch's data are there, for consumers that do not tell their
-// stream and read nothing after Release.
+// Wait waits on the host until the batch's data are there. It is for consumers that do not name
+// their stream and read nothing after Release.
 func (b *Batch) Wait(ctx context.Context) error {
 	return b.tell(func(sl *slot) error {
 		if g, ok := b.loader.dev.(device.GPU); ok {
@@ -230,9 +229,9 @@ func (b *Batch) Wait(ctx context.Context) error {
 	})
 }
 
-// Use notes a stream that uses the batch's data and waits for them by itself, for another
-// stream that is Ready say. With Unknown, Release waits for the device, unless it is told
-// a stream.
+// Use notes a stream that uses the batch's data and waits for them itself, for example for
+// another stream that called Ready. With Unknown, Release waits for the device, unless it
+// gets a stream.
 func (b *Batch) Use(s Stream) error {
 	return b.tell(func(sl *slot) error { return b.loader.dev.Use(&sl.on, s) })
 }
@@ -250,14 +249,13 @@ func (b *Batch) tell(f func(sl *slot) error) error {
 	return ErrReleased
 }
 
-// Release is ReleaseOn of the streams that Ready and Use were told. An error of the device
-// shows at the next batch.
+// Release is ReleaseOn of the streams that Ready and Use got. An error of the device shows
+// at the next batch.
 func (b *Batch) Release() { _ = b.ReleaseOn() }
 
 // ReleaseOn gives the slot back as soon as these streams of the device, and those that Ready
-// and Use were told, have done what they have got to do by now. Nothing more of the batch's
-// memory may be used afterwards. Releasing twice does nothing. After ErrCapture the batch is
-// not released.
+// and Use got, have done all work that is queued by now. The batch's memory may not be used
+// afterwards. Releasing twice does nothing. After ErrCapture the batch is not released.
 func (b *Batch) ReleaseOn(streams ...Stream) error {
 	sl := b.slot.Swap(nil)
 	if sl == nil {

@@ -121,7 +121,7 @@ type Config struct {
 	LocalRanks int
 	// DeviceMemory is the bytes that samples may take in the memory of this rank's
 	// GPU, slots not included. By default 768 MiB, for windows of a Block shuffle alone;
-	// less than 0 is none.
+	// less than 0 means no memory.
 	DeviceMemory int64
 	// Stage is the folder of TierStaged (default /dev/shm). Loaders of one set share
 	// the copy there; the last one that is closed removes it, but for KeepStage.

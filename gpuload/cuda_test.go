@@ -405,7 +405,7 @@ func TestDamageOnTheWayToTheDeviceIsAnError(t *testing.T) {
 			if err := wholeOf(l); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), filepath.Base(name)) {
 				t.Fatalf("%s: byte %d flipped: %v", format, i, err)
 			}
-			if i == 0 { // repaired, a second attempt fills the tier anew
+			if i == 0 { // repaired, a second attempt fills the tier again
 				if err := os.WriteFile(name, good, 0o644); err != nil {
 					t.Fatal(err)
 				}

@@ -364,7 +364,7 @@ func TestReleasedBatchIsPoisoned(t *testing.T) {
 	l := mustLoader(t, d, Config{Batch: 50, Depth: 1})
 	a, _ := l.Next(bg)
 	b, _ := l.Next(bg)
-	l.halt() // nobody writes to the slot
+	l.halt() // so that nothing writes to the slot
 	x := a.Host("x")
 	a.Release()
 	if !bytes.Equal(x, bytes.Repeat([]byte{0xdb}, len(x))) {

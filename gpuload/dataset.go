@@ -121,7 +121,7 @@ func (d *Dataset) Bytes() (n int64) {
 // sampleBytes is the mean size of a sample on disk.
 func (d *Dataset) sampleBytes() int64 { return max(d.Bytes()/max(d.samples, 1), 1) }
 
-// Locate tells which input has a sample, and its number there.
+// Locate returns which input has a sample, and its number there.
 func (d *Dataset) Locate(sample int64) (input int, number int64) {
 	for input < len(d.inputs)-1 && sample >= d.inputs[input+1].lo {
 		input++

@@ -8,8 +8,8 @@ import (
 )
 
 // Documents are the stretches of tokens in a batch of sequences that belong together, as attention
-// over all of its tokens wants them, one row after the other: the documents that a list of lengths
-// tells of, and the padding behind them in each row.
+// over all of its tokens needs them, one row after the other: the documents that a list of lengths
+// describes, and the padding behind them in each row.
 type Documents struct {
 	// CuSeqlens is where each stretch begins, and the number of tokens.
 	CuSeqlens []int32

@@ -48,7 +48,7 @@ func TestDocumentsOfSequences(t *testing.T) {
 	}
 }
 
-// TestDocumentsOfABatch: lengths that cannot be are damage, and columns that are none are refused.
+// TestDocumentsOfABatch: impossible lengths are damage, and columns that are not lengths are refused.
 func TestDocumentsOfABatch(t *testing.T) {
 	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "tok:u16[9],lens:i32*,x:i64*", samples: 20, shard: 20}))
 	b, err := mustLoader(t, d, Config{Batch: 20}).Next(bg)

@@ -20,7 +20,7 @@ var faults = []struct{ what, file, is, becomes string }{
 	{"the consumer does not wait for gathers", "cuda/handover_linux.go", "s.d.wait(stream, &s.gathered)", "s.isDone()"},
 	{"streams are not noted", "cuda/handover_linux.go", "	h.users = append(h.users, u)\n", ""},
 	{"another thread's default stream is taken for the own", "cuda/handover_linux.go", "u.stream == streamPerThread && u.thread != unix.Gettid()", "false"},
-	{"a consumer that does not tell is not waited for", "cuda/handover_linux.go", "unknown = s.unknown && len(streams) == 0", "unknown = false"},
+	{"a consumer on an unknown stream is not waited for", "cuda/handover_linux.go", "unknown = s.unknown && len(streams) == 0", "unknown = false"},
 	{"only the newest stream is noted", "cuda/handover_linux.go", "h.users = append(h.users, u)", "h.users = append(h.users[:0], u)"},
 	{"host memory is written before it was read", "cuda/slot_linux.go", "if err := s.d.await(ctx, list...)", "if err := s.d.await(ctx, list[:0]...)"},
 	{"who copies a batch does not leave it", "cuda/handover_linux.go", "		return s.leave(stream)\n	})\n}\n\n// copySent", "		return nil\n	})\n}\n\n// copySent"},

@@ -20,7 +20,7 @@ import (
 )
 
 // Loader delivers one rank's batches, epoch after epoch. Its methods may be called
-// concurrently; batches come in order to whoever asks.
+// concurrently; each call of Next gets the next batch in order.
 type Loader struct {
 	set     *Dataset
 	cfg     Config
@@ -32,7 +32,7 @@ type Loader struct {
 	window  *window        // nil: each row is a sample
 	stream  *stream        // of Config.Tokens; else nil
 	view    *load.View     // of window
-	casts   []*load.Caster // by tensor; nil if there are none
+	casts   []*load.Caster // by tensor; may be nil
 	shards  *load.Shards
 	crew    *load.Crew
 	dev     device.Device

@@ -23,7 +23,7 @@ func (m *maker) make(s *slot) error {
 	var err error
 	switch {
 	case m.windows != nil && s.Rows > 0:
-		// Until the device was told what to read, the windows must stay.
+		// The windows must stay until the device knows what to read.
 		a, b := m.windows.Keys(&s.Step)
 		defer m.windows.Unclaim(a, b)
 		err = m.fromWindows(s)

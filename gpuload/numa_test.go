@@ -68,7 +68,7 @@ func TestTheDevicesNodeCopies(t *testing.T) {
 	}
 }
 
-// What may not be pinned is told before it is tried, and where it fails.
+// A limit of pinned memory is reported before pinning is tried, and where it fails.
 func TestALimitOfPinnedMemoryIsToldOfTheDevice(t *testing.T) {
 	fake := useFakeDriver(t)
 	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[64]", samples: 100}))

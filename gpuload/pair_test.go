@@ -191,8 +191,8 @@ func TestPairsDamaged(t *testing.T) {
 	}
 }
 
-// TestPairsOfSets: shards of a set, and of one in the making, are no pairs of their own: some would
-// be left out silently.
+// TestPairsOfSets: shards of a set, or of one that is being written, are not accepted as pairs of
+// their own: some would be left out silently.
 func TestPairsOfSets(t *testing.T) {
 	top := t.TempDir()
 	ours := makeSet(t, setOptions{format: index.FormatMegatron, schema: "tok:u16*", samples: 10, shard: 5})
@@ -210,7 +210,7 @@ func TestPairsOfSets(t *testing.T) {
 	}
 	for _, dir := range []string{top, filepath.Join(top, "below"), filepath.Join(top, "below", "shard-000000")} {
 		if _, err := Open(bg, dir); err == nil || !strings.Contains(err.Error(), "not finished") {
-			t.Errorf("%s, in the making: %v", dir, err)
+			t.Errorf("%s, unfinished: %v", dir, err)
 		}
 	}
 }

@@ -195,8 +195,8 @@ func (p *pipeline) released(s *slot) {
 	}
 }
 
-// claim gives a free slot the next step and puts it into the queue. With ready it does
-// so only if the step can be made without waiting. nil: there is none.
+// claim gives a free slot the next step and puts it into the queue. With ready it does so
+// only if the step can be made without waiting. nil: no slot was claimed.
 func (p *pipeline) claim(ready bool) *slot {
 	if len(p.free) == 0 {
 		return nil
@@ -292,8 +292,8 @@ func (p *pipeline) take(ctx context.Context) (ticket, error) {
 	}
 }
 
-// late is when the patience with a consumer that holds all slots ends, zero if there is none. The
-// time runs on over several calls, each of which may wait for less.
+// late is when the patience with a consumer that holds all slots ends, or zero without such a
+// consumer. The time runs on over several calls, each of which may wait for less.
 func (p *pipeline) late() time.Time {
 	switch {
 	case len(p.queue) > 0 || len(p.free) > 0 || p.cfg.Patience <= 0:

@@ -30,8 +30,8 @@ func (l *Loader) Strided() bool { return l.steps.Strided }
 // Order is the order of the samples.
 func (l *Loader) Order() *order.Order { return l.order }
 
-// Notes tell, a sentence each, what the user may want to know: choices that were
-// made, and settings that do not work out as asked.
+// Notes are sentences that the user may want to read: choices that were made, and settings
+// that do not work out as asked.
 func (l *Loader) Notes() []string { return append([]string(nil), l.notes...) }
 
 // Columns are the names of what every batch has.

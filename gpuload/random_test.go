@@ -23,11 +23,11 @@ import (
 	"github.com/shardify/shardify/internal/fakecuda"
 )
 
-// TestRandomProgramsOnTheDevice runs programs of a consumer that nobody would write: batches
-// are taken, read on streams of every kind as late as these like, held, given back in any
-// order, by any thread, in the middle of epochs that begin anew, and of loaders that are
-// closed. Every read must give the samples of its batch, and every program must end. $SEED
-// runs one program alone.
+// TestRandomProgramsOnTheDevice runs random programs of a consumer, beyond what people
+// write. Batches are taken, read on streams of every kind as late as these allow, held, and
+// given back in any order by any thread, while epochs restart midway and loaders are closed.
+// Every read must give the samples of its batch, and every program must end. $SEED runs one
+// program alone.
 func TestRandomProgramsOnTheDevice(t *testing.T) {
 	fake := useFakeDriver(t)
 	programs := 150
@@ -105,7 +105,7 @@ type program struct {
 	l       *Loader
 	streams []Stream
 	held    []*Batch
-	untold  map[*Batch]bool // somebody reads it on a stream that only Release is to wait for
+	untold  map[*Batch]bool // it is read on a stream that only Release is to wait for
 	reads   []read
 	lines   []string
 	copies  bool // some batches are copied, and the copies are read
@@ -246,7 +246,7 @@ func (p *program) take() *Batch {
 
 func (p *program) stream() Stream { return p.streams[p.r.IntN(len(p.streams))] }
 
-// use reads a batch in one of the ways that there are to tell of it.
+// use reads a batch and reports that in one of the possible ways.
 func (p *program) use(b *Batch) error {
 	s := p.stream()
 	switch p.r.IntN(8) {
@@ -258,7 +258,7 @@ func (p *program) use(b *Batch) error {
 		}()
 		return <-done
 	case 1:
-		p.say("a consumer that does not tell")
+		p.say("a consumer on an unknown stream")
 		p.untold[b] = true
 		err := b.slot.Load().on.State.(*device.CUDASlot).Wait(bg)
 		return errors.Join(err, b.Use(Unknown), p.read(b, s))

@@ -300,7 +300,7 @@ func TestThePinnedTierTakesItsMemoryOnce(t *testing.T) {
 		d := mustOpen(t, s.URL)
 		l := mustLoader(t, d, Config{Batch: 10, Tier: TierPinned, Memory: d.Bytes() * 9 / 8})
 		debug.FreeOSMemory()
-		if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // the peak begins anew
+		if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // resets the peak
 			t.Skip(err)
 		}
 		before := resident(t, "VmRSS")

@@ -64,7 +64,7 @@ func (l *Loader) plan() error {
 	return nil
 }
 
-// fields are those of a row that are read; wanted tells which of a window's are.
+// fields are those of a row that are read; wanted reports which of a window's are.
 func (l *Loader) fields() (fields []shardify.Field, wanted func(name string) bool, err error) {
 	if l.cfg.Tokens != "" {
 		if err := l.streamed(); err != nil {
@@ -212,7 +212,7 @@ func (l *Loader) noteOrder() {
 	}
 }
 
-// noteLast says what a policy that nobody chose does to the end of an epoch.
+// noteLast says what a default policy does to the end of an epoch.
 func (l *Loader) noteLast() {
 	st := &l.steps
 	left := st.Length % st.Global()

@@ -31,7 +31,7 @@ func eachStaged(t *testing.T, f func(t *testing.T, c Config)) {
 	}
 }
 
-// inSharedMemory is a folder that can be mapped, or another one where there is none.
+// inSharedMemory is a folder that can be mapped, or another one where no folder can be.
 func inSharedMemory(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp(defaultStage, "shardify-test")
@@ -158,8 +158,8 @@ func TestABrokenOffStageIsGoneOnWith(t *testing.T) {
 	}
 }
 
-// TestARemovalThatWasCutShortLeavesNoTrap: what makes a copy complete goes first, and the rest
-// of it is in nobody's way.
+// TestARemovalThatWasCutShortLeavesNoTrap: what makes a copy complete is removed first, and
+// the rest of it is in no run's way.
 func TestARemovalThatWasCutShortLeavesNoTrap(t *testing.T) {
 	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[50]", samples: 100, shard: 25})
 	want := contents(t, index.FormatMmap, dir)

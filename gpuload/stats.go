@@ -55,7 +55,7 @@ type Stats struct {
 // enough is the utilisation from which the consumer is what limits the rate.
 const enough = 0.95
 
-// Stats tells what was done so far.
+// Stats returns what was done so far.
 func (l *Loader) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()

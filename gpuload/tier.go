@@ -83,7 +83,7 @@ func (l *Loader) sources() error {
 	}
 	if k := slices.IndexFunc(l.set.inputs, func(in *input) bool { return in.Foreign }); k >= 0 {
 		if l.tier == TierStaged {
-			return shardify.Unsupported("tier staged of %s, which has no %s: shardify convert makes a data set of it", l.set.inputs[k].Path, index.ManifestName)
+			return shardify.Unsupported("tier staged of %s, which has no %s: shardify convert makes a data set from it", l.set.inputs[k].Path, index.ManifestName)
 		}
 		if l.cfg.Verify != load.VerifyNone {
 			l.note("%s has no %s: its index was checked, but there are no checksums of its tokens", l.set.inputs[k].Path, index.ManifestName)

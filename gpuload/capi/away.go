@@ -11,9 +11,9 @@ import (
 	"github.com/shardify/shardify/gpuload"
 )
 
-// lease is how many hold a lent batch or a detached tensor, and of the latter the list
-// that it goes into when nobody does. It is C's memory, since DLPack's deleters, which must
-// not enter Go, count in it: lease in dlpack.c.
+// lease counts the holders of a lent batch or a detached tensor. A tensor without holders
+// goes into list. It is C's memory, since the deleters of DLPack, which must not enter Go,
+// count in it: lease in dlpack.c.
 type lease struct {
 	held int64
 	list *uintptr // nil: of a batch
@@ -31,7 +31,7 @@ type away struct {
 
 	mu       sync.Mutex
 	all      map[*lease]*gpuload.Detached
-	closed   bool // nobody sweeps but a goroutine:
+	closed   bool // only a goroutine sweeps:
 	watching bool
 }
 
@@ -74,8 +74,8 @@ func (a *away) close() {
 	a.watch()
 }
 
-// watch sweeps on a goroutine of its own what is left after close. Tensors may be kept for
-// ever, so it looks less and less often. The caller holds mu.
+// watch sweeps on its own goroutine what remains after close. Tensors may be kept for ever,
+// so it looks less and less often. The caller holds mu.
 func (a *away) watch() {
 	if !a.closed || a.watching || len(a.all) == 0 {
 		return

@@ -129,5 +129,5 @@ func (c *config) openTrace() (*os.File, error) {
 	return f, err
 }
 
-// maxList bounds arrays of the caller: a length that is none would be read as memory.
+// maxList bounds arrays of the caller: a wrong length would be read as memory.
 const maxList = math.MaxInt64 / 8

@@ -94,7 +94,7 @@ type converted struct {
 	Seconds float64          `json:"seconds"`
 }
 
-// wait tells after some time how far it is; ended when it has ended.
+// wait reports after some time how far the conversion is; ended when it has ended.
 func (c *conversion) wait(timeout time.Duration) (about any, ended bool, err error) {
 	select {
 	case <-c.done:

@@ -8,7 +8,7 @@ import (
 // keyName is the column of the samples' own names.
 const keyName = "__key__"
 
-// info is what shardify_open tells.
+// info is what shardify_open returns.
 type info struct {
 	Schema  []shardify.Field `json:"schema"` // as delivered, companions included
 	Columns []columnInfo     `json:"columns"`

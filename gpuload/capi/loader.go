@@ -52,7 +52,7 @@ type loader struct {
 	info    info
 	slots   int
 	grow    bool // slots, where the caller holds all but one
-	// How rows lie in a step: docs/loader.md section 1.
+	// How the rows of a step are placed: docs/loader.md section 1.
 	strided            bool
 	rank, world, batch int64
 
@@ -184,8 +184,8 @@ func (b *batch) copyOn(stream gpuload.Stream, to, sizes []int64) error {
 	return b.CopyOn(stream, list...)
 }
 
-// deliver gets a batch and writes what step says of it. nil: there is none, and the
-// code says why. The caller holds l.use.
+// deliver gets a batch and describes it in step. nil: there is no batch, and the code says
+// why. The caller holds l.use.
 func (l *loader) deliver(wait time.Duration, stream gpuload.Stream, step []int64) (*batch, int, error) {
 	if l.calls(stream) {
 		defer l.Bind()()
@@ -334,10 +334,10 @@ func at(address, n int64) []byte {
 	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&p))), n)
 }
 
-// idle tells that nobody holds a lent batch.
+// idle reports whether a lent batch has no holder.
 func (b *batch) idle() bool { return atomic.LoadInt64(&b.views.held) == 0 }
 
-// sweep gives back what was lent and is held by nobody any more.
+// sweep gives back what was lent and has no holder any more.
 func (l *loader) sweep() (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -364,7 +364,7 @@ func (l *loader) giveBack(b *batch) (int, error) {
 	return ok, err
 }
 
-// settle gives a lent batch back that nobody holds.
+// settle gives a lent batch without a holder back.
 func (l *loader) settle(b *batch) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -110,7 +110,7 @@ func TestALentBatchComesBackWhenNobodyHoldsIt(t *testing.T) {
 	if _, err := known.batch(a.handle); !errors.Is(err, errStale) {
 		t.Errorf("the handle of a batch that came back: %v", err)
 	}
-	// With all slots lent nothing can be made: next waits no longer than it was told.
+	// With all slots lent nothing can be made: next waits no longer than it was asked to.
 	last, _ := mustNext(t, l, true)
 	if code, err := l.next(50*time.Millisecond, 0, true, l.numbers()); code != again || err != nil {
 		t.Errorf("next with every slot lent: %d, %v", code, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/shardify/shardify/gpuload/internal/images"
 )
 
-// What shardify_pixels is told.
+// The arguments of shardify_pixels.
 const (
 	formOut = iota
 	formWidth

@@ -1,7 +1,7 @@
-// Package order is the order in which a trainer sees samples: which one stands at each
+// Package order is the order in which a trainer sees samples: which sample has each
 // position of each epoch, and which positions fall to which step and rank. It computes, and
 // neither reads nor remembers anything: any position costs constant time. docs/loader.md
-// defines the order precisely enough to compute it elsewhere; it is a promise, held by
+// defines the order precisely enough to compute it elsewhere; it is a promise, kept by
 // testdata/order.golden.
 //
 //	o, err := order.New(order.Config{Shuffle: order.Global, Seed: 1, Parts: []int64{50000}})
@@ -15,5 +15,5 @@
 //	mix.go      shares of several inputs
 //	draw.go     weighted and balanced draws
 //	steps.go    Steps: a rank's rows of each step
-//	windows.go  Windows: what a Block shuffle reads ahead, and where a step's rows lie in it
+//	windows.go  Windows: what a Block shuffle reads ahead, and where a step's rows are in it
 package order

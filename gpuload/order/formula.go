@@ -44,8 +44,8 @@ func (p *perm) formula() Permutation {
 
 func (d divisor) formula() Divisor { return Divisor{d.d, d.m} }
 
-// Formula is that of a step. There is none where samples are drawn from lists: with Mix,
-// Weights or Labels. With Indices it computes which of them a sample is.
+// Formula returns the formula of a step. Samples drawn from lists (with Mix, Weights or
+// Labels) have no formula. With Indices it computes which of them a sample is.
 func (s *Steps) Formula(of *Step, c *Cursor) (f Formula, ok bool) {
 	if c.Drawn() {
 		return f, false

@@ -46,7 +46,7 @@ func taken(x int64, w uint64) int64 {
 	return int64(hi<<32 | lo>>32)
 }
 
-// split tells which part has position x, and which of its own that is. p scatters
+// split returns which part has position x, and at which of its own positions. p scatters
 // the cycle of x.
 func (m *mixer) split(x int64, p *perm) (part int, rank int64) {
 	if m.scatter {

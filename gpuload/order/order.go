@@ -46,9 +46,9 @@ const (
 	maxSamples = 1 << 48
 )
 
-// Order says which sample stands at each position of each epoch: a pure function
-// of its parameters, the epoch and the position. docs/loader.md defines it. It is
-// immutable and may be used concurrently.
+// Order says which sample has each position of each epoch. It is a pure function of its
+// parameters, the epoch and the position. docs/loader.md defines it. It is immutable and
+// may be used concurrently.
 type Order struct {
 	seed    uint64
 	shuffle Shuffle
@@ -217,7 +217,7 @@ func (o *Order) describe(c *Config) string {
 // Len is the positions of an epoch.
 func (o *Order) Len() int64 { return o.length }
 
-// String is the parameters but the seed, as they stand in a State.
+// String is the parameters but the seed, as a State has them.
 func (o *Order) String() string { return o.text }
 
 // At is the number of the sample at position q of an epoch.

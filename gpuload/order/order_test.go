@@ -56,9 +56,9 @@ func TestPermIsABijectionAndPlaceItsInverse(t *testing.T) {
 	}
 }
 
-// TestPermIsUniform: over many keys every element stands at every place equally
-// often, and neighbours are independent of each other. A bad round function shows
-// as a chi-square far from its degrees of freedom.
+// TestPermIsUniform: over many keys every element is at every place equally often, and
+// neighbours are independent of each other. A bad round function shows as a chi-square far
+// from its degrees of freedom.
 func TestPermIsUniform(t *testing.T) {
 	const keys = 20000
 	for _, n := range []int64{2, 3, 5, 8, 13, 32} {

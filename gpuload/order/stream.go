@@ -59,7 +59,7 @@ func (b *blocks) writeDown() {
 	}
 }
 
-// place is which block stands at place j.
+// place is which block is at place j.
 func (b *blocks) place(j int64) int64 {
 	if b.table != nil {
 		return int64(b.table[j])

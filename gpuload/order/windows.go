@@ -2,7 +2,7 @@ package order
 
 // Windows is how a Block shuffle is read ahead: a generation is the next stretch of every
 // stream that a rank has, in a table of rows. Place t of its i-th stream is row i*Span+t.
-// The rows of a batch lie in one generation or in two that follow each other.
+// The rows of a batch are in one generation or in two consecutive ones.
 type Windows struct {
 	order  *Order
 	steps  *Steps
@@ -44,7 +44,7 @@ func (w *Windows) Rows() int64 { return w.order.shape.streams / w.Stride * w.Spa
 // Key is the generation of a position.
 func (w *Windows) Key(epoch int, q int64) Key { return Key{epoch, q / w.order.shape.streams / w.Span} }
 
-// Keys is the range of those that a step's rows lie in.
+// Keys is the range of the generations that a step's rows are in.
 func (w *Windows) Keys(s *Step) (a, b Key) {
 	return w.Key(s.Epoch, s.First), w.Key(s.Epoch, s.First+int64(s.Rows-1)*s.Stride)
 }
@@ -122,7 +122,7 @@ func (w *Windows) Begin(s *Step) (p Place) {
 // KeyOf is the generation of a place.
 func (w *Windows) KeyOf(s *Step, p Place) Key { return Key{s.Epoch, p.at / w.Span} }
 
-// Fill finds the rows of a step, from a place on, that lie in one generation, which begins
+// Fill finds the rows of a step, from a place on, that are in one generation, which begins
 // with a stream. It returns the place behind them.
 func (w *Windows) Fill(rows []int64, s *Step, c *Cursor, at Place, key Key, first int64) Place {
 	p, shape := &c.parts[0], &c.shape

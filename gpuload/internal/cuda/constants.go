@@ -35,7 +35,7 @@ const (
 	memoryDevice      = 2
 )
 
-// Results of driver calls that are told apart.
+// Results of driver calls that the package distinguishes.
 const (
 	success               = 0
 	codeInvalidValue      = 1

@@ -23,13 +23,12 @@
 // visits: threads that make batches are bound for life, the consumer's for the length of a
 // hand-over. Stream 2, the default stream of the calling thread, therefore is the caller's.
 //
-// Two streams of the device's own copy and gather; neither waits for the legacy default
-// stream. What the host gathers for a batch goes by the gathering stream, too, copied by the
-// kernel itself where it is little, so that a batch has one wait for its consumers and one event
-// behind it; a window may be loaded again behind the event of the last batch that reads it.
-// The host waits for nothing but for its own memory to be read, once for several batches: everything
-// else is ordered by events on the device. An event that was never recorded makes a wait
-// for it a no-op in the driver; here it is an error.
+// Two streams of the device's own copy and gather; neither waits for the legacy default stream.
+// What the host gathers for a batch uses the gathering stream, too; a kernel copies it if it is
+// little. So a batch has one wait for its consumers, and one event after it. A window may be loaded
+// again after the event of the last batch that reads it. The host waits only until its own memory
+// has been read, once for several batches; events on the device order everything else. In the
+// driver, waiting for an event that was never recorded does nothing; here it is an error.
 //
 // # Memory
 //

@@ -23,9 +23,9 @@ type Figure struct {
 // rounds is how often a figure is measured, after once to warm up.
 const rounds = 5
 
-// Figures measures what Speed leaves out, over memory of so many bytes, and tells each figure
-// as soon as it is known. It ends with ctx. It is for benches; nothing else may use the
-// device meanwhile.
+// Figures measures what Speed leaves out, over memory of so many bytes, and passes each
+// figure to add as soon as it is known. It ends with ctx. It is for benches; nothing else may
+// use the device meanwhile.
 func (d *Device) Figures(ctx context.Context, bytes int64, rows []int64, add func(Figure)) (err error) {
 	m, err := d.newMeter(bytes)
 	if err != nil {
@@ -131,7 +131,7 @@ func (m *meter) hostTime(ctx context.Context, w *Window, add func(Figure)) error
 	return errors.Join(err, s.Close())
 }
 
-// Trainer stands in for a training loop: steps of a known length on a stream of its own, of
+// Trainer simulates a training loop: steps of a known length on a stream of its own, of
 // which at most two wait.
 type Trainer struct {
 	Stream uintptr

@@ -225,7 +225,7 @@ func (s *Slot) outRow(i int, row int64) int64 {
 	return row
 }
 
-// findRows tells a launch how rows are numbered.
+// findRows sets in a launch how rows are numbered.
 func (s *Slot) findRows(l *launch, b *Batch) (err error) {
 	l.numbers = s.numbers.at
 	if b.Indices != nil {
@@ -365,9 +365,9 @@ func (s *Slot) copyAll(sends []Send, b *Batch) error {
 	byKernel := s.copiedByKernel(sends, b)
 	l := &s.launch
 	l.sent = 0
-	// Beside a kernel, what is sent goes by the kernel's stream: one wait and one event are enough
-	// for both, and it need not queue behind the load of a window. Rows that the copy engine
-	// moves are long: kernels are not to wait for them.
+	// With a kernel, what is sent uses the kernel's stream: one wait and one event are enough for
+	// both, and it need not queue behind the load of a window. Rows that the copy engine moves are
+	// long: kernels are not to wait for them.
 	stream := s.d.copies
 	if s.launches(b) && len(b.Engine) == 0 {
 		stream = s.d.gathers

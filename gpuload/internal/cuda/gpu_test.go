@@ -12,7 +12,7 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// TestOnTheGPU repeats on a real one what the fake driver's C stands in for.
+// TestOnTheGPU repeats on a real GPU what the fake driver simulates in C.
 func TestOnTheGPU(t *testing.T) {
 	if os.Getenv("SHARDIFY_GPU") == "" {
 		t.Skip("SHARDIFY_GPU is not set: no GPU is meant to be used")

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unknown stands for the stream of a consumer that does not tell it.
+// Unknown is the stream of a consumer that does not say which it is.
 const Unknown = ^uintptr(0)
 
 // handover is what a slot knows of its consumer: between Done and Release it is the
@@ -17,7 +17,7 @@ const Unknown = ^uintptr(0)
 type handover struct {
 	handed  bool // to a consumer that has not released it
 	users   []user
-	unknown bool // somebody uses it on a stream that was not told
+	unknown bool // it is used on a stream that is not known
 	// left is recorded where streams leave, in turn; leaves is how often. The next batch waits
 	// for behind.
 	left   [4]event
@@ -194,7 +194,7 @@ func (d *Device) Place(at uint64) error {
 }
 
 // Use notes a stream that uses the batch and need not be made to wait for it. With Unknown
-// the consumer does not tell its stream.
+// the consumer does not say which stream.
 func (s *Slot) Use(stream uintptr) error {
 	return s.d.do(func() error {
 		if !s.done {

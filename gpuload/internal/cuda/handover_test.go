@@ -39,7 +39,7 @@ func onThread(s *Slot, read func(uintptr) error) error {
 }
 
 var readers = []reader{
-	{"its own non-blocking stream, told to Ready", func(d *Device, s *Slot, own uintptr, read func(uintptr) error) error {
+	{"its own non-blocking stream, given to Ready", func(d *Device, s *Slot, own uintptr, read func(uintptr) error) error {
 		return errors.Join(s.Ready(own), read(own), s.Release())
 	}, 1},
 	{"its own blocking stream", func(d *Device, s *Slot, own uintptr, read func(uintptr) error) error {
@@ -48,10 +48,10 @@ var readers = []reader{
 	{"the default stream and another one", func(d *Device, s *Slot, own uintptr, read func(uintptr) error) error {
 		return errors.Join(s.Ready(0), s.Ready(own), read(0), read(own), s.Release())
 	}, 1},
-	{"a stream told to Release", func(d *Device, s *Slot, own uintptr, read func(uintptr) error) error {
+	{"a stream given to Release", func(d *Device, s *Slot, own uintptr, read func(uintptr) error) error {
 		return errors.Join(s.Ready(own), read(own), s.Release(own))
 	}, 1},
-	{"a stream that waits for the one of Ready, and is told to Use", func(d *Device, s *Slot, own uintptr, read func(uintptr) error) error {
+	{"a stream that waits for the one of Ready, and is given to Use", func(d *Device, s *Slot, own uintptr, read func(uintptr) error) error {
 		err := errors.Join(s.Ready(0), d.do(func() error {
 			e, err := d.newEvent(eventDisableTiming)
 			if err != nil {
@@ -73,17 +73,17 @@ var readers = []reader{
 	{"a stream that came back", func(d *Device, s *Slot, own uintptr, read func(uintptr) error) error {
 		return errors.Join(s.Ready(own), s.Leave(own), s.Ready(own), read(own), s.Release())
 	}, 1},
-	{"nobody knows which stream", func(d *Device, s *Slot, own uintptr, read func(uintptr) error) error {
+	{"an unknown stream", func(d *Device, s *Slot, own uintptr, read func(uintptr) error) error {
 		return errors.Join(s.Wait(bg), s.Use(Unknown), read(own), s.Release())
 	}, 1},
-	{"nobody knows, but Release is told", func(d *Device, s *Slot, own uintptr, read func(uintptr) error) error {
+	{"an unknown stream that Release is given", func(d *Device, s *Slot, own uintptr, read func(uintptr) error) error {
 		return errors.Join(s.Wait(bg), s.Use(Unknown), read(own), s.Release(own))
 	}, 1},
-	{"nobody", func(d *Device, s *Slot, own uintptr, read func(uintptr) error) error { return s.Release() }, 1},
+	{"no reader", func(d *Device, s *Slot, own uintptr, read func(uintptr) error) error { return s.Release() }, 1},
 }
 
-// TestASlotIsWrittenBehindItsReaders: whoever reads a batch on whatever stream reads that
-// batch, as late as the stream likes, and nothing is ordered by luck.
+// TestASlotIsWrittenBehindItsReaders: a consumer that reads a batch on any stream reads
+// that batch, as late as the stream likes, and nothing is ordered by luck.
 func TestASlotIsWrittenBehindItsReaders(t *testing.T) {
 	f := newFake(t)
 	for _, r := range readers {

@@ -45,7 +45,7 @@ func TestPTXIsMadeFromTheSource(t *testing.T) {
 		delete(entries, name)
 	}
 	if len(entries) > 0 {
-		t.Errorf("kernels nobody uses: %v", entries)
+		t.Errorf("unused kernels: %v", entries)
 	}
 }
 

@@ -24,9 +24,9 @@ type pinned struct {
 	byDriver   bool   // of cuMemHostAlloc
 }
 
-// Alloc returns n zero bytes of pinned memory, in huge pages if there are any, on
-// the GPU's NUMA node. A row of so many bytes (1 or less: none in particular)
-// never lies in two registrations if that can be had.
+// Alloc returns n zero bytes of pinned memory, in huge pages if there are any, on the GPU's
+// NUMA node. Where possible, a row of so many bytes is never split over two registrations;
+// a row of 1 or less means no particular row.
 func (d *Device) Alloc(n, row int64) ([]byte, error) {
 	if n <= 0 {
 		return nil, nil

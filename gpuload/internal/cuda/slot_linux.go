@@ -37,13 +37,13 @@ type Slot struct {
 
 // SlotOptions says what a slot holds.
 type SlotOptions struct {
-	// Tensors is the bytes of each tensor. One that turns out longer is allocated
-	// anew, which waits for the device.
+	// Tensors is the bytes of each tensor. One that turns out longer is allocated again,
+	// which waits for the device.
 	Tensors []int64
 	// Rows is the most rows of a batch whose numbers are Batch.IDs; 0 pins no memory for
 	// them.
 	Rows int64
-	// Numbers is the most rows of a batch whose samples the device writes down; 0 is none.
+	// Numbers is the most rows of a batch whose sample numbers the device writes; 0: it writes none.
 	Numbers int64
 	// Casts is, by tensor, what a batch's columns are converted to; shorter or nil: nothing.
 	Casts []*Cast
@@ -264,11 +264,11 @@ func (s *Slot) Wait(ctx context.Context) error {
 }
 
 // Reuse waits until host memory that was sent, and row numbers, may be written. The device
-// orders the rest; of what sources read, Window.Left tells. It also forgets a batch that failed
+// orders the rest; Window.Left covers what sources read. Reuse also forgets a batch that failed
 // halfway.
 func (s *Slot) Reuse(ctx context.Context) error {
 	if !s.done && (s.sends || s.gathers) {
-		// Work was begun but never ended: mark its end now.
+		// Work was started but never ended: mark its end now.
 		if err := s.d.do(s.mark); err != nil {
 			return err
 		}

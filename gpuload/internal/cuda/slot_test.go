@@ -169,7 +169,7 @@ func TestSlotsRefuseTheWrongOrderOfCalls(t *testing.T) {
 	}
 }
 
-// rowsOf is n rows of row bytes that tell each byte from all others nearby.
+// rowsOf fills b with rows in which each byte differs from all others nearby.
 func rowsOf(b []byte) {
 	for i := range b {
 		b[i] = byte(i) ^ byte(i>>8)*29 ^ byte(i>>16)*101

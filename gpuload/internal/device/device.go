@@ -18,8 +18,8 @@ import (
 // is that of the calling thread: in Go, of a goroutine that is locked to one.
 type Stream uintptr
 
-// Unknown is the stream of a consumer that does not tell it: what it reads is over when the
-// device has nothing to do.
+// Unknown is the stream of a consumer that does not say which it is: its reads have ended
+// when the device has nothing to do.
 const Unknown = ^Stream(0)
 
 // Device is where batches are delivered. A batch is gathered into its slot's table, sent,
@@ -131,7 +131,7 @@ type Rows struct {
 	// second table.
 	Size, Rows, Split int64
 	From              [2]*load.Table
-	Formula           *order.Formula // nil: there is none
+	Formula           *order.Formula // may be nil
 	By                Numbering
 }
 

@@ -146,7 +146,7 @@ func (f *Form) chain() (*augment.Chain, error) {
 	return augment.NewChain(f.Augment)
 }
 
-// Size is that of the images that the options make, whatever they are made of; 0: there is none.
+// Size is that of the images that the options make, whatever they are made of; 0: they have no common size.
 func (f *Form) Size() (w, h int, err error) {
 	c, err := f.chain()
 	if w, h = f.size(); c != nil {

@@ -55,7 +55,7 @@ func (c chance) below(k, n int) int { return int(float64(c.at(k) * float64(n))) 
 // none reports whether images stay as they are.
 func (s *Shaping) none() bool { return s.Resize[0] == 0 && s.Crop[0] == 0 && s.Flip == 0 }
 
-// size is that of every image, 0 if the images tell.
+// size is that of every image, 0 if each image decides its own.
 func (s *Shaping) size() (w, h int) {
 	if s.Crop[0] == 0 && s.Shorter {
 		return 0, 0

@@ -205,7 +205,7 @@ func lay[T byte | uint16 | uint32](dst []T, line []byte, y int, mirrored bool, f
 	}
 }
 
-// planes writes each channel apart; the second and third may be missing.
+// planes writes each channel separately; the second and third may be missing.
 func planes[T byte | uint16 | uint32](r, g, b []T, line []byte, mirrored bool, tables *[3][256]uint32) {
 	at, step := 0, 1
 	if mirrored {

@@ -33,7 +33,7 @@ type Caster struct {
 }
 
 // CastLayout is the layout of what is delivered: that of the shards with the types of
-// casts. The second result is the casters by tensor; nil if there is none at all.
+// casts. The second result is the casters by tensor; nil if nothing is cast.
 func CastLayout(l *index.Layout, casts map[string]Cast) (*index.Layout, []*Caster, error) {
 	if len(casts) == 0 {
 		return l, nil, nil

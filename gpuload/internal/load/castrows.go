@@ -178,7 +178,7 @@ func narrowF16(f float32) uint16 {
 		return 0x7fff
 	case b >= 0x47800000: // 65536
 		return sign | 0x7c00
-	case b < 0x38800000: // 2^-14: numbers from 0.5 on are 2^-24 apart, as wanted here
+	case b < 0x38800000: // 2^-14: numbers from 0.5 on are spaced by 2^-24, as wanted here
 		return sign | uint16(math.Float32bits(math.Float32frombits(b)+0.5)-0x3f000000)
 	}
 	return sign | uint16((b-112<<23+0xfff+b>>13&1)>>13)

@@ -1,5 +1,5 @@
-// Package load brings samples from shards into tables, which are arrays in memory as they
-// stand in a shard, and gathers batches from tables.
+// Package load brings samples from shards into tables, which are arrays in memory laid out
+// as in a shard, and gathers batches from tables.
 //
 //	file         what it has
 //	table.go     Table: a buffer for each tensor of a layout; Memory, which tables are made of

@@ -31,14 +31,14 @@ type part struct {
 const (
 	// fetches is how many shards are fetched at the same time.
 	fetches = 8
-	// joinBytes is how far apart wanted tensors may be to be fetched together.
+	// joinBytes is how many bytes may be between wanted tensors that are fetched together.
 	joinBytes = 256 << 10
 )
 
 // Unwrap is the file on the other machine.
 func (f *fetched) Unwrap() any { return f.File }
 
-// Close gives the memory back. Nobody reads any more.
+// Close gives the memory back. No read may follow.
 func (f *fetched) Close() error {
 	for _, p := range f.parts {
 		f.used.Host.Add(-int64(len(p.b)))
@@ -164,7 +164,7 @@ func remote(f storage.File) bool {
 	return ok
 }
 
-// reserve makes room for what will be fetched of a shard, and tells how much that is.
+// reserve makes room for what will be fetched of a shard, and returns how much that is.
 func (s *Shards) reserve(sh *Shard) (n int64) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
@@ -256,7 +256,7 @@ func (s *Shards) ahead(sh *Shard) {
 			s.Mu.Lock()
 			delete(s.coming, next)
 			s.Mu.Unlock()
-			if err == nil { // otherwise who wants it will be told
+			if err == nil { // otherwise the one that acquires it gets the error
 				s.Release(h)
 			}
 		})
@@ -282,7 +282,7 @@ func (s *Shards) Begin() {
 	}
 }
 
-// Drop forgets the shards in memory that nobody uses, and keeps none from then on.
+// Drop forgets the shards in memory that are not in use, and keeps none from then on.
 func (s *Shards) Drop() {
 	s.fetching.Wait()
 	s.Mu.Lock()

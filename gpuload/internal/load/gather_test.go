@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestCopyRowsOfEverySize copies rows of every kind of size, at every alignment, up to
-// the last byte of a mapping: neither rows nor what is beside them may be wrong.
+// TestCopyRowsOfEverySize copies rows of every kind of size, at every alignment, up to the
+// last byte of a mapping: neither rows nor the bytes around them may be wrong.
 func TestCopyRowsOfEverySize(t *testing.T) {
 	sizes := []int{300, 511, 512, 1000, 1792, 4096, 4097, 10_000, 1<<20 + 100}
 	for n := 1; n <= 130; n++ {

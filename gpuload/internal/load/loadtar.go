@@ -150,7 +150,7 @@ func (s *span) measureMember(t *Table, row int64, k int, e *tarEntry) error {
 	return nil
 }
 
-// again reads the bytes once more where they were not held.
+// again reads the bytes a second time where they were not kept.
 func (s *span) again(l *Reader) error {
 	if l.hold {
 		return nil

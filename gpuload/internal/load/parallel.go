@@ -22,7 +22,8 @@ func NewCrew(helpers int) *Crew {
 }
 
 // Near has the crew's work done on some cores, as far as this process may use them, and
-// returns how many these are. If they are none or all, nothing changes.
+// returns how many these are. If it may use no core of them, or has no other, nothing
+// changes.
 func (c *Crew) Near(cores []int) int {
 	some := allowed(cores)
 	if len(some) == 0 || len(some) == CoresAllowed() {

@@ -269,7 +269,7 @@ func (s *Shards) drop(h *OpenShard) {
 	}
 }
 
-// evict closes shards that nobody uses until at most keep are open and no more are in memory
+// evict closes shards that are not in use until at most keep are open and no more are in memory
 // than may be: the longest unused first, or, read in order, those that will be wanted last.
 func (s *Shards) evict(keep int) {
 	for len(s.Kept) > keep || s.held > s.Hold {
@@ -298,8 +298,8 @@ func (s *Shards) later(a, b *OpenShard) bool {
 	return a.used < b.used
 }
 
-// distance is how many shards come before one is read. Those before the last one that was begun
-// may still be wanted by goroutines that are behind.
+// distance is how many shards come before one is read. Those before the last one that was
+// started may still be wanted by goroutines that are behind.
 func (s *Shards) distance(sh *Shard) int {
 	n := len(s.Shards)
 	return (sh.place - s.at + s.Ahead/2 + n) % n
@@ -563,7 +563,7 @@ const (
 	// large set once beside the reading; docs/loader.md says how soon.
 	VerifyWhole Verify = "whole"
 	// VerifyOpen checks a shard's wanted tensors (of a tar, all) when it is first
-	// opened, which reads it once more.
+	// opened, which reads it a second time.
 	VerifyOpen Verify = "open"
 	VerifyNone Verify = "none"
 )

@@ -34,11 +34,11 @@ type Usage struct{ Host, Device atomic.Int64 }
 // tables.
 type Table struct {
 	Layout *index.Layout
-	Casts  []*Caster // by tensor, of a slot; nil if there are none
+	Casts  []*Caster // by tensor, of a slot; may be nil
 	mem    Memory
 	Used   *Usage  // counts the memory; may be nil
 	Spares *Spares // where memory comes from, of a slot on the host; else nil
-	// Absent: tensors without memory on the host; nil if there are none.
+	// Absent: tensors without memory on the host; may be nil.
 	Absent []bool
 	// Mirrored: filled copies the table to the device.
 	Mirrored bool
@@ -187,8 +187,7 @@ func (t *Table) Caster(i int) *Caster {
 	return t.Casts[i]
 }
 
-// Span is where the rows [lo, hi) of a table stand in tensor i, in steps of its first
-// dimension.
+// Span is where tensor i has the rows [lo, hi) of a table, in steps of its first dimension.
 func (t *Table) Span(i int, lo, hi int64) (from, to int64) {
 	c := t.Layout.ColumnOf(i)
 	switch t.Layout.Tensors[i].Lead {

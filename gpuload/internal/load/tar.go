@@ -6,7 +6,7 @@ import (
 	"github.com/shardify/shardify/index"
 )
 
-// tarFormat is how the wanted fields stand in the tars of one input.
+// tarFormat is how the tars of one input store the wanted fields.
 type tarFormat struct {
 	*dataset.Tar
 	targets []target            // by member

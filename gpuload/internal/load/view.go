@@ -120,8 +120,8 @@ func (w *View) side(rows *index.Layout, at []int64, name func(string) string) Si
 	return s
 }
 
-// runsOf parts rows into runs of one length of rows that follow each other; each is 1 where there
-// are none.
+// runsOf splits rows into runs of equal length of consecutive rows; each is 1 if there are no
+// such runs.
 func runsOf(at []int64) (starts []int64, each int64) {
 	each = 1
 	for each < int64(len(at)) && at[each] == at[each-1]+1 {

@@ -5,9 +5,9 @@ import (
 	"github.com/shardify/shardify/gpuload/internal/load"
 )
 
-// Mapped is staged mmap shards in memory that all ranks of a node share: a shard's
-// tensors are those of a table, so samples go from there straight into the slot. Only
-// files of our own in tmpfs are mapped, which nobody shortens.
+// Mapped is staged mmap shards in memory that all ranks of a node share: a shard's tensors
+// are those of a table, so samples go from there straight into the slot. Only files of our
+// own in tmpfs are mapped, which no program shortens.
 type Mapped struct {
 	Set    *load.Shards
 	files  [][]byte

@@ -140,8 +140,8 @@ func (r *resident) check(t *load.Table, runs []load.Run) error {
 	return nil
 }
 
-// compare holds the checksums of a shard that was read to its end against its header;
-// offsets, which memory has in another form, are read once more.
+// compare checks the checksums of a shard that was read to its end against its header.
+// Offsets, which memory has in another form, are read again.
 func (r *resident) compare(sh *load.Shard) error {
 	if sh.Checked() {
 		return nil

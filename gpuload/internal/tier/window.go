@@ -9,16 +9,16 @@ import (
 	"github.com/shardify/shardify/gpuload/order"
 )
 
-// Windows reads the streams of a Block shuffle ahead, a generation at a time: the
-// next stretch of every stream that this rank has. Two generations are in memory,
-// one being drawn from and one being read. A batch's rows lie in one generation or
-// in two that follow each other.
+// Windows reads the streams of a Block shuffle ahead, a generation at a time: the next
+// stretch of every stream that this rank has. Two generations are in memory: batches are
+// drawn from one while the other is read. A batch's rows are in one generation or in two
+// consecutive ones.
 type Windows struct {
 	order.Windows
 	shards *load.Shards
 	crew   *load.Crew
 	dev    device.Device
-	// done is told of a generation that was read: since when, its number and bytes.
+	// done is called after a generation was read, with its start, number and bytes.
 	done func(start, k, bytes int64)
 	From *Pinned // where the samples come from; nil is the shards
 	// View is what a sample is, if not a row.
@@ -101,7 +101,7 @@ func (w *Windows) read(ctx context.Context, key order.Key, first int64) bool {
 	for len(w.free) == 0 && !w.stopped {
 		w.changed.Wait()
 	}
-	// Passed over is what no batch needs; one in the making may need an older one.
+	// Skip a generation that no batch needs; a batch that is being made may need an older one.
 	if s := w.states[key]; w.stopped || key.Before(w.floor) && (s == nil || s.refs == 0) {
 		defer w.mu.Unlock()
 		return !w.stopped
@@ -151,7 +151,7 @@ func (w *Windows) state(k order.Key) *generationState {
 	return s
 }
 
-// recycle frees a generation that nobody needs.
+// recycle frees a generation that no batch needs.
 func (w *Windows) recycle(k order.Key, s *generationState) {
 	if s.refs > 0 || !s.loaded || !k.Before(w.floor) {
 		return
