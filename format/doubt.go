@@ -41,10 +41,16 @@ func Cure(e *shardify.Error, ways ...Way) *shardify.Error {
 	return e
 }
 
+// With is the way of one setting.
+func With(option, value, makes string) Way {
+	return Way{Options: Options{option: value}, Makes: makes}
+}
+
 // Way is one way to read inputs: the settings that choose it, which replace those given.
 type Way struct {
 	Options Options  `json:"options,omitempty"` // of the format, SplitFrom and OutputFormat
 	Columns []string `json:"columns,omitempty"` // nil: those given
+	Without string   `json:"without,omitempty"` // a setting that is left out
 	// Makes says what the samples are then: "300 entries of Events".
 	Makes string `json:"makes"`
 	// Bytes of the input that are in the samples, decoded. Only Decide uses it.

@@ -227,7 +227,7 @@ func (s *Settings) group(ctx context.Context, p *Prepared, src format.Input, o *
 		defer keys.Close()
 		env.Keys = keys
 	}
-	x, err := group.New(ctx, o.Source, o.Args.Table, *s.grouping, group.Fills(o.Args.Options), nil, env)
+	x, err := group.New(ctx, o.Source, o.Args.Table, *s.grouping, format.FillsItems(o.Args.Options), nil, env)
 	if err == nil {
 		o.Source = x
 	}

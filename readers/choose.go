@@ -502,6 +502,12 @@ func (at place) splitObject(in string) (file, object string) {
 	return in, ""
 }
 
+// File is an input without the object that it names in a file.
+func File(input string) string {
+	file, _ := place{context.Background(), storages.Files}.splitObject(input)
+	return file
+}
+
 // Stem is the name of an input without its folder, the object it names in a file, and
 // the extension of a format that keeps many samples in a file.
 func Stem(input string) string {

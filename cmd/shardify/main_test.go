@@ -71,6 +71,7 @@ func TestScripts(t *testing.T) {
 			"exits":  exits,
 			"same":   same,
 			"damage": damage,
+			"follow": follow,
 		},
 	})
 }
@@ -93,6 +94,22 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
+}
+
+// follow WHAT: runs the command that the last one has printed as "hint: WHAT...: COMMAND", as typed.
+func follow(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: follow WHAT")
+	}
+	for line := range strings.Lines(ts.ReadFile("stderr")) {
+		if _, command, ok := strings.Cut(strings.TrimSpace(line), ": shardify "); ok && strings.HasPrefix(line, "hint: "+args[0]) {
+			if err := ts.Exec("sh", "-c", "shardify "+command); (err != nil) != neg {
+				ts.Fatalf("shardify %s: %v", command, err)
+			}
+			return
+		}
+	}
+	ts.Fatalf("no hint %q", args[0])
 }
 
 // same A B: the folders hold the same files with the same bytes, apart from

@@ -23,6 +23,7 @@ func (p *program) hooks(ctx context.Context, record *cluster.Attempt) pipeline.H
 		if record != nil {
 			p.attempt(x, *record)
 		}
+		p.Begun.Store(true)
 		limitMemory(x.Memory)
 		if host.This().Login {
 			runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), max(x.Jobs, host.LoginJobs)))

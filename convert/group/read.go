@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/numeric"
 )
 
@@ -305,7 +306,7 @@ func (s *Source) lists(rows *shardify.Batch, c *shardify.Column) error {
 			continue
 		}
 		if !s.fill {
-			return atRow(shardify.Mismatch("the value is missing, which a list has no place for; --null-items fill writes NaN, 0 or an empty value"), rows, i, c.Name)
+			return atRow(format.MissingItem("the value"), rows, i, c.Name)
 		}
 		if c.Levels > 0 {
 			continue // empty

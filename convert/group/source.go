@@ -95,9 +95,6 @@ func New(ctx context.Context, rows shardify.Source, table *format.Table, o plan.
 	return s, s.scan(ctx, env)
 }
 
-// Fills reports whether missing values in lists are filled, by the option of formats that have one.
-func Fills(o format.Options) bool { return o["null-items"] == "fill" }
-
 // Open opens the inputs of a plan, as samples. table says where they are now.
 // list reads the table whose rows are the samples; nil without such a table.
 func Open(ctx context.Context, p *plan.Plan, table *format.Table, jobs int, open func(context.Context, format.OpenArgs) (shardify.Source, error), list func(context.Context, *plan.Plan) (*Listing, error)) (shardify.Source, error) {
@@ -120,7 +117,7 @@ func Open(ctx context.Context, p *plan.Plan, table *format.Table, jobs int, open
 		env.Listing.Close()
 		return nil, err
 	}
-	x, err := New(ctx, rows, table, *p.Grouping, Fills(a.Options), p.State, env)
+	x, err := New(ctx, rows, table, *p.Grouping, format.FillsItems(a.Options), p.State, env)
 	if err != nil {
 		rows.Close()
 		env.Listing.Close()

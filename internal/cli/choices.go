@@ -7,27 +7,34 @@ import (
 
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
 )
 
 // choices are the commands for the ways to read inputs of which the user has to choose one.
 func (o *IO) choices(err error) (hints []string) {
-	var d *format.Doubt
-	var c *format.Cured
-	switch {
-	case len(o.Args) < 2:
-		return nil
-	case errors.As(err, &d):
-		return commands(o.Args, d.Ways)
-	case errors.As(err, &c) && o.Args[1] == "convert": // what was planned before stands there
-		return commands(slices.Insert(slices.Clone(o.Args), 2, "--fresh"), c.Ways)
+	var ways []format.Way
+	if d, ok := errors.AsType[*format.Doubt](err); ok {
+		ways = d.Ways
+	} else if c, ok := errors.AsType[*format.Cured](err); ok {
+		ways = c.Ways
 	}
-	return nil
-}
-
-func commands(args []string, ways []format.Way) (hints []string) {
+	if len(o.Args) < 2 {
+		return nil
+	}
+	begun := o.Begun.Load()
 	for i := range ways {
-		hints = append(hints, ways[i].Makes+": "+CommandLine(withWay(args, &ways[i])))
+		set := ways[i].Set()
+		_, same := set["memory"] // as the plan
+		same = same && len(set) == 1
+		if begun && !same && o.Args[1] != "convert" || set[format.OutputFormat] != "" && o.Args[1] == "inspect" {
+			continue // the settings are those of the plan, or of no use here
+		}
+		args := withWay(o.Args, &ways[i])
+		if begun && !same && !slices.Contains(args, "--fresh") {
+			args = slices.Insert(args, 2, "--fresh")
+		}
+		hints = append(hints, ways[i].Makes+": "+CommandLine(args))
 	}
 	return hints
 }
@@ -53,14 +60,19 @@ func (o *IO) splits(err error) (hints []string) {
 	return hints
 }
 
-// withWay is a command with the settings of a way in place of those it has.
+// withWay is a command with the settings of a way in place of those it has. An object is one of
+// them also as FILE:OBJECT.
 func withWay(args []string, w *format.Way) []string {
 	set := w.Set()
+	_, object := set["object"]
 	var out, rest []string
 	for i := 0; i < len(args); i++ {
 		name, _, joined := strings.Cut(strings.TrimPrefix(args[i], "--"), "=")
 		_, again := set[name]
+		again = again || w.Without != "" && name == w.Without
 		switch {
+		case object && i > 1 && !strings.HasPrefix(args[i], "-") && !slices.Contains([]string{"-o", "--output"}, args[i-1]):
+			out = append(out, readers.File(args[i]))
 		case args[i] == "--":
 			rest, args = args[i:], args[:i]
 		case !again || !strings.HasPrefix(args[i], "--"):
@@ -73,5 +85,11 @@ func withWay(args []string, w *format.Way) []string {
 		out = append(out, "--"+name+"="+v)
 	}
 	slices.Sort(out[len(out)-len(set):])
+	if object && len(rest) > 0 {
+		rest = slices.Clone(rest)
+		for i := range rest {
+			rest[i] = readers.File(rest[i])
+		}
+	}
 	return append(out, rest...)
 }

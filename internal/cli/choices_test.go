@@ -2,10 +2,12 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
 )
@@ -24,12 +26,14 @@ func TestChoices(t *testing.T) {
 	if got := o.choices(err); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
+	o.Begun.Store(true)
 	err = fmt.Errorf("read: %w", format.CheckText([]byte("\xff")))
 	if got, want := o.choices(err), "strings as bytes: shardify convert --fresh a.h5 --object '/old/*' --columns=x -o out --text=bytes -- b.h5"; !slices.Equal(got, []string{want}) {
 		t.Errorf("%q", got)
 	}
 	o.Args[1] = "inspect"
-	if got := o.choices(err); got != nil {
+	o.Begun.Store(false)
+	if got, want := o.choices(err), "strings as bytes: shardify inspect a.h5 --object '/old/*' --columns=x -o out --text=bytes -- b.h5"; !slices.Equal(got, []string{want}) {
 		t.Errorf("%q", got)
 	}
 	if got := o.choices(fmt.Errorf("other")); got != nil {
@@ -46,5 +50,40 @@ func TestSplits(t *testing.T) {
 	}
 	if !strings.Contains(err.Error(), "without samples: test") {
 		t.Error(err)
+	}
+}
+
+// TestOffers: an error may offer other settings. An object that stands behind its file is replaced,
+// too, and a way that changes a plan whose work has begun makes the plan again.
+func TestOffers(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("a.h5", []byte("x"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	offer := func(w format.Way) error {
+		w.Makes = "x"
+		return fmt.Errorf("open: %w", format.Cure(shardify.Unsupported("no"), w))
+	}
+	object, seed, memory := format.With("object", "/units/*", ""), format.Way{Without: "seed"}, format.With("memory", "1GiB", "")
+	for _, c := range []struct {
+		args  string
+		way   format.Way
+		begun bool
+		want  string
+	}{
+		{"shardify convert a.h5:/old -o a.h5:x", object, false, "x: shardify convert a.h5 -o a.h5:x '--object=/units/*'"},
+		{"shardify convert -o out -- a.h5:/old", object, false, "x: shardify convert -o out '--object=/units/*' -- a.h5"},
+		{"shardify convert b.h5:/old -o out", object, false, "x: shardify convert b.h5:/old -o out '--object=/units/*'"},
+		{"shardify convert a.h5:/old --seed 3 -o out", seed, false, "x: shardify convert a.h5:/old -o out"},
+		{"shardify convert a.h5 --seed=3 -o out", seed, true, "x: shardify convert --fresh a.h5 -o out"},
+		{"shardify convert a.h5 -o out --fresh", seed, true, "x: shardify convert a.h5 -o out --fresh"},
+		{"shardify work out --memory 1MiB", memory, true, "x: shardify work out --memory=1GiB"},
+		{"shardify work out", seed, true, ""},
+	} {
+		o := &IO{Args: strings.Fields(c.args)}
+		o.Begun.Store(c.begun)
+		if got := strings.Join(o.choices(offer(c.way)), "; "); got != c.want {
+			t.Errorf("%s: %q, want %q", c.args, got, c.want)
+		}
 	}
 }

@@ -30,6 +30,7 @@ type IO struct {
 	// Command is what the user has typed, as a shell would take it; Args are its words.
 	Command string
 	Args    []string
+	Begun   atomic.Bool // the work of a plan
 	// RetryFull: a full disk or quota is not a failure for good, CodeStopped is the code.
 	RetryFull bool
 	mu        sync.Mutex

@@ -22,7 +22,7 @@ import (
 )
 
 func openFiles(items string, files ...string) (shardify.Source, error) {
-	return Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(files...), Options: format.Options{optItems: items}, Jobs: 2})
+	return Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(files...), Options: format.Options{"null-items": items}, Jobs: 2})
 }
 
 func testdata(name string) string { return filepath.Join("testdata", name) }
@@ -192,7 +192,7 @@ func isKind(err error) bool {
 
 func walk(name string) (readertest.Walked, error) {
 	return readertest.Walk(func(ctx context.Context) (shardify.Source, error) {
-		return Format.Open(ctx, format.OpenArgs{Table: readertest.TableOf(name), Options: format.Options{optItems: "fill"}, Jobs: 1})
+		return Format.Open(ctx, format.OpenArgs{Table: readertest.TableOf(name), Options: format.Options{"null-items": "fill"}, Jobs: 1})
 	}, 4<<10, nil)
 }
 

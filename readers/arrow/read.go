@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/numeric"
 	"github.com/shardify/shardify/internal/rows"
 )
@@ -56,7 +57,7 @@ func (s *sink) mark(mask []byte, rows int64) {
 	s.rows += int(rows)
 }
 
-var errItems = shardify.Unsupported("an item of a list is missing, which no field can express; --null-items fill writes NaN, 0 or an empty value")
+var errItems = format.MissingItem("an item of a list")
 
 // read appends rows [lo, hi) of a leaf.
 func (b *batch) read(l *leaf, lo, hi int64, fill bool, s *sink) error {

@@ -26,9 +26,8 @@ var Format = format.Input{
 }
 
 const (
-	optItems = "null-items"
-	optText  = "text"
-	optEnd   = "end-mark"
+	optText = "text"
+	optEnd  = "end-mark"
 )
 
 var options = []format.Option{
@@ -36,8 +35,7 @@ var options = []format.Option{
 		Help: "utf8: strings are text and must be UTF-8; bytes: strings are any bytes"},
 	{Name: optEnd, Kind: format.KindEnum, Default: "any", Values: []string{"any", "required"}, Quiet: true,
 		Help: "streams of Arrow without an end mark, as where a writer was stopped: read what there is, and say so, or refuse"},
-	{Name: optItems, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "fill"},
-		Help: "missing items inside of lists: refuse, or write NaN, 0 or an empty value"},
+	format.NullItems,
 	rows.Option,
 }
 
@@ -67,12 +65,12 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{fs: storages.Of(a.Table), fill: opts[optItems] == "fill", bytes: opts[optText] == "bytes", ended: opts[optEnd] == "required"}
+	s := &source{fs: storages.Of(a.Table), fill: format.FillsItems(opts), bytes: opts[optText] == "bytes", ended: opts[optEnd] == "required"}
 	if s.want, err = rows.NewWanted(a.Columns); err != nil {
 		return nil, err
 	}
 	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
-	s.Set, err = rows.Open(ctx, a, rows.Format{Name: "Arrow", Look: s.look, Key: "1\x00" + opts[optItems] + "\x00" + opts[optText]})
+	s.Set, err = rows.Open(ctx, a, rows.Format{Name: "Arrow", Look: s.look, Key: "1\x00" + opts[format.NullItems.Name] + "\x00" + opts[optText]})
 	if err != nil {
 		return nil, err
 	}

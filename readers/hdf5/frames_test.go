@@ -1,6 +1,12 @@
 package hdf5
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -63,6 +69,70 @@ func TestPandasTimesHaveTheirUnit(t *testing.T) {
 		c := s.cols["df/table/"+name]
 		if c == nil || c.Attrs["time"] != want || (c.Attrs["delta"] == "true") != (name == "td") {
 			t.Errorf("%s: %+v", name, c)
+		}
+	}
+}
+
+// TestMissingTextsOfPandas: a text is missing where pandas.read_hdf returns NaN, by the nan_rep of
+// its table; in an index that is "nan". frame_texts.json has what pandas returned.
+func TestMissingTextsOfPandas(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("testdata", "frame_texts.json"))
+	var want map[string]map[string][]*string
+	if err == nil {
+		err = json.Unmarshal(raw, &want)
+	}
+	if err != nil || len(want) != 4 {
+		t.Fatal(len(want), err)
+	}
+	for file, columns := range want {
+		s := mustLoad(t, []string{file}, nil, nil)
+		for name, texts := range columns {
+			path := "df/table/" + name
+			if name == "axis1" {
+				path = "df/axis1"
+			}
+			c := s.cols[path]
+			if c == nil || c.Levels != 1 || c.Media != "txt" || c.Nullable != (name != "short" || file == "frame_texts.h5") {
+				t.Errorf("%s: %s is %+v of %q", file, path, c, s.order)
+				continue
+			}
+			for i, want := range texts {
+				got := string(c.Data[c.Offsets[0][i]:c.Offsets[0][i+1]])
+				switch valid := c.Valid == nil || c.Valid[i] != 0; {
+				case valid != (want != nil):
+					t.Errorf("%s: %s of row %d: valid %v, pandas %v", file, path, i, valid, want != nil)
+				case want != nil && got != *want, want == nil && got != "":
+					t.Errorf("%s: %s of row %d is %q", file, path, i, got)
+				}
+			}
+		}
+	}
+}
+
+// TestMissingTextsInLists: a file, a block or a chunk that is a sample has lists of texts, in which
+// nothing can be missing. Each command of the error works.
+func TestMissingTextsInLists(t *testing.T) {
+	file := []string{"frame_texts.h5"}
+	for _, o := range []format.Options{{"sample": "file"}, {"sample": "chunk"}, {"frame": "blocks"}} {
+		_, err := load(file, nil, o)
+		d, ok := errors.AsType[*format.Cured](err)
+		if !ok || len(d.Ways) == 0 {
+			t.Errorf("%v: %v", o, err)
+			continue
+		}
+		for i := range d.Ways {
+			with := maps.Clone(o)
+			maps.Copy(with, d.Ways[i].Options)
+			s, err := load(file, d.Ways[i].Columns, with)
+			if err != nil {
+				t.Errorf("%v: %v", with, err)
+				continue
+			}
+			for name, c := range s.cols {
+				if c.Media == "txt" && c.Levels == 2 && (c.Nullable || bytes.Contains(c.Data, []byte("nan"))) {
+					t.Errorf("%v: %s has %q", with, name, c.Data)
+				}
+			}
 		}
 	}
 }

@@ -47,6 +47,7 @@ var options = slices.Concat([]format.Option{
 	{Name: "frame", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "columns", "blocks"},
 		Help: "fields of a pandas frame. auto: its columns, but blocks of more than 128 columns stay one field; columns: always its columns; blocks: its blocks"},
 	rows.Option,
+	format.GroupedItems,
 	{Name: "external", Kind: format.KindBool, Default: "false",
 		Help: "follow links and read raw data in other files below the input's folder"},
 	{Name: "cf", Kind: format.KindEnum, Default: "on", Values: []string{"on", "off"},

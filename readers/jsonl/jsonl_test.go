@@ -20,7 +20,7 @@ import (
 )
 
 func openFiles(items string, columns []string, files ...string) (shardify.Source, error) {
-	return Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(files...), Columns: columns, Options: format.Options{optItems: items}, Jobs: 2})
+	return Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(files...), Columns: columns, Options: format.Options{"null-items": items}, Jobs: 2})
 }
 
 // random is lines with values of every kind.
@@ -287,7 +287,7 @@ func isKind(err error) bool {
 
 func walk(name string) (readertest.Walked, error) {
 	return readertest.Walk(func(ctx context.Context) (shardify.Source, error) {
-		return Format.Open(ctx, format.OpenArgs{Table: readertest.TableOf(name), Options: format.Options{optItems: "fill"}, Jobs: 1})
+		return Format.Open(ctx, format.OpenArgs{Table: readertest.TableOf(name), Options: format.Options{"null-items": "fill"}, Jobs: 1})
 	}, 4<<10, nil)
 }
 

@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/lines"
 	"github.com/shardify/shardify/internal/numeric"
 	"github.com/shardify/shardify/internal/rows"
@@ -265,14 +266,14 @@ func (s *scanner) absent(n *node, i int) error {
 		return n.sink.missing()
 	case n.sink != nil:
 		if !s.fill {
-			e := shardify.Unsupported("an item of a list is missing, which no field can express; --null-items fill writes NaN, 0 or an empty value")
+			e := format.MissingItem("an item of a list")
 			e.Field, e.Offset = n.path(), s.p.Off+int64(i)
 			return e
 		}
 		n.sink.none()
 	case len(n.children) > 0 && n.children[0].items:
 		if n.lists > 0 && !s.fill {
-			e := shardify.Unsupported("a list in a list is missing, which no field can express; --null-items fill makes it empty")
+			e := format.MissingItem("a list in a list")
 			e.Field, e.Offset = n.path(), s.p.Off+int64(i)
 			return e
 		}

@@ -29,13 +29,11 @@ var Format = format.Input{
 }
 
 const (
-	optItems = "null-items"
 	optTypes = "jsonl"
 )
 
 var options = []format.Option{
-	{Name: optItems, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "fill"},
-		Help: "missing items inside of lists: refuse, or write NaN, 0 or an empty value"},
+	format.NullItems,
 	{Name: optTypes, Kind: format.KindString, Quiet: true, Settings: []string{"types"}, Help: "types=COLUMN:text|f64,...: the type of numbers; patterns match, the first one counts. text: as they are written, among strings, too; f64: rounded"},
 	lines.BadUTF8,
 	rows.Option,
@@ -114,7 +112,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{fs: storages.Of(a.Table), fill: opts[optItems] == "fill", skip: a.SkipDamaged, mend: opts.Value(&lines.BadUTF8) == "replace"}
+	s := &source{fs: storages.Of(a.Table), fill: format.FillsItems(opts), skip: a.SkipDamaged, mend: opts.Value(&lines.BadUTF8) == "replace"}
 	if s.settings, err = parseSettings(opts[optTypes]); err != nil {
 		return nil, err
 	}
@@ -124,7 +122,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		}
 	}
 	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
-	key := "1\x00" + opts[optItems]
+	key := "1\x00" + opts[format.NullItems.Name]
 	if s.text != "" {
 		key += "\x00" + s.text
 	}

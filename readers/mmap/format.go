@@ -22,7 +22,7 @@ var Format = format.Input{
 	Sets:  true,
 	Open:  Open,
 
-	Options: []format.Option{viewOption},
+	Options: []format.Option{viewOption, format.GroupedItems},
 }
 
 var viewOption = format.Option{Name: "view", Kind: format.KindString, Quiet: true, Help: "`NAME[,out=N]`: samples are the windows of a view of the set, whose rows are copied into each"}

@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // assembler makes one column of a batch of the segments that a cursor gives.
@@ -177,7 +178,7 @@ func (a *assembler) hole(sample int) error {
 	if a.fill {
 		return nil
 	}
-	e := shardify.Unsupported("an item of a list is missing, which no field can express; --null-items fill makes it NaN, 0 or empty")
+	e := format.MissingItem("an item of a list")
 	e.Sample = a.first + int64(sample)
 	return e
 }

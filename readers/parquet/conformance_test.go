@@ -23,7 +23,7 @@ func TestConformance(t *testing.T) {
 		{"many pages in a row group", []string{"pages.parquet", "pages-v2.parquet"}, nil},
 		{"with an index of pages", []string{"pages-index.parquet", "pages.parquet"}, nil},
 		{"images", []string{"images.parquet", "images.parquet"}, nil},
-		{"missing items", []string{"holes.parquet", "holes.parquet"}, format.Options{optItems: "fill"}},
+		{"missing items", []string{"holes.parquet", "holes.parquet"}, format.Options{"null-items": "fill"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var files []string

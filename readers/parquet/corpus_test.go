@@ -155,7 +155,7 @@ func TestCorpusEqualsPyarrow(t *testing.T) {
 func compare(t *testing.T, file string, want *expected) {
 	opts := format.Options{}
 	if filepath.Base(file) == "holes.parquet" {
-		opts[optItems] = "fill"
+		opts["null-items"] = "fill"
 	}
 	src, err := openFiles(opts, nil, file)
 	if err != nil {

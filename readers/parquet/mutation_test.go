@@ -73,7 +73,7 @@ func seeds(t testing.TB) []seed {
 	return all
 }
 
-var fillHoles = format.Options{optItems: "fill"}
+var fillHoles = format.Options{"null-items": "fill"}
 
 // footer is where the metadata of a file begin.
 func footer(b []byte) int {

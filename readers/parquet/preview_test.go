@@ -37,7 +37,7 @@ func TestPreviewShowsValues(t *testing.T) {
 	files, _ := filepath.Glob(testdata("*.parquet"))
 	shown := 0
 	for _, name := range files {
-		src, err := openFiles(format.Options{optItems: "fill"}, nil, name)
+		src, err := openFiles(format.Options{"null-items": "fill"}, nil, name)
 		if err != nil {
 			continue // a file of other tests
 		}

@@ -27,13 +27,10 @@ var Format = format.Input{
 	Outline: outline,
 }
 
-const optItems = "null-items"
-
 var options = []format.Option{
 	{Name: "text", Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
 		Help: "utf8: strings are text and must be UTF-8; bytes: strings are any bytes"},
-	{Name: optItems, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "fill"},
-		Help: "missing items inside of lists: refuse, or write NaN, 0 or an empty value"},
+	format.NullItems,
 	rows.Option,
 }
 
@@ -71,14 +68,14 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 			return nil, err
 		}
 	}
-	s := &source{fs: storages.Of(a.Table), opts: opts, fillItems: opts[optItems] == "fill", parts: findPartitions(a.Table)}
+	s := &source{fs: storages.Of(a.Table), opts: opts, fillItems: format.FillsItems(opts), parts: findPartitions(a.Table)}
 	if s.want, err = rows.NewWanted(a.Columns); err != nil {
 		return nil, err
 	}
 	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
 	s.Set, err = rows.Open(ctx, a, rows.Format{
 		Name: "Parquet", Look: s.look, Oversize: oversize,
-		Key: fmt.Sprintf("1\x00%s\x00%s", opts["text"], opts[optItems]),
+		Key: fmt.Sprintf("1\x00%s\x00%s", opts["text"], opts[format.NullItems.Name]),
 	})
 	if err != nil {
 		return nil, err

@@ -43,6 +43,7 @@ var options = []format.Option{
 	{Name: "text", Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
 		Help: "utf8: strings are text and must be UTF-8; bytes: strings are any bytes"},
 	rows.Option,
+	format.GroupedItems,
 }
 
 var magic = []byte("root")

@@ -40,6 +40,7 @@ var options = []format.Option{
 	{Name: optTypes, Kind: format.KindString, Default: "types=found",
 		Help: "types of SQLite's columns: types=found, those of all values; types=declared, which is checked when samples are read; types=COLUMN:text|f64,... for some: numbers as texts, or rounded"},
 	rows.Option,
+	format.GroupedItems,
 }
 
 func sniff(head []byte, name string) bool {

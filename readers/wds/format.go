@@ -18,9 +18,10 @@ import (
 
 // Format is the line of the readers' table.
 var Format = format.Input{
-	Name:  index.FormatWDS,
-	Help:  "a data set of wds shards: its folder or its shardify.json",
-	Sniff: dataset.Sniffer(index.FormatWDS),
-	Sets:  true,
-	Open:  Open,
+	Name:    index.FormatWDS,
+	Help:    "a data set of wds shards: its folder or its shardify.json",
+	Sniff:   dataset.Sniffer(index.FormatWDS),
+	Sets:    true,
+	Options: []format.Option{format.GroupedItems},
+	Open:    Open,
 }

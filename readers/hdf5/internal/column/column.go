@@ -2,12 +2,14 @@ package column
 
 import (
 	"context"
+	"slices"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/pandas"
 )
 
 // Part is a column that is read from a leaf of an array.
@@ -43,7 +45,7 @@ func (w *Work) Held() int64 {
 	n := int64(cap(w.raw))
 	for i := range w.Vary {
 		v := &w.Vary[i]
-		n += int64(cap(v.Data) + 8*(cap(v.Outer)+cap(v.inner)) + cap(v.nest))
+		n += int64(cap(v.Data) + 8*(cap(v.Outer)+cap(v.inner)) + cap(v.nest) + cap(v.valid))
 	}
 	return n
 }
@@ -162,9 +164,12 @@ type Varying struct {
 	Outer []int64 // ends of the samples' lists
 	inner []int64 // ends of the lists in them, of two levels
 	nest  []byte  // a list of lists
+	valid []byte  // marks of texts that may be missing
 }
 
-func (v *Varying) Reset() { v.Data, v.Outer, v.inner = v.Data[:0], v.Outer[:0], v.inner[:0] }
+func (v *Varying) Reset() {
+	v.Data, v.Outer, v.inner, v.valid = v.Data[:0], v.Outer[:0], v.inner[:0], v.valid[:0]
+}
 
 func (v *Varying) endSample(p Part) {
 	if p.Two {
@@ -194,12 +199,12 @@ func (v *Varying) item(w *Work, l *element.Leaf, b []byte, two bool) error {
 	case element.Texts:
 		if l.UTF16 {
 			w.chars = element.UTF16(w.chars[:0], b[:l.Size], l.Big)
-			if err := v.text(l, w.chars); err != nil {
+			if err := v.text(l, w.chars, two); err != nil {
 				return err
 			}
 			break
 		}
-		if err := v.text(l, element.Trim(b[:l.Size], l.Padding)); err != nil {
+		if err := v.text(l, element.Trim(b[:l.Size], l.Padding), two); err != nil {
 			return err
 		}
 	case element.VarText:
@@ -207,7 +212,7 @@ func (v *Varying) item(w *Work, l *element.Leaf, b []byte, two bool) error {
 		if err != nil {
 			return err
 		}
-		if err := v.text(l, element.Trim(t, h5.NulTerminated)); err != nil {
+		if err := v.text(l, element.Trim(t, h5.NulTerminated), two); err != nil {
 			return err
 		}
 	default:
@@ -244,28 +249,24 @@ func (v *Varying) list(w *Work, l *element.Leaf, b []byte) error {
 func (v *Varying) numbers(l *element.Leaf, b []byte) {
 	n := len(b) / l.Entry
 	at, size := len(v.Data), n*l.Unit()
-	if cap(v.Data)-at < size {
-		v.Data = append(make([]byte, 0, 2*(at+size)), v.Data...)
-	}
-	v.Data = v.Data[:at+size]
+	v.Data = slices.Grow(v.Data, size)[:at+size]
 	l.Elem.At.Gather(v.Data[at:], b, n, l.Entry, l.Elem.Num.DType.Size(), l.Elem.Convert)
 }
 
-func (v *Varying) text(l *element.Leaf, b []byte) error {
-	if l.Media == element.MediaText {
-		if err := format.CheckText(b); err != nil {
-			return err
-		}
+func (v *Varying) text(l *element.Leaf, b []byte, listed bool) error {
+	b, err := pandas.Text(l, b, listed, &v.valid)
+	if err == nil && l.Media == element.MediaText {
+		err = format.CheckText(b)
 	}
 	v.Data = append(v.Data, b...)
-	return nil
+	return err
 }
 
 // Column hands what was collected to a column, repeated n times if it is one
 // sample for all.
 func (v *Varying) Column(c *shardify.Column, mem *shardify.Arena, repeat int64) {
 	data, inner, outer := int64(len(v.Data)), int64(len(v.inner)), int64(len(v.Outer))
-	c.Data = mem.Alloc(int(data * repeat))
+	c.Data, c.Valid = mem.Alloc(int(data*repeat)), pandas.Valid(v.valid, mem)
 	for k := range repeat {
 		copy(c.Data[k*data:], v.Data)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/pandas"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -142,9 +143,10 @@ func (f *File) Children(p string) ([]h5.Link, error) {
 
 // Decode says whether attributes change the values of a data set, and how.
 type Decode struct {
-	CF   bool    `json:"cf,omitempty"`   // attributes say what its values are
-	Of   string  `json:"of,omitempty"`   // the data set whose bounds it holds
-	Unit cf.Unit `json:"unit,omitempty"` // of times
+	CF     bool    `json:"cf,omitempty"`     // attributes say what its values are
+	Of     string  `json:"of,omitempty"`     // the data set whose bounds it holds
+	Unit   cf.Unit `json:"unit,omitempty"`   // of times
+	Pandas bool    `json:"pandas,omitempty"` // attributes of pandas say which texts are missing
 }
 
 // Leaves are the leaves of the array's type, with what its attributes make of them,
@@ -156,13 +158,15 @@ func (a *Dataset) Leaves(o *Decode) ([]element.Leaf, error) {
 			return
 		}
 		a.leaves = a.rules.Leaves(a.Set.Type)
-		if !a.rules.CF || o == nil || !o.CF {
+		if o != nil && o.Pandas {
+			a.err = pandas.Missing(a.File.H5, a.Path, a.Set.Addr, *a.rules, a.leaves)
+		}
+		if !a.rules.CF || o == nil || !o.CF || a.err != nil {
 			return
 		}
-		if a.err = a.DecodeLeaves(a.leaves, o.Of); a.err == nil {
-			for i := range a.leaves {
-				a.leaves[i].InUnit(o.Unit)
-			}
+		a.err = a.DecodeLeaves(a.leaves, o.Of)
+		for i := range a.leaves {
+			a.leaves[i].InUnit(o.Unit)
 		}
 	})
 	return a.leaves, a.err

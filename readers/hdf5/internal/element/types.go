@@ -38,8 +38,11 @@ type Leaf struct {
 	// Of texts.
 	Size    int // bytes in the file
 	Padding h5.Padding
-	UTF16   bool // they are MATLAB's characters
-	Big     bool // of which the high byte comes first
+	UTF16   bool   // they are MATLAB's characters
+	Big     bool   // of which the high byte comes first
+	Missing []byte // the text of a missing value; nil if none can be missing
+	Listed  bool   // they are items of lists, beyond what Field sees
+	Fill    bool   // in lists, missing ones are empty
 	// Of sequences: bytes of an entry, and what an entry holds.
 	Entry int
 	Elem  *Leaf
@@ -69,6 +72,8 @@ type Rules struct {
 	Media    string // of texts: "txt" or "bin"
 	RefSize  int    // bytes of a variable-length element
 	CF       bool   // numbers are what their attributes make of them
+	Chunked  bool   // a sample is a list of rows
+	Fill     bool   // missing items of lists are empty
 }
 
 // Leaves lists the fields of a type. A part that cannot be delivered is a leaf
@@ -391,6 +396,7 @@ func (l *Leaf) Field(name string, inner []int64) (shardify.Field, error) {
 		if around > 0 {
 			f.Levels = 2
 		}
+		f.Nullable = l.Missing != nil && f.Levels == 1 && !l.Listed
 	case VarList:
 		sub, err := l.Elem.Field(name, nil)
 		if err != nil {

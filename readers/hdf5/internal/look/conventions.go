@@ -40,7 +40,7 @@ func ConventionOf(f *column.File, root *h5.Object) (c convention) {
 
 // RulesOf are the rules for the types of a file.
 func RulesOf(f *column.File, opts *Settings, c convention) element.Rules {
-	return element.Rules{PyTables: c.Pytables, Media: opts.media, RefSize: f.H5.RefSize(), CF: opts.cf}
+	return element.Rules{PyTables: c.Pytables, Media: opts.media, RefSize: f.H5.RefSize(), CF: opts.cf, Chunked: opts.Chunked, Fill: opts.fill}
 }
 
 // Refused is the error about a file that holds no samples.
@@ -68,7 +68,7 @@ func (c *convention) leavesOut(f *h5.File, list element.Attributes) string {
 	case c.Pytables && (class == "TINDEX" || class == "INDEXARRAY" || class == "CINDEX"):
 		return "an index of PyTables"
 	case c.Pytables && class == "VLARRAY" && list.Text(f, "PSEUDOATOM") == "object":
-		return "pickled Python objects, which can run any code when read"
+		return "pickled Python objects, which can run any code when read; of pandas, to_hdf(format=\"table\") writes columns"
 	case c.matlab:
 		if a := list.Find("MATLAB_empty"); a != nil && len(a.Data) > 0 && a.Data[0] == 1 {
 			return "an empty MATLAB array"
@@ -77,10 +77,11 @@ func (c *convention) leavesOut(f *h5.File, list element.Attributes) string {
 	return ""
 }
 
-// pandas notes groups that are fixed frames, and awkward arrays.
+// pandas notes groups of pandas, fixed frames among them, and awkward arrays.
 func (t *Tree) pandas(g *h5.Object, p string) {
-	if t.Kind.Pytables && element.TextOf(t.File.H5, g, "pandas_type") == "frame" {
-		t.frames[p] = true
+	if !t.Kind.Pytables {
+	} else if kind := element.TextOf(t.File.H5, g, "pandas_type"); kind != "" {
+		t.frames[p] = kind == "frame"
 	}
 	if element.TextOf(t.File.H5, g, "encoding-type") == "awkward-array" {
 		t.awkward[p] = true

@@ -200,6 +200,7 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 			b.CF, b.Of = true, o.of
 		}
 	}
+	b.Pandas = slices.ContainsFunc(o.wanted, func(w wantedLeaf) bool { return w.leaf.Missing != nil })
 	obj, err := f.tree.File.H5.Object(o.addr, o.path)
 	foreign := err != nil || obj.Addr != o.addr
 	for i := range o.wanted {

@@ -16,6 +16,7 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
+	"github.com/shardify/shardify/readers/hdf5/internal/pandas"
 )
 
 // object is a data set found in a file, with what the choice of samples needs.
@@ -71,7 +72,7 @@ type Tree struct {
 	lists     map[string]*column.Lists // by data set of flat values
 	listNotes map[string]string        // why offsets are no columns
 	listErr   error                    // they contradict themselves
-	frames    map[string]bool          // groups that are pandas' fixed frames
+	frames    map[string]bool          // pandas' groups; true of fixed frames
 	awkward   map[string]bool          // groups that are awkward arrays
 	dims      dimensions
 	sparse    map[string]*column.Matrix // by the path of its group
@@ -411,6 +412,11 @@ func (s *scanner) examine(f *column.File, o *h5.Object, p string) (*object, erro
 		obj.chunk = a.Set.Layout.ChunkBytes
 	}
 	leaves := f.Rules.Leaves(d.Type)
+	if _, ok := s.tree.frames[naming.Group(p)]; ok && f == s.tree.File {
+		if err := pandas.Missing(f.H5, p, o.Addr, f.Rules, leaves); err != nil {
+			return nil, err
+		}
+	}
 	obj.chars = f.Rules.CF && d.Type.Class == h5.String && d.Type.Size == 1 && (len(a.Dims) > 1 || len(s.opts.Objects) == 0)
 	s.tree.matlabArray(obj, element.Attributes(attrs).Text(f.H5, "MATLAB_class"), d.Type)
 	if f.Rules.CF {

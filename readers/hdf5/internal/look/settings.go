@@ -23,7 +23,8 @@ type Settings struct {
 	Skip     bool // damaged inputs and sample groups are left out
 	media    string
 	cf       bool
-	axis     int // of the samples, or rows.AutoAxis
+	fill     bool // missing items of lists are empty
+	axis     int  // of the samples, or rows.AutoAxis
 	Sel      *grid.Selection
 	Several  bool // there are several inputs
 	Channels *grid.Channels
@@ -33,7 +34,7 @@ type Settings struct {
 
 // NewSettings reads the options of the format.
 func NewSettings(o format.Options) (*Settings, error) {
-	s := &Settings{Sample: o["sample"], External: o.Bool("external"), media: element.MediaText, cf: o["cf"] != "off", lists: o["lists"] != "off", frame: o["frame"]}
+	s := &Settings{Sample: o["sample"], External: o.Bool("external"), media: element.MediaText, cf: o["cf"] != "off", lists: o["lists"] != "off", frame: o["frame"], fill: format.FillsItems(o)}
 	if s.Chunked = s.Sample == string(ByChunk); s.Chunked {
 		s.Sample = string(ByAxis)
 	}
@@ -116,6 +117,9 @@ func (s *Settings) Key() string {
 	key := fmt.Sprintf("hdf5 6 object=%q sample=%s external=%v text=%s cf=%v lists=%v frame=%s axis=%d", s.Objects, s.Sample, s.External, s.media, s.cf, s.lists, s.frame, s.axis)
 	if s.Chunked {
 		key += " chunks"
+	}
+	if s.fill {
+		key += " fill"
 	}
 	if s.Sel != nil {
 		key += fmt.Sprintf(" sel=%q", s.Sel.Text())
