@@ -134,7 +134,7 @@ func (p *Pool) arena(granted int64) *Arena {
 	return a
 }
 
-// wake lets those go on who wait for scratch, then those who wait for a grant.
+// wake wakes the waiters for scratch, then the waiters for a grant.
 func (p *Pool) wake() {
 	for e := p.holding.Front(); e != nil; {
 		w, next := e.Value.(*waiter), e.Next()

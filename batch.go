@@ -24,8 +24,7 @@ type Span struct {
 	// Stream is set for one large sample whose receiver takes columns as Stream;
 	// readers may ignore it.
 	Stream bool
-	// Frame is set for a receiver that would have the values laid out so; readers
-	// may ignore it.
+	// Frame is set for a receiver that wants the values laid out so; readers may ignore it.
 	Frame *Frame
 }
 

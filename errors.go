@@ -113,8 +113,8 @@ func newError(kind error, offset int64, format string, args ...any) *Error {
 	return &Error{Sample: -1, Offset: offset, Err: fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), kind)}
 }
 
-// Annotate fills the facts that err does not carry yet: op, file and object. An
-// error that is no *Error is wrapped in one. nil stays nil.
+// Annotate fills the facts that err does not carry yet: op, file and object. An error that is not
+// an *Error is wrapped in one. nil stays nil.
 func Annotate(err error, op, file, object string) error {
 	if err == nil {
 		return nil

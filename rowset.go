@@ -21,7 +21,7 @@ type rowWord struct {
 // last is the number of the last word.
 func (w *rowWord) last() uint32 { return w.at + w.more }
 
-// full is what a word has of which all rows are in the set.
+// full is the bits of a word whose rows are all in the set.
 const full = math.MaxUint64
 
 // put appends a word to those before it.

@@ -89,7 +89,7 @@ func (p *Pool) hold(bytes int64) {
 	p.peak = max(p.peak, p.used+p.kept+p.scratch)
 }
 
-// worthwhile is from how much rubbish on it pays to collect it at once.
+// worthwhile is the amount of garbage from which on it pays to collect it at once.
 const worthwhile = 16 << 20
 
 // clean collects garbage when dropped buffers would otherwise be in memory together with those that

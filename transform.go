@@ -28,7 +28,7 @@ type Cost struct {
 // of the plan.
 type Surveyor interface {
 	Transform
-	// Surveys names what is to be found out; "" if nothing is.
+	// Surveys names the facts to find; "" if there is nothing to find.
 	Surveys() string
 	// NewSurvey begins a survey of a part of the samples. It is called after Schema.
 	NewSurvey() Survey
@@ -37,7 +37,7 @@ type Surveyor interface {
 	Learn(result []byte) error
 }
 
-// Multiplier is a Transform that makes as many samples of each one, known after Schema.
+// Multiplier is a Transform that makes the same number of samples of each one, known after Schema.
 type Multiplier interface {
 	Transform
 	Multiplies() int
@@ -58,8 +58,8 @@ type Survey interface {
 	Result() ([]byte, error)
 }
 
-// Count is something a transform did to values that people must hear of: numbers
-// that overflowed, elements cut off. Receipts and manifest sum counts by name.
+// Count is something that a transform did to values and that users must know: numbers that
+// overflowed, elements cut off. Receipts and manifest sum counts by name.
 type Count struct {
 	Name string `json:"name"` // "cast x: overflow"
 	N    int64  `json:"n"`

@@ -11,7 +11,7 @@ import (
 	"github.com/shardify/shardify/internal/host"
 )
 
-// Place is where a node keeps files of its own, by who says so.
+// Place is a folder of a node's own storage, and the source of its name.
 type Place struct{ Dir, From string }
 
 // Places are those that batch systems and sites name, the best first.

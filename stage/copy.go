@@ -78,7 +78,7 @@ func (c *copier) file(ctx context.Context, f *file, buf []byte) (reused int64, e
 // left is where an earlier run has left a file.
 func (c *copier) left(f *file) string { return filepath.Join(c.staging, filepath.FromSlash(f.name)) }
 
-// fill gives the copy of a file, unless the one is good that is left.
+// fill copies a file, unless an earlier run has left a good copy.
 func (c *copier) fill(ctx context.Context, f *file, buf []byte) (p storage.Pending, reused int64, err error) {
 	left := c.left(f)
 	if _, err := os.Lstat(left); err == nil {

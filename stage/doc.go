@@ -5,10 +5,9 @@
 //	r, err := stage.Run(ctx, stage.Options{Source: "/lustre/train", Dest: "/dev/shm/train"})
 //	set, err := gpuload.Open(ctx, r.Path)
 //
-// One process copies, the others wait for it and use its copy; a copy that is there
-// already is used as it is. Every file is held against the manifest's digests, and
-// the tensors against their CRC-32Cs, as it passes through, so that nothing is read
-// twice.
+// One process copies, the others wait for it and use its copy; an existing copy is used unchanged.
+// Every file is compared with the manifest's digests, and the tensors with their CRC-32Cs, as it
+// passes through, so that nothing is read twice.
 //
 // Beside DEST, in the folder that holds it, there are while it is made
 //

@@ -13,8 +13,8 @@ import (
 // it is not fs.ErrExist.
 var errNotEmpty = syscall.ENOTEMPTY
 
-// prepare makes the staging folder, or takes that of an earlier run over: what the
-// data set does not have goes, and so do manifests, which come last.
+// prepare makes the staging folder, or takes over that of an earlier run: it removes files that the
+// data set does not have, and manifests, which come last.
 func (p *plan) prepare(at *place) error {
 	err := os.Mkdir(at.staging, 0o777)
 	if err == nil || !errors.Is(err, fs.ErrExist) {
@@ -42,8 +42,8 @@ func (p *plan) prepare(at *place) error {
 	})
 }
 
-// litter reports that something is beside a copy that is complete: a process may have
-// ended just after the rename, or be at work on another copy.
+// litter reports whether something is beside a complete copy: a process may have ended just after
+// the rename, or work on another copy.
 func (p *place) litter() bool {
 	for _, name := range []string{p.staging, p.removing, p.lock} {
 		if _, err := os.Lstat(name); err == nil {
@@ -58,8 +58,8 @@ func (p *place) tidy() error {
 	return errors.Join(os.RemoveAll(p.staging), os.RemoveAll(p.removing))
 }
 
-// ofUser reports that a folder belongs to this user, or to root. /dev/shm is for all
-// users of a node.
+// ofUser reports whether a folder belongs to this user, or to root. /dev/shm is for all users of a
+// node.
 func ofUser(dir string) bool {
 	st, err := os.Stat(dir)
 	if err != nil {

@@ -53,7 +53,7 @@ func readMark(dir string) (*mark, error) {
 	return m, nil
 }
 
-// empty reports a folder that holds nothing, or that is not there.
+// empty reports whether a folder holds nothing, or does not exist.
 func empty(dir string) (bool, error) {
 	list, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -21,8 +21,8 @@ type Removed struct {
 	None bool
 }
 
-// Remove removes a staged copy and what an unfinished one has left. A folder that
-// was not staged, or that holds files which are not of the copy, is left as it is.
+// Remove removes a staged copy and the files of an unfinished one. A folder that was not staged, or
+// that holds files which are not part of the copy, is left unchanged.
 func Remove(ctx context.Context, o Options) (*Removed, error) {
 	if err := o.check(); err != nil {
 		return nil, err

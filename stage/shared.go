@@ -20,11 +20,11 @@ import (
 // Shared is copies of data sets for all processes of a user on a node that read the same
 // ones at the same time:
 //
-//	FOLDER/shardify-UID-FINGERPRINT.lock   held shared by its users, alone by who copies
+//	FOLDER/shardify-UID-FINGERPRINT.lock   held shared by its users, alone by the one that copies
 //	FOLDER/shardify-UID-FINGERPRINT/0 1 .. the copies, each made as Run makes it
 //
-// The last user removes them, unless they are to be kept. What a killed process has left
-// is gone on with.
+// The last user removes them, unless they are to be kept. The next process continues the work of a
+// killed one.
 type Shared struct {
 	dir  string
 	keep bool
@@ -46,7 +46,8 @@ func (g *Shared) Dir() string { return g.dir }
 // Path is the copy of the i-th set.
 func (g *Shared) Path(i int) string { return filepath.Join(g.dir, strconv.Itoa(i)) }
 
-// Check reports that the folder of the copies cannot be made, as the one around it is not there.
+// Check returns an error if the folder of the copies cannot be made because its parent does not
+// exist.
 func (g *Shared) Check() error {
 	_, err := os.Stat(filepath.Dir(g.dir) + string(filepath.Separator))
 	return err

@@ -73,8 +73,8 @@ func (p *plan) result(at *place) *Result {
 	return &Result{Path: at.dest, Files: int64(len(p.files) + len(p.manifests)), Samples: p.samples, Bytes: p.bytes, Sets: p.sets}
 }
 
-// there reports that the copy is at its place. Anything else at that place is an
-// error, unless it is a copy that may go.
+// there reports whether the copy is at its place. Anything else at that place is an error, unless
+// it is a copy that may go.
 func (p *plan) there(at *place, fresh bool) (bool, error) {
 	if st, err := os.Stat(at.dest); err == nil && !st.IsDir() {
 		return false, fmt.Errorf("%s exists and is not a folder: %w", at.dest, shardify.ErrExists)
@@ -159,7 +159,7 @@ func (c *copier) finish(ctx context.Context) error {
 // tempDir is where a local.Dir keeps files without a name.
 var tempDir = filepath.Join(storage.Private, "tmp")
 
-// publish gives the copy its name, and what was there before another.
+// publish gives the copy its name, and renames what had it before.
 func (p *plan) publish(at *place, o *Options) error {
 	err := os.Rename(at.staging, at.dest)
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, errNotEmpty) {

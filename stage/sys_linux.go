@@ -10,7 +10,7 @@ import (
 // sequential asks the system to read far ahead.
 func sequential(f *os.File) { _ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_SEQUENTIAL) }
 
-// inMemory reports that the file system of a folder takes memory for what it holds.
+// inMemory reports whether the file system of a folder keeps its files in memory.
 func inMemory(dir string) bool {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil {

@@ -34,7 +34,7 @@ type comparison struct {
 	again        bool           // source is the inputs converted again
 }
 
-// uncompared notes why values were not compared: nothing is said about the data set.
+// uncompared notes why values were not compared: the report then says nothing about them.
 func (s *set) uncompared(err error) {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
@@ -139,7 +139,7 @@ func (c *comparison) readable() bool {
 	return err == nil && f.Sets
 }
 
-// openOurs opens the data set itself. That it cannot be opened is a problem.
+// openOurs opens the data set itself. If it cannot be opened, that is a problem.
 func (c *comparison) openOurs(ctx context.Context) (err error) {
 	c.ours, err = c.openSet(ctx, storage.Join(c.o.Dir, c.prefix))
 	if err != nil {
@@ -280,8 +280,8 @@ func (c *comparison) inputName(i uint32) string {
 	return ""
 }
 
-// since adds to what is wrong with an input that it is another file than it was when
-// the data set was made: then it need not be damaged.
+// since adds to a problem of an input that the file has changed since the data set was made: then
+// it need not be damaged.
 func (c *comparison) since(i uint32, err error) error {
 	if int(i) >= c.now.Len() {
 		return err

@@ -49,7 +49,7 @@ type Report struct {
 	// Uncompared is why values were not compared with the source, though it was asked for.
 	// It is not a problem of the data set.
 	Uncompared string
-	// Signed is whose signature the manifest has, "" if that was not asked for.
+	// Signed is the signer of the manifest, "" if no signature was asked for.
 	Signed string
 	// Next is the command that helps, "" if there is nothing to do.
 	Next string

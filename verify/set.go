@@ -70,7 +70,7 @@ type otherFile struct {
 	from  string
 	shard int  // whose it is, -1 the set's
 	bad   bool // found damaged or missing
-	// digest is the wrong one that it has; "" if that is not what is wrong.
+	// digest is the file's wrong digest; "" if the digest is not what is wrong.
 	digest string
 }
 
@@ -121,8 +121,8 @@ func (s *set) run(ctx context.Context) error {
 	return nil
 }
 
-// list is every published file outside the private folder. Sizes are for telling
-// what is there; what counts is the size of the opened file.
+// list is every published file outside the private folder. These sizes only show what exists;
+// checks use the size of the opened file.
 func (s *set) list() (map[string]int64, error) {
 	sizes := map[string]int64{}
 	for f, err := range s.store.List("") {
@@ -137,7 +137,7 @@ func (s *set) list() (map[string]int64, error) {
 	return sizes, nil
 }
 
-// harmless are files that people put beside data; no loader takes them for it.
+// harmless are files that people put beside data; no loader takes them for data.
 var harmless = []string{"README*", "croissant.json", "LICENSE*", "LICENCE*", "COPYING*", "*.md", "SHA256SUMS*", "MD5SUMS*", "*.minisig", "*.sig", "*.asc", ".DS_Store", "._*", "Thumbs.db",
 	".nfs*", ".gitattributes", ".gitignore", "lost+found"}
 
@@ -225,7 +225,7 @@ func (s *set) checkShards(ctx context.Context) error {
 	return g.Wait()
 }
 
-// shard checks one shard. What is wrong goes into the report or the result.
+// shard checks one shard. Problems go into the report or the result.
 func (s *set) shard(ctx context.Context, e *expected, r *result) {
 	b, err := s.store.Open(e.Name)
 	if err != nil {
@@ -252,8 +252,8 @@ func (s *set) shard(ctx context.Context, e *expected, r *result) {
 	})
 }
 
-// arrived checks what is in a shard. What may have been damaged on its way from another machine
-// is fetched again before anything is reported.
+// arrived checks the content of a shard. Bytes that may have been damaged on their way from another
+// machine are fetched again before anything is reported.
 func (s *set) arrived(ctx context.Context, b storage.Blob, size int64, e *expected, r *result) {
 	if s.verifier.Shard == nil {
 		return
@@ -286,8 +286,8 @@ func (s *set) arrived(ctx context.Context, b storage.Blob, size int64, e *expect
 	}
 }
 
-// content has the format check what is in a shard, and digests what that reads on its way.
-// flips: it looks for flipped bits.
+// content has the format check the content of a shard, and digests the bytes that this reads on its
+// way. flips: it looks for flipped bits.
 func (s *set) content(ctx context.Context, file io.ReaderAt, size int64, e *expected, r *result, add func(problem.Problem), flips bool) {
 	buf := bufferPool.Get().(*buffers)
 	defer bufferPool.Put(buf)

@@ -69,7 +69,7 @@ func (s *set) fromReceipts(sizes map[string]int64) (found bool, err error) {
 	return true, nil
 }
 
-// top is the set whose folder has the plan: of a split that which it is a part of.
+// top is the set whose folder has the plan: of a split the set that it is a part of.
 func (s *set) top() *set {
 	if s.root != nil {
 		return s.root

@@ -63,8 +63,8 @@ func (l *lane) differs(s shardify.Span, k int, field, want, got string) {
 	l.c.add(p)
 }
 
-// sameColumn compares whole columns at once. Data under a missing value do not
-// count, so a false is not the last word.
+// sameColumn compares whole columns at once. Data under a missing value do not count, so false is
+// not final.
 func sameColumn(a, b *shardify.Column) bool {
 	if !bytes.Equal(a.Data, b.Data) || !sameValid(a.Valid, b.Valid) || len(a.Offsets) != len(b.Offsets) {
 		return false

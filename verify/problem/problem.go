@@ -71,7 +71,7 @@ type Problem struct {
 	Breaks string `json:"breaks,omitempty"`
 	// Fix is what helps, as a command where there is one.
 	Fix string `json:"fix,omitempty"`
-	// Repaired: it was like this, and is no more.
+	// Repaired: the problem existed, and was repaired.
 	Repaired bool `json:"repaired,omitempty"`
 }
 
