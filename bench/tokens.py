@@ -301,7 +301,7 @@ def main():
     machine, load = head(), os.getloadavg()[0]
     mark = os.path.join(work, "made-%d-%d-%d" % (a.size, a.part, a.sample))
     if not os.path.exists(mark):
-        # By another process: programs count the most memory of who began them as theirs.
+        # By another process: programs count the most memory of their parent as theirs.
         child = multiprocessing.get_context("fork").Process(target=made, args=(mark, work, a))
         child.start()
         child.join()

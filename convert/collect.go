@@ -23,7 +23,7 @@ func (m *Missing) Error() string {
 	if m.Of == 1 {
 		what = "shard is"
 	}
-	const most = 400 // characters; who needs them all has m.Shards
+	const most = 400 // characters; m.Shards has them all
 	list := plan.Ranges(m.Shards)
 	if len(list) > most {
 		list = list[:strings.LastIndexByte(list[:most], ',')] + ", ..."

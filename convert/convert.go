@@ -32,7 +32,7 @@ func (j *Job) Task(ctx context.Context, i, n int) error {
 	return j.Share(ctx, j.Plan.Task(i, n), j.Plan.GatherTask(i, n))
 }
 
-// Share does units, and of a global shuffle, as soon as everybody's units are done, its
+// Share does units, and of a global shuffle, as soon as all workers' units are done, its
 // shards; until then the error is Waiting.
 func (j *Job) Share(ctx context.Context, units, shards []int) error {
 	if j.Plan.Shuffle != plan.ShuffleGlobal {

@@ -23,7 +23,7 @@
 //	convert.go     what a task does: work, gather, and begin again after others
 //	work.go        Job, and units by several goroutines
 //	partsource.go  the source of a plan in parts
-//	ahead.go       spans are read before they are asked for; inline.go: or by who asks
+//	ahead.go       spans are read before they are asked for; inline.go: or by the goroutine that needs them
 //	lane.go        one reader; retry.go: after errors that pass
 //	worker.go      one unit: its spans, its shards, damage, receipts
 //	changed.go     inputs that change while they are read; stall.go: a job that does not move

@@ -22,7 +22,7 @@ import (
 // Inspection is inputs to look at.
 type Inspection = inspect.Request
 
-// Card describes a data set for those who find it elsewhere.
+// Card describes a data set for catalogues.
 type Card = inspect.Card
 
 // Shown is a sample, for people and for programs.

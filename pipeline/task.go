@@ -30,7 +30,7 @@ const (
 type Task struct {
 	Task, Tasks, Stride int
 	Stage               string // StageAll if empty
-	From                string // who says so
+	From                string // the source of the numbers
 }
 
 // Locate finds out which task this process does. One that is not given (below 0) is that of

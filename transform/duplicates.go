@@ -94,7 +94,8 @@ type duplicates struct {
 	lens    [8]byte
 }
 
-// Add notes who has which values. Samples without a value in one of the fields are not duplicates.
+// Add records which samples have which values. Samples without a value in one of the fields are not
+// duplicates.
 func (u *duplicates) Add(b *shardify.Batch) error {
 	u.samples += int64(b.Samples)
 	for i := range b.Samples {

@@ -11,9 +11,9 @@ import (
 	"github.com/shardify/shardify/format"
 )
 
-// sampleFraction keeps a part of the samples of some inputs. Which ones follows from who the
-// samples are and from the seed, so that a smaller fraction is a part of a larger one,
-// and further inputs change nothing.
+// sampleFraction keeps a part of the samples of some inputs. The choice depends on the identities
+// of the samples and on the seed, so that a smaller fraction is a part of a larger one, and further
+// inputs change nothing.
 type sampleFraction struct {
 	text  string
 	table *format.Table

@@ -144,8 +144,8 @@ type chooser struct {
 	ids       []uint64
 }
 
-// Apply picks. Who a sample is decides what is drawn, and for more elements the same ones are
-// among them.
+// Apply picks. The draw depends on the sample's identity; a larger number of elements includes
+// those of a smaller one.
 func (p *pickLists) Apply(b *shardify.Batch, seed uint64, mem *shardify.Arena) (*shardify.Batch, error) {
 	if err := match(b, p.n); err != nil {
 		return nil, err

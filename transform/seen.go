@@ -25,7 +25,7 @@ const (
 // seenKept is how many bytes of records stay in memory; tests make it smaller.
 var seenKept = 32 << 20
 
-// record is who has values with a hash: sample n of a part of the samples.
+// record names the sample that has values with a hash: sample n of a part of the samples.
 type record struct {
 	hash    [16]byte
 	sample  int64
@@ -60,7 +60,7 @@ func (s *seen) begin() uint32 {
 	return uint32(len(s.place) - 1)
 }
 
-// follows says that a part is behind those that were named before.
+// follows says that a part comes after those that were named before.
 func (s *seen) follows(part uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +109,7 @@ func (s *seen) spill() (err error) {
 	return nil
 }
 
-// again is the samples that come behind another one with the same hash. It ends the use of s.
+// again is the samples that come after another one with the same hash. It ends the use of s.
 func (s *seen) again() (out sampleSet, err error) {
 	s.place[0] = 0
 	var list, found []record

@@ -14,8 +14,8 @@ import (
 	"github.com/shardify/shardify/transform/expr"
 )
 
-// total is a sum over another table of the inputs, such as sum(Runs:genEventSumw), which
-// --set takes for a value. What it came to is written behind it: sum(Runs:genEventSumw)=812.5.
+// total is a sum over another table of the inputs, such as sum(Runs:genEventSumw), which --set
+// takes for a value. Its result is written after it: sum(Runs:genEventSumw)=812.5.
 type total struct{ Object, Field string }
 
 var totalText = regexp.MustCompile(`^sum\(\s*(.+?)\s*:\s*([^:]+?)\s*\)(?:=(.+))?$`)

@@ -139,8 +139,8 @@ func (f *Flow) count(ctx context.Context, src shardify.Source, pass scan) error 
 	return nil
 }
 
-// hashes passes over all samples that reach the router. Where nothing has touched
-// them, and who they are is enough, they need not be read.
+// hashes passes over all samples that reach the router. If no operation has changed them, and their
+// identities suffice, they are not read.
 func (f *Flow) hashes(ctx context.Context, src shardify.Source, pass scan, begin func() Gathering) (Gathering, error) {
 	p := f.plan
 	if len(f.before) > 0 || len(p.Split.Needs()) > 0 || p.Grouping != nil || p.OnError == plan.OnErrorSkip {

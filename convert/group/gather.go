@@ -24,11 +24,11 @@ import (
 // partBytes is how large parts are, about: a rule of the plan; tests make them smaller.
 var partBytes int64 = 8 << 20
 
-// rowBytes is what it takes to bring a row together, beside its values: who it is, twice, and
+// rowBytes is what it takes to bring a row together, beside its values: its identity, twice, and
 // its place in the order.
 const rowBytes = 64
 
-// idBytes is who a row is in a scratch file.
+// idBytes is the size of a row's identity in a scratch file.
 const idBytes = 12
 
 // parts are ranges of keys whose rows are brought together in scratch files. Samples are in

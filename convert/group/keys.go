@@ -274,7 +274,7 @@ func encode(dst []byte, cols []column, i int) []byte {
 // decodeNumber is a key that is one number.
 func decodeNumber(s string) uint64 { return binary.BigEndian.Uint64([]byte(s)) }
 
-// identity is who the sample of row i is: its key if that is one number, else a hash.
+// identity is the identity of row i's sample: its key if that is one number, else a hash.
 func (k *keys) identity(v *view, i int) int64 {
 	cols := v.cols
 	if k.perFile {

@@ -1,4 +1,4 @@
-// Package archtest holds the rules of who may import whom, as a test.
+// Package archtest tests which package may import which.
 package archtest
 
 import (

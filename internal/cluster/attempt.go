@@ -16,7 +16,7 @@ import (
 // AttemptsDir is where attempts leave their records, below the data set's folder.
 const AttemptsDir = storage.Private + "/attempts"
 
-// Attempt is one run of a command on a data set: who, on what, how far, how it ended. Its
+// Attempt is one run of a command on a data set: its process, its task, its progress and its end. Its
 // record is a file of AttemptBytes: a line of JSON and spaces. It is overwritten in place,
 // so that the end of an attempt that fails on a full disk still finds its room.
 type Attempt struct {

@@ -80,7 +80,7 @@ func (r *Recorder) inFile(name string) error {
 		text := len(bytes.TrimRight(b, " \n"))
 		_, err := f.WriteAt(b[:max(text, last)], 0)
 		if last = text; err != nil {
-			last = AttemptBytes // who knows how far it came
+			last = AttemptBytes // the write may have come any distance
 		}
 		return err
 	}

@@ -2,7 +2,7 @@ package cluster
 
 import "github.com/shardify/shardify/plan"
 
-// stage is the units of one stage, and who is at them.
+// stage is the units of one stage, and the attempts at them.
 type stage struct {
 	name string
 	done []bool

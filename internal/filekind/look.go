@@ -20,7 +20,7 @@ const (
 
 // Look reads some images, at most as many as `images`, spread over all, and says how many have a tag that turns them,
 // and how many have 16 bits a channel: one fact a line, nothing if the source has no images that can be read one
-// by one. What cannot be read is left to those who read all. `upright` says that the
+// by one. Images that cannot be read are left to passes over all. `upright` says that the
 // conversion turns them. `also`, if it is not nil, gets every image: that of
 // sample k of a batch, in a column. Without it the values that a source can show are enough.
 func Look(ctx context.Context, src shardify.Source, images int, upright bool, also func(b *shardify.Batch, c *shardify.Column, k int)) (facts []string) {

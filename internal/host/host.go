@@ -20,7 +20,7 @@ type Env struct {
 	Procs    int // GOMAXPROCS
 }
 
-// Machine is what this process may use, and who says so.
+// Machine is what this process may use, and where that is known from.
 type Machine struct {
 	Cores      int
 	CoresFrom  string

@@ -14,8 +14,8 @@ import (
 	"github.com/shardify/shardify/internal/printable"
 )
 
-// Card describes a data set to those who find it elsewhere: as Croissant, and as the
-// data card of the Hugging Face Hub. It is made from manifests alone.
+// Card describes a data set for catalogues: as Croissant, and as the data card of the Hugging Face
+// Hub. It is made from manifests alone.
 type Card struct {
 	Name     string // of the data set
 	Manifest *index.Manifest

@@ -181,7 +181,7 @@ func TestCancelOfWhoOpensIsNoErrorForWhoWaits(t *testing.T) {
 		waiting = b.files.files[0].users == 2
 		b.files.mu.Unlock()
 	}
-	// One who waits and is cancelled himself goes away at once.
+	// A waiter that is cancelled returns at once.
 	gone, cancelGone := context.WithCancel(context.Background())
 	cancelGone()
 	if _, err := b.try(gone, 0); !errors.Is(err, context.Canceled) {

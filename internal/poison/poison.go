@@ -1,4 +1,4 @@
-// Package poison fills released memory with rubbish in tests, so that who reads it after its
+// Package poison fills released memory with rubbish in tests, so that code that reads it after its
 // release sees wrong values.
 package poison
 

@@ -30,7 +30,7 @@ func isRanks(data []byte) bool {
 }
 
 // loadRanks reads tokens with their ranks, which are their ids. Any two tokens merge whose
-// joined bytes are a token, and its rank is when.
+// joined bytes are a token, and its rank is the order of merging.
 func loadRanks(data []byte, name string) (*Tokenizer, error) {
 	p, ok := patternNames[name]
 	if name == "" {

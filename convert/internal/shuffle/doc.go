@@ -1,5 +1,5 @@
-// Package shuffle puts samples into a random order that depends on the seed and on who the
-// samples are, whatever the memory, the jobs and the tasks.
+// Package shuffle puts samples into a random order that depends only on the seed and on the
+// identities of the samples, not on the memory, the jobs and the tasks.
 //
 // The order is that of keys (order.go). A worker keeps samples in a buffer (buffer.go) and
 // parts them into buckets, which are ranges of keys. When the buffer is full it writes a

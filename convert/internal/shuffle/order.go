@@ -8,10 +8,10 @@ import (
 	"github.com/shardify/shardify/format"
 )
 
-// The order of a shuffle is that of the samples' keys: 64 bits that follow from the
-// plan's seed and who the sample is. So it depends neither on how samples are parted
-// into buckets, which are ranges of keys, nor on memory, jobs or tasks; and since keys
-// are as good as random, every order of all samples is as likely as any other.
+// The order of a shuffle is that of the samples' keys: 64 bits that follow from the plan's seed and
+// the sample's identity. So it depends neither on how samples are divided into buckets, which are
+// ranges of keys, nor on memory, jobs or tasks; and since keys are as good as random, every order
+// of all samples is as likely as any other.
 
 // Keyer gives samples their keys.
 type Keyer struct {
