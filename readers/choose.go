@@ -23,10 +23,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// ErrUndecided: the inputs do not tell their format, or tell several.
+// ErrUndecided: the inputs do not show their format, or show several.
 var ErrUndecided = errors.New("input format undecided")
 
-// ErrSeveral: each input tells its format, and they differ. It is ErrUndecided, too.
+// ErrSeveral: each input shows its format, and they differ. It is ErrUndecided, too.
 var ErrSeveral = fmt.Errorf("%w: one conversion reads inputs of one format", ErrUndecided)
 
 // sample bounds how many arguments are looked at, and how many names in folders.
@@ -89,8 +89,8 @@ func atOnce(n int, do func(i int)) {
 	_ = g.Wait()
 }
 
-// ChooseListed finds the format by the first names of a list: that of the first
-// name which tells, else files. They are in fs, as for Choose.
+// ChooseListed finds the format by the first names of a list: that of the first name which
+// shows it, else files. They are in fs, as for Choose.
 func ChooseListed(ctx context.Context, fs storage.FS, names []string) (f format.Input, why string) {
 	at := place{ctx, filesOr(fs)}
 	for _, n := range names[:min(len(names), sampleInputs)] {
@@ -140,7 +140,7 @@ func (at place) detect(in string) (format.Input, string, error) {
 	case err != nil && strings.ContainsAny(in, "*?["):
 		base := path.Base(filepath.ToSlash(in))
 		f, why, err := byName(base)
-		if err != nil || shared(base) { // photos/*: what the pattern finds tells
+		if err != nil || shared(base) { // photos/*: what the pattern finds decides
 			if path, ok := storage.Path(at.fs, in); ok {
 				if found := local.Glob(path); len(found) > 0 {
 					return at.detect(found[0])
@@ -173,7 +173,7 @@ func standIn(f *format.Input, name string) string {
 	return name
 }
 
-// headBytes and tailBytes are the ends of a file, which whoever reads it is likely to want.
+// headBytes and tailBytes are the ends of a file, which any reader of it is likely to want.
 const (
 	headBytes = 4 << 10
 	tailBytes = 8 << 10
@@ -205,7 +205,7 @@ func (at place) detectFile(name string) (f format.Input, why string, err error) 
 				return f, "", shardify.Unsupported("%s is a set of %s shards, which are for others to read", dir, m.Format)
 			}
 		}
-		return f, "", shardify.Corrupt(-1, "%s is not the manifest of a data set; shardify verify %s tells more", name, dir)
+		return f, "", shardify.Corrupt(-1, "%s is not the manifest of a data set; shardify verify %s says more", name, dir)
 	}
 	if dir := storage.Dir(name); strings.HasPrefix(base, "shard-") && at.isFile(storage.Join(dir, index.ManifestName)) {
 		return f, "", shardify.Unsupported("%s is one shard of a data set: name its folder, %s", name, dir)
@@ -213,7 +213,7 @@ func (at place) detectFile(name string) (f format.Input, why string, err error) 
 	return f, "", fmt.Errorf("%w: neither the first bytes nor the name of %s are known", ErrUndecided, name)
 }
 
-// shared tells whether files of several formats have such a name.
+// shared reports whether files of several formats have such a name.
 func shared(base string) bool {
 	n := 0
 	for i := range Formats {
@@ -224,7 +224,7 @@ func shared(base string) bool {
 	return n > 1
 }
 
-// begun is the format f that the name of a file says, or the one that its first bytes say, where
+// begun returns the format f that the name of a file says, or the one that its first bytes say, where
 // several have such names.
 func (at place) begun(f format.Input, why, name string) (format.Input, string) {
 	if name != "" && shared(path.Base(filepath.ToSlash(name))) {
@@ -252,7 +252,7 @@ func (at place) detectFolder(dir string) (f format.Input, why string, err error)
 		return f, "data set with " + index.ManifestName, err
 	}
 	if set := at.unfinished(dir); set != "" {
-		return f, "", shardify.Unsupported("%s: the conversion is not finished: shardify status %s tells what is missing", dir, set)
+		return f, "", shardify.Unsupported("%s: the conversion is not finished: shardify status %s shows what is missing", dir, set)
 	}
 	if f, root, ok := at.rooted(dir); ok {
 		return f, "folder with " + root, nil
@@ -267,7 +267,7 @@ func (at place) detectFolder(dir string) (f format.Input, why string, err error)
 	return f, why, err
 }
 
-// isRoot tells by its name a folder that is one input.
+// isRoot reports whether a folder is one input, by its name.
 func isRoot(base string) bool {
 	k, ok := container(base)
 	f, _ := Lookup(k)
@@ -404,8 +404,8 @@ func SplitFolders(ctx context.Context, dir string) (names []string) {
 	return names
 }
 
-// unfinished is the data set in the making that a folder is, or is a split of; "" if
-// neither. Its shards are not samples yet.
+// unfinished is the unfinished data set that a folder is, or is a split of, or "". Its
+// shards are not samples yet.
 func (at place) unfinished(dir string) string {
 	for _, set := range []string{dir, storage.Dir(storage.Clean(dir))} {
 		if at.isDir(storage.Join(set, storage.Private)) && !at.isFile(storage.Join(set, index.ManifestName)) {
@@ -443,8 +443,8 @@ func (c *census) add(name, of string) {
 	c.stems[dir+stem] |= kind
 }
 
-// decide: containers of one format are that format when they stand alone. One beside
-// another file of the same stem is a member of a sample.
+// decide: containers of one format have that format if no other file has their stem. A
+// container beside another file of the same stem is a member of a sample.
 func (c *census) decide(dir string) (f format.Input, why string, err error) {
 	pairs := 0
 	for _, k := range c.stems {
@@ -480,8 +480,8 @@ func (c *census) decide(dir string) (f format.Input, why string, err error) {
 	return f, why, nil
 }
 
-// splitObject takes apart FILE:OBJECT, the way in which ROOT's users name a tree in a
-// file. A name that exists as it is stays whole.
+// splitObject splits FILE:OBJECT, the way in which ROOT's users name a tree in a file. It
+// does not split a name that exists as it is.
 func (at place) splitObject(in string) (file, object string) {
 	if !strings.Contains(in[storage.PathAt(in):], ":") {
 		return in, ""

@@ -62,7 +62,7 @@ func TestFormatIsFoundByFirstBytesThenNameThenCensus(t *testing.T) {
 		{"pattern of netCDF-3", map[string]string{"a.nc": cdf, "b.nc": cdf}, []string{"*.nc"}, "netcdf3", "first bytes"},
 		{"netCDF-3 beside NetCDF-4", map[string]string{"a.nc": cdf, "b.nc": hdf}, []string{"a.nc", "b.nc"}, "", "a.nc is netcdf3"},
 		{"folder of texts", map[string]string{"d/a/1.txt": "x\n", "d/b/2.txt": "y\n"}, []string{"d"}, "files", "folder of files"},
-		{"a text, of which nobody says what a sample is", map[string]string{"x.txt": "x\n"}, []string{"x.txt"}, "", "neither the first bytes nor the name"},
+		{"a text without a setting for its samples", map[string]string{"x.txt": "x\n"}, []string{"x.txt"}, "", "neither the first bytes nor the name"},
 		{"arrays beside images of one stem are members", map[string]string{"d/1.jpg": "", "d/1.npy": npy, "d/2.jpg": "", "d/2.npy": npy}, []string{"d"}, "files", "one stem"},
 		{"litter does not count", map[string]string{"d/1.npz": zipf, "d/._1.npz": "", "d/.DS_Store": "", "d/Thumbs.db": "", "d/.x": ""}, []string{"d"}, "npz", "1 of 1"},
 		{"a Zarr store by its root", map[string]string{"d/zarr.json": "", "d/x/c/0": ""}, []string{"d"}, "zarr", "folder with zarr.json"},
@@ -82,9 +82,9 @@ func TestFormatIsFoundByFirstBytesThenNameThenCensus(t *testing.T) {
 		{"quoted pattern without a name", map[string]string{"d/a/1.jpg": "", "d/b/2.jpg": ""}, []string{"d/*"}, "files", "folder of files"},
 		{"quoted pattern of files without a name", map[string]string{"d/1.dat": npy, "d/2.dat": npy}, []string{"d/*"}, "npz", "first bytes"},
 		{"two formats", map[string]string{"a.npz": zipf, "b.jpg": png}, []string{"a.npz", "b.jpg"}, "", "is npz"},
-		{"a conversion that is not finished", map[string]string{"s/.shardify/plan": "", "s/shard-000000.tar": "x"}, []string{"s"}, "", "shardify status s tells"},
-		{"a split of one", map[string]string{"s/.shardify/plan": "", "s/train/shard-000000.safetensors": "x"}, []string{"s/train/"}, "", "shardify status s tells"},
-		{"a damaged manifest", map[string]string{"s/shardify.json": "garbage"}, []string{"s"}, "", "shardify verify s tells more"},
+		{"a conversion that is not finished", map[string]string{"s/.shardify/plan": "", "s/shard-000000.tar": "x"}, []string{"s"}, "", "shardify status s shows"},
+		{"a split of one", map[string]string{"s/.shardify/plan": "", "s/train/shard-000000.safetensors": "x"}, []string{"s/train/"}, "", "shardify status s shows"},
+		{"a damaged manifest", map[string]string{"s/shardify.json": "garbage"}, []string{"s"}, "", "shardify verify s says more"},
 		{"a shard in place of its set", map[string]string{"s/shardify.json": "{}", "s/shard-000000.safetensors": "x"}, []string{"s/shard-000000.safetensors"}, "", "name its folder, s"},
 		{"unknown bytes and name", map[string]string{"a.xyz": "what"}, []string{"a.xyz"}, "", "neither the first bytes nor the name"},
 		{"empty folder", map[string]string{"d/": ""}, []string{"d"}, "", "no input files"},
@@ -188,7 +188,7 @@ func TestTablesAreFit(t *testing.T) {
 			t.Errorf("format %q: a name, help without a full stop, and Open", f.Name)
 		}
 		if g, ok := Lookup(f.Name); !ok || g.Help != f.Help {
-			t.Errorf("format %q stands twice", f.Name)
+			t.Errorf("format %q is listed twice", f.Name)
 		}
 		for _, o := range f.Options {
 			if o.Help == "" || o.Default != "" && o.Check(o.Default) != nil {

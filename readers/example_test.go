@@ -10,7 +10,7 @@ import (
 	"github.com/shardify/shardify/readers"
 )
 
-// A source tells its spans from metadata; readers read them into arenas.
+// A source makes its spans from metadata; readers read them into arenas.
 func Example() {
 	ctx := context.Background()
 	f, ok := readers.Lookup("synth")

@@ -37,7 +37,7 @@ type lostSeed struct {
 	options      map[string]string
 	files        map[string][]byte
 	whole        *lostRead
-	// known tells what is lost in a way that nothing in the files contradicts.
+	// known explains a loss that nothing in the files contradicts.
 	known func(files map[string][]byte, times int64, was, is *lostRead) bool
 }
 
@@ -45,7 +45,7 @@ type lostSeed struct {
 type lostRead struct {
 	fields  map[string]string // types by name
 	left    map[string]bool   // fields that the plan says are not read
-	damaged []string          // what is left out although it is damaged
+	damaged []string          // damaged parts that are left out
 	notes   map[string]bool   // what the plan and the manifest say besides
 	skipped int64             // samples that are listed as left out
 	inputs  int               // inputs that are
@@ -205,7 +205,8 @@ func lostSeeds(t testing.TB) (all []*lostSeed) {
 	all = append(all, &lostSeed{kind: "files", format: "files", files: pictures})
 	for _, dir := range []string{"plain", "packed"} {
 		tree("mds of others", "mds/testdata/"+dir, "mds", nil)
-		// What is left out has as many samples as a damaged index says; the line about it has both numbers.
+		// Parts that are left out have as many samples as a damaged index says; the line about them
+		// has both numbers.
 		all[len(all)-1].known = func(_ map[string][]byte, _ int64, _, is *lostRead) bool { return is.skipped > 0 }
 	}
 	dir := t.TempDir()
@@ -585,7 +586,7 @@ func (s *lostSeed) one(t *testing.T, w *readertest.Watch, x *lostTally, dir stri
 	x.judge(s, files, is, times, fmt.Sprintf("mutation %d of %s (%s), %d inputs%s", i, s.kind, s.name, len(inputs), onError))
 }
 
-// TestOneMutation shows one mutation, SHARDIFY_MUTATION, for who mends a reader.
+// TestOneMutation shows one mutation, SHARDIFY_MUTATION, for debugging a reader.
 func TestOneMutation(t *testing.T) {
 	n, err := strconv.ParseUint(os.Getenv("SHARDIFY_MUTATION"), 10, 64)
 	if err != nil {

@@ -116,7 +116,7 @@ func damage(src shardify.Source) error {
 	return nil
 }
 
-// IsSet tells the formats whose inputs are data sets, one manifest each.
+// IsSet reports whether the inputs of a format are data sets, one manifest each.
 func IsSet(name string) bool {
 	f, ok := Lookup(name)
 	return ok && f.Sets
@@ -217,7 +217,7 @@ func without(t *format.Table, inputs []uint32) *format.Table {
 	return rest
 }
 
-// apart lists every input under a root of its own: what stands side by side.
+// apart lists every input under a root of its own: inputs side by side.
 func apart(ctx context.Context, w walk.Request) (*format.Table, []format.Leftover, error) {
 	all := &format.Table{FS: w.FS}
 	var left []format.Leftover

@@ -73,7 +73,7 @@ type More struct {
 	err    error
 }
 
-// listed is a part; of the last one the lister has told all.
+// listed is a part; last: the listing is complete.
 type listed struct {
 	*format.Table
 	last, apart bool

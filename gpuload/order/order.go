@@ -46,7 +46,7 @@ const (
 	maxSamples = 1 << 48
 )
 
-// Order says which sample has each position of each epoch. It is a pure function of its
+// Order says which sample is at each position of each epoch. It is a pure function of its
 // parameters, the epoch and the position. docs/loader.md defines it. It is immutable and
 // may be used concurrently.
 type Order struct {

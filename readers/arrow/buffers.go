@@ -41,7 +41,7 @@ type batch struct {
 	grow   func(more int64) error
 }
 
-// open reads where the buffers of a batch are. grow is told before memory is taken.
+// open reads where the buffers of a batch are. grow is called before memory is taken.
 func (f *file) open(m *message, fields []field, grow func(more int64) error) (*batch, error) {
 	own := *m // other readers share m
 	m = &own
@@ -330,7 +330,7 @@ func (b *batch) part(i int, from, n int64, dst []byte) ([]byte, error) {
 	}
 	if b.packed != packedNot {
 		if _, ok := b.held[i]; !ok && from == 0 && n == size && int64(len(dst)) >= n {
-			return dst[:n], b.unpack(dst[:n], b.bufs[i]) // nobody else wants it
+			return dst[:n], b.unpack(dst[:n], b.bufs[i]) // no other call needs it
 		}
 		v, err := b.whole(i)
 		if err != nil {

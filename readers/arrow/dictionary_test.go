@@ -26,8 +26,8 @@ func (c *counted) ReadAt(b []byte, off int64) (int, error) {
 
 func (c *counted) Unwrap() any { return c.File }
 
-// TestMessagesOfDictionariesAreReadOnce: what a message adds to a dictionary does not have it
-// decoded anew.
+// TestMessagesOfDictionariesAreReadOnce: a message that adds to a dictionary does not make
+// the reader decode the dictionary again.
 func TestMessagesOfDictionariesAreReadOnce(t *testing.T) {
 	name := testdata("deltas.arrows")
 	file, err := rows.OpenFile(context.Background(), storages.Of(readertest.TableOf(name)), name, -1)

@@ -32,13 +32,13 @@ const (
 // message is where a dictionary or a batch is.
 type message struct {
 	off   int64 // of the marker
-	meta  int64 // bytes of the flatbuffer and what stands before it
+	meta  int64 // bytes of the flatbuffer and of what comes before it
 	body  int64 // bytes
 	rows  int64
 	first int64 // row
 	dict  int64 // id of a dictionary
 	delta bool
-	dicts int // how many dictionaries stand before a batch
+	dicts int // how many dictionaries come before a batch
 	kind  byte
 
 	fields []field // of a schema
@@ -275,7 +275,7 @@ func (f *file) stream(ctx context.Context) error {
 // behindStep is how many bytes are looked at together.
 const behindStep = 64 << 10
 
-// behind refuses what stands behind the end mark of a stream, but for zeros.
+// behind refuses bytes after the end mark of a stream, except zeros.
 func (f *file) behind(end int64) error {
 	if f.fields == nil {
 		return shardify.Corrupt(0, "no schema")

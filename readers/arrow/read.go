@@ -415,7 +415,7 @@ func (f *file) dictionary(l *leaf, x *field, messages int) (*dictValues, error) 
 	return d, nil
 }
 
-// gather appends values that stand in a dictionary.
+// gather appends values of a dictionary.
 func (b *batch) gather(l *leaf, f *field, p place, a, z int64, mask []byte, s *sink) error {
 	d, err := b.f.dictionary(l, f, b.dicts)
 	if err != nil {

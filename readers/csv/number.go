@@ -2,7 +2,7 @@ package csv
 
 import "math/bits"
 
-// isNumber tells digits with a point or an exponent, or both, and inf and nan.
+// isNumber reports whether t is digits with a point or an exponent, or both, or inf or nan.
 func isNumber(t []byte) bool {
 	t = unsigned(t)
 	switch len(t) {
@@ -78,7 +78,7 @@ func whole(t []byte) (m uint64, neg, fits bool) {
 	return m, neg, true
 }
 
-// allDigits tells what looks like a whole number.
+// allDigits reports whether t looks like a whole number.
 func allDigits(t []byte) bool {
 	d := unsigned(t)
 	for _, c := range d {

@@ -174,7 +174,7 @@ func ends(b []byte, i int, sep byte) int {
 	return -1
 }
 
-// quickInt reads a plain whole number; -1 if the cell is none.
+// quickInt reads a plain whole number; -1 if the cell is something else.
 func (s *sink) quickInt(b []byte, i int, sep byte) int {
 	neg := b[i] == '-'
 	if neg {
@@ -203,7 +203,7 @@ func (s *sink) quickInt(b []byte, i int, sep byte) int {
 	return end
 }
 
-// quickFloat reads a plain number; -1 if the cell is none.
+// quickFloat reads a plain number; -1 if the cell is something else.
 func (s *sink) quickFloat(b []byte, i int, sep byte) int {
 	neg := b[i] == '-'
 	if neg {
@@ -233,7 +233,7 @@ func (s *sink) quickFloat(b []byte, i int, sep byte) int {
 	return end
 }
 
-// store reads any cell. It stands at byte i of the piece.
+// store reads any cell, which begins at byte i of the piece.
 func (x *parser) store(s *sink, text []byte, i int) error {
 	t := bytes.Trim(text, " \t")
 	if len(text) == 0 && s.kind != textKind || x.na != nil && x.na[string(text)] {

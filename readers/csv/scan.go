@@ -24,7 +24,7 @@ func (s *scanner) reset(p *lines.Piece) {
 	s.returns = bytes.IndexByte(s.b, '\r') >= 0
 }
 
-// begin finds the next record at or behind i: where its first cell is; -1 if there is none.
+// begin finds the next record at or behind i: it returns where its first cell is, or -1.
 func (s *scanner) begin(i int) (int, error) {
 	for i < len(s.b) {
 		if c := s.b[i]; c > ' ' && c != s.comment {

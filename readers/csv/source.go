@@ -72,8 +72,8 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	return s, err
 }
 
-// want tells the columns whose cells are to be looked at: those that are wanted, and whose type
-// is not given.
+// want reports whether the cells of a column are to be looked at: it is wanted, and its type is
+// not given.
 func (s *source) want(name string) bool {
 	given := s.settings.types.Of(format.PlainName(name))
 	if given != nil {
@@ -135,10 +135,10 @@ func (s *source) inexact(name string, x *sum) error {
 	return rows.Inexact(name, "line", x.wide, x.float, hints...)
 }
 
-// look tells rows what the survey found.
+// look gives package rows what the survey found.
 func (s *source) look(ctx context.Context, name string, want *rows.Wanted) (*rows.Facts, error) {
 	x := s.found[name]
-	if x == nil { // asked once more for all names
+	if x == nil { // called again for all names
 		var err error
 		if x, err = s.surveyFile(ctx, name, path.Base(filepath.ToSlash(name)), 1); err != nil {
 			return nil, err

@@ -270,7 +270,7 @@ func (l *look) note(s *sum, what seen, i int, cell []byte) {
 const maxExact = "9007199254740992" // rows.MaxExact
 
 // quick is where the cell at i ends, and what it is, if it is a plain number or nothing; -1 if
-// it takes more to tell.
+// the slow way has to decide.
 func (l *look) quick(i int) (int, seen) {
 	b, from := l.b, i
 	neg := b[i] == '-'

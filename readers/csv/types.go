@@ -112,7 +112,7 @@ type column struct {
 	nullable bool
 }
 
-// void has a type that nobody knows.
+// voidKind is of columns whose type is unknown.
 const voidKind = lastKind + 1
 
 // decide is what a column of such cells becomes.

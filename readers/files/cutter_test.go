@@ -67,12 +67,12 @@ func TestNoStemIsInTwoParts(t *testing.T) {
 		}
 	}
 	if cuts < 1000 || apart < 10 {
-		t.Errorf("%d cuts, %d times apart", cuts, apart)
+		t.Errorf("%d cuts, %d times in two parts", cuts, apart)
 	}
-	t.Logf("%d cuts, %d times apart", cuts, apart)
+	t.Logf("%d cuts, %d times in two parts", cuts, apart)
 }
 
-// TestOrderOfListsIsChecked: a list that is said to be sorted is, or it is told.
+// TestOrderOfListsIsChecked: a list that is declared as sorted is sorted, or gives an error.
 func TestOrderOfListsIsChecked(t *testing.T) {
 	for _, list := range [][]string{{"b", "a"}, {"a", "a"}, {"ab", "a"}, {"a/b", "a-b"}} {
 		c := &cutter{sorted: true}

@@ -10,19 +10,19 @@ import (
 )
 
 // facts is what is known of the samples that names make by one rule for their stems: which
-// files samples have, and in which folders they lie. It is learned from tables, one after
+// files samples have, and in which folders they are. It is learned from tables, one after
 // the other, and is small.
 type facts struct {
 	exts    []string
 	ids     map[string]uint16 // places in exts
 	kinds   []*kind
 	byKey   map[string]*kind
-	many    bool // more kinds than are told apart
+	many    bool // more kinds than are distinguished
 	files   int64
 	samples int64
 	sides   sides
 	dirs    bool // the first folders are splits
-	// A file that another rule names otherwise; "" if there is none.
+	// A file that another rule names otherwise, or "".
 	numbered string
 }
 
@@ -36,7 +36,7 @@ type kind struct {
 	classes labels.Classes
 }
 
-// maxKinds bounds the kinds that are told apart: data sets have a few.
+// maxKinds bounds the kinds that are distinguished: data sets have a few.
 const maxKinds = 1 << 12
 
 func newFacts(dirs bool) *facts {

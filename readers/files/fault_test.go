@@ -124,7 +124,7 @@ func TestSparseFile(t *testing.T) {
 
 func TestPermissionErrorNamesTheFile(t *testing.T) {
 	dir := folder(t, "d/1.jpg", "d/2.jpg", "d/3.jpg")
-	os.Chmod(filepath.Dir(dir), 0o755) // for nobody
+	os.Chmod(filepath.Dir(dir), 0o755) // for the user nobody
 	src := openTable(t, listing(t, dir), nil)
 	os.Chmod(filepath.Join(dir, "d/2.jpg"), 0)
 	asNobody(t, func() {

@@ -17,7 +17,7 @@ import (
 	"github.com/shardify/shardify/readers/readertest"
 )
 
-// folder makes files with contents that tell them apart: "name" or
+// folder makes files with contents that differ: "name" or
 // "name=content".
 func folder(t testing.TB, names ...string) string {
 	t.Helper()
@@ -352,8 +352,8 @@ func TestSniff(t *testing.T) {
 	}
 }
 
-// TestTextIsUTF8: a set whose texts nobody can decode must not be written without a
-// word. As bytes they are what the files hold.
+// TestTextIsUTF8: a set whose texts cannot be decoded must not be written silently. As
+// bytes they are what the files hold.
 func TestTextIsUTF8(t *testing.T) {
 	dir := folder(t, "1.txt=fine", "1.json={}", "2.txt=caf\xe9", "2.json={}")
 	walked := func(o format.Options) error {

@@ -30,12 +30,12 @@ type groups struct {
 	exts  []string
 	kind  []uint16 // per sample: its place in kinds, or more than there are
 	kinds []kindOf
-	// A file whose name ends elsewhere by another rule, see labels.Number; "" if there is none.
+	// A file whose name ends elsewhere by another rule, or "": see labels.Number.
 	numbered string
 }
 
-// group collects the files of each stem, whatever their order; samples stand in
-// the order of their first files.
+// group collects the files of each stem, whatever their order; samples are in the order of
+// their first files.
 func group(ctx context.Context, n *names) (*groups, error) {
 	t := n.Table
 	if t.Len() >= none {

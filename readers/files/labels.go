@@ -64,7 +64,7 @@ func (b *builder) settle(c *labels.Classes, samples int) (err error) {
 	return b.paired(level)
 }
 
-// noClasses is the level of classes where there are none.
+// noClasses is the level of classes in folders without classes.
 const noClasses = -1
 
 // paired is the error about folders with parts of the same samples, unless the user says

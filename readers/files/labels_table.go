@@ -10,7 +10,7 @@ import (
 	"github.com/shardify/shardify/storage/storages"
 )
 
-// isTable tells a value of --labels that names a file.
+// isTable reports whether a value of --labels names a file.
 func isTable(mode string) bool {
 	switch mode {
 	case "", "auto", "none", "folder":
@@ -24,7 +24,7 @@ func (b *builder) readLabels(ctx context.Context, jobs int) (*labels.Table, erro
 	mode, key := b.options[optLabels], b.options[optKey]
 	switch {
 	case !isTable(mode) && key != "":
-		return nil, shardify.Mismatch("--key %s says where the names stand in the table of --labels FILE, and there is none", key)
+		return nil, shardify.Mismatch("--key %s says which column of the table of --labels FILE has the names: give --labels FILE too", key)
 	case !isTable(mode):
 		return nil, nil
 	case !labels.IsTable(mode):

@@ -105,7 +105,7 @@ func TestLabelOptionsThatMakeNoSense(t *testing.T) {
 	for want, o := range map[string]format.Options{
 		"there is a column jpg":    opts("labels", name, "key", "file"),
 		"--key COLUMN":             opts("labels", name),
-		"there is none":            opts("key", "file"),
+		"give --labels FILE too":   opts("key", "file"),
 		"want auto, none, folder":  opts("labels", "yes"),
 		"no such file":             opts("labels", "nowhere.csv", "key", "file"),
 		"no column \"f\"; there i": opts("labels", name, "key", "f"),

@@ -6,7 +6,7 @@ import (
 	"github.com/shardify/shardify/internal/labels"
 )
 
-// names tells apart the parts of file names.
+// names splits file names into parts.
 type names = labels.Paths
 
 // nameMax is more than any extension takes.

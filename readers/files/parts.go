@@ -70,7 +70,7 @@ func (s *partSurvey) Add(ctx context.Context, t *format.Table) (shardify.Source,
 		return nil, "", err
 	}
 	c, err := state.arrange(ctx, n, g, 0)
-	if err != nil { // as of now; Finish may know better, or who opens the part will tell
+	if err != nil { // as of now; Finish may know better, or opening the part gives the error
 		return nil, "", ctx.Err()
 	}
 	src, err := newSource(c, nil)

@@ -256,7 +256,7 @@ func (r *reader) class(k int64) int64 {
 	return r.code
 }
 
-// typeCode tells which of the member's types the sample's file has.
+// typeCode returns which of the member's types the sample's file has.
 func (r *reader) typeCode(k int64, member int) byte {
 	i := r.m.file(k, member)
 	if i == none {

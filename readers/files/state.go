@@ -96,7 +96,7 @@ func decodeState(ctx context.Context, b []byte, t *format.Table, first int64) (*
 	case v.Version != stateVersion:
 		return bad("of another version")
 	case v.Parts && (len(b) > 0 || first < 0 || len(v.Prefixes) != len(t.Roots) || len(v.Members) > maxExts):
-		return bad("of parts that are none")
+		return bad("of impossible parts")
 	case v.Parts:
 		if err := v.check(); err != nil {
 			return nil, err

@@ -65,7 +65,7 @@ type node struct {
 	sink     *sink          // when samples are read
 	leaves   []*sink        // below a list, or the node itself
 	items    bool           // it is the items of a list
-	lists    int            // that it lies in
+	lists    int            // above it
 }
 
 // child finds a member. It is the one expected nearly always.

@@ -82,7 +82,7 @@ func (k *sink) whole(m uint64, neg bool) bool {
 	return true
 }
 
-// close ends a list that lies in so many others.
+// close ends a list inside so many others.
 func (k *sink) close(lists int) {
 	n := len(k.data) / k.dtype.Size()
 	if lists+1 < k.levels() {
@@ -176,8 +176,7 @@ func (x *parser) Parse(p *lines.Piece, skip, take int64, last bool) error {
 	return nil
 }
 
-// next is where the next line that is not blank, nor left out, has its first value; -1 if there
-// is none.
+// next is where the next line that is not blank, nor left out, has its first value, or -1.
 func next(p *lines.Piece, i int) int {
 	for b := p.Data; i < len(b); i++ {
 		if c := b[i]; c != ' ' && c != '\t' && c != '\r' && c != '\n' {

@@ -69,7 +69,7 @@ func (s *scanner) met(n *node, c class) {
 	}
 }
 
-// value reads the value at i, of a node that is nil if nobody wants it.
+// value reads the value at i, of a node that is nil if the value is not wanted.
 func (s *scanner) value(i int, n *node, depth int) (int, error) {
 	if depth > maxDepth {
 		return 0, s.wrong(i, "a depth of more than %d", maxDepth)

@@ -169,7 +169,7 @@ func (s *source) surveyFile(ctx context.Context, path string, workers int) (*sur
 	if err != nil {
 		return nil, err
 	}
-	if left := x.index.Left; len(left) > 0 && x.index.Rows() == 0 { // most likely it is none of the format
+	if left := x.index.Left; len(left) > 0 && x.index.Rows() == 0 { // most likely its format is another
 		return nil, left[0].Why
 	}
 	names := 0
@@ -292,7 +292,7 @@ func (s *source) gather(root *node, want *rows.Wanted) gather {
 	return g
 }
 
-// look tells rows what the survey found. The fields are those of all inputs.
+// look gives package rows what the survey found. The fields are those of all inputs.
 func (s *source) look(ctx context.Context, name string, want *rows.Wanted) (*rows.Facts, error) {
 	x, err := s.found[name].At, s.found[name].Err
 	if err != nil {

@@ -204,7 +204,7 @@ type array struct {
 	data  []byte
 }
 
-// parse takes an array apart.
+// parse decodes the header of an array.
 func (c *column) parse(b []byte) (a array, err error) {
 	a.dtype = c.field.DType
 	if c.typed {
@@ -251,7 +251,7 @@ func (c *column) parse(b []byte) (a array, err error) {
 	return a, nil
 }
 
-// value is where one lies in the bytes of a span.
+// value is the range of a value in the bytes of a span.
 type value struct{ lo, hi int64 }
 
 // decode makes a column of values. shape is the companion of a ragged field. The error's Sample is

@@ -39,7 +39,7 @@ type blobRecord struct {
 type shard struct {
 	config
 	Samples int64       `json:"-"`
-	Count   *int64      `json:"samples"` // as it stands there
+	Count   *int64      `json:"samples"` // as in the file
 	Raw     blobRecord  `json:"raw_data"`
 	Zip     *blobRecord `json:"zip_data"`
 	lo      int64       // its first sample
@@ -153,8 +153,8 @@ func (o *openShard) close() {
 	}
 }
 
-// packed tells a shard that must be decoded: it is not there unpacked, or only the compressed file
-// has a digest.
+// packed reports whether a shard must be decoded: it is not there unpacked, or only the compressed
+// file has a digest.
 func (s *source) packed(ctx context.Context, dir string, sh *shard) (bool, error) {
 	if sh.Zip == nil || sh.digest != "" {
 		return sh.Zip != nil, nil
@@ -163,7 +163,7 @@ func (s *source) packed(ctx context.Context, dir string, sh *shard) (bool, error
 	return err != nil || st.Size != sh.Raw.Bytes, nil
 }
 
-// openShard opens one. hold is told what it takes in memory before it is decoded.
+// openShard opens one. hold is called with its size in memory before it is decoded.
 func (s *source) openShard(ctx context.Context, dir string, sh *shard, hold func(n int64) error) (*openShard, error) {
 	o := &openShard{size: sh.Raw.Bytes, lo: sh.lo, n: sh.Samples}
 	packed, err := s.packed(ctx, dir, sh)

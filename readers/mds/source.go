@@ -231,7 +231,7 @@ func (s *source) ObjectName(input, object uint32) (file, name string) {
 	return s.sets.ObjectName(s.fs, s.table.Path(int(input)), object)
 }
 
-// empty refuses a shard that has samples and is said to have none: nobody would read it.
+// empty refuses a shard that has samples although its record says 0: they would not be read.
 func (s *source) empty(ctx context.Context, dir string, sh *shard) error {
 	o, err := s.openShard(ctx, dir, sh, func(int64) error { return nil })
 	if err != nil {
@@ -419,7 +419,7 @@ func (r *reader) part(ctx context.Context, x *set, k int, in *rows.Input, lo, hi
 // prove adds the proof of the samples at hand, which are [lo, hi) of the shard.
 func (r *reader) prove(in *rows.Input, lo, hi int64, b *shardify.Batch) error {
 	from, first, end := int64(r.ends[0]), int64(r.ends[0]), int64(r.ends[hi-lo])
-	if lo == 0 { // and what stands before
+	if lo == 0 { // and what comes before
 		from = 0
 	}
 	if hi == r.shard.n {

@@ -2,10 +2,9 @@
 // An input is a data set: its folder, or the shardify.json in it. Sample numbers
 // count through all shards of the data set.
 //
-// What it relies on is checked: the manifest, every shard's header against the
-// manifest's digest, and offsets. The CRC-32Cs of what is read of a tensor are
-// handed on as Proofs, which join where all of it is read; of a part (--range,
-// --limit) only verify can tell.
+// What it relies on is checked: the manifest, every shard's header against the manifest's
+// digest, and offsets. The CRC-32Cs of what is read of a tensor are passed on as Proofs,
+// which join if all of it is read; of a part (--range, --limit) only verify can check them.
 package mmap
 
 import (

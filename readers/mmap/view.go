@@ -132,7 +132,7 @@ func (r *viewReader) Close() error {
 // Read makes windows.
 func (r *viewReader) Read(ctx context.Context, s shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
 	if int(s.Input) >= len(r.of.views) || s.Run != 0 || s.Lo < 0 || s.Hi <= s.Lo || s.Hi > r.of.views[s.Input].Len() {
-		return nil, fmt.Errorf("span [%d, %d) of input %d: there is none", s.Lo, s.Hi, s.Input)
+		return nil, fmt.Errorf("span [%d, %d) of input %d does not exist", s.Lo, s.Hi, s.Input)
 	}
 	r.anchors = r.of.views[s.Input].Rows(r.anchors[:0], s.Lo, s.Hi)
 	r.need = r.of.samples.Need(r.need[:0], r.anchors)

@@ -327,8 +327,8 @@ func perSpan(t testing.TB, src shardify.Source, spans []shardify.Span) map[shard
 	return all
 }
 
-// deal gives n lists: spans of run 0 in turn, a run as a whole, and the first
-// run once more to the next list.
+// deal gives n lists: spans of run 0 in turn, a run as a whole, and the first run a second
+// time to the next list.
 func deal(spans []shardify.Span, n int) [][]shardify.Span {
 	out := make([][]shardify.Span, n)
 	var again []shardify.Span

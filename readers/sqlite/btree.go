@@ -265,7 +265,7 @@ type part struct {
 	seen   []seen
 }
 
-// local is how many of n bytes of a row stand in its page; the others are in a chain of pages.
+// local is how many of n bytes of a row are in its page; the others are in a chain of pages.
 func (t *tree) local(n int64) int {
 	most, least := t.usable-35, int64((t.usable-12)*32/255-23)
 	if t.index {

@@ -2,12 +2,12 @@
 //
 //	src, err := sqlite.Format.Open(ctx, format.OpenArgs{Table: table, Options: format.Options{"object": "pulses"}})
 //
-// SQLite itself, compiled to Go (zombiezen.com/go/sqlite over modernc.org/sqlite), tells the
+// SQLite itself, compiled to Go (zombiezen.com/go/sqlite over modernc.org/sqlite), reads the
 // schema and steps through views. The rows of tables are read from their b-trees, in parts side
 // by side. The database is an immutable file: nothing is locked, nothing is written beside it.
 // What that would hide is refused: a write-ahead log that is not empty, and the journal of a
-// writer that died. When a plan is made all pages of the table are checked, and every cell of the
-// wanted columns tells its type, since columns of SQLite need not have one.
+// writer that died. When a plan is made all pages of the table are checked, and the types of all
+// cells of the wanted columns, since columns of SQLite need not have a type.
 //
 //	cells                                field
 //	a column of REAL affinity            f64

@@ -50,14 +50,14 @@ func (d *database) Close() error {
 // Unwrap is the file below.
 func (d *database) Unwrap() any { return d.File }
 
-// unchanged reports whether nobody has written since the database was opened.
+// unchanged returns an error if another process has written since the database was opened.
 func (d *database) unchanged() error {
 	var b [4]byte
 	if _, err := d.ReadAt(b[:], counterBytes); err != nil {
 		return err
 	}
 	if be.Uint32(b[:]) != d.changes {
-		return fmt.Errorf("%w: somebody writes to it", shardify.ErrChanged)
+		return fmt.Errorf("%w: another process writes to it", shardify.ErrChanged)
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (d *database) check(ctx context.Context) error {
 	}
 	if string(head) == hotJournal {
 		return shardify.Hint(shardify.Unsupported("a writer died, or is at work: the journal %s-journal is not empty", filepath.Base(name)),
-			fmt.Sprintf("sqlite3 '%s' 'pragma quick_check' repairs it, if nobody writes", name))
+			fmt.Sprintf("sqlite3 '%s' 'pragma quick_check' repairs it, once no process writes to it", name))
 	}
 	return nil
 }

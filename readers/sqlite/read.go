@@ -64,7 +64,7 @@ func (r *reader) drop() error {
 // rewind ends the statement of a view.
 func (r *reader) rewind() {
 	if r.next = -1; r.stmt != nil {
-		do(func() error { return r.stmt.Finalize() }) // says once more what Step said
+		do(func() error { return r.stmt.Finalize() }) // returns the error of Step again
 		r.stmt = nil
 	}
 }
@@ -242,7 +242,7 @@ func (r *reader) walk(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 			}
 			encoding := r.db.encoding
 			if x.At >= c.have {
-				encoding = 0 // of a default, which SQLite told
+				encoding = 0 // of a default, which comes from SQLite
 			}
 			v, err := c.cell(&x.field)
 			if err == nil {

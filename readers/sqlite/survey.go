@@ -246,7 +246,7 @@ func (s *survey) step(ctx context.Context) error {
 	s.parts = []part{p}
 	if err != nil && context.Cause(in) == errEndless {
 		err = shardify.Hint(shardify.Unsupported("view %s has no end after %v and %d rows: does its recursion end?", s.table.name, viewTime, p.rows),
-			"make a table of it, which is read faster, too: CREATE TABLE t AS SELECT * FROM "+quote(s.table.name))
+			"make a table from it, which is read faster, too: CREATE TABLE t AS SELECT * FROM "+quote(s.table.name))
 	}
 	return err
 }

@@ -1,18 +1,18 @@
-// Package tar reads tars of any making as WebDataset's readers see them: members
-// with one name up to the first dot of its last part are a sample.
+// Package tar reads tars from any tool as WebDataset's readers see them: members with one
+// name up to the first dot of its last part are a sample.
 //
 //	cats/0001.jpg  cats/0001.json  cats/0001.seg.png
 //
-// is the sample cats/0001 with the fields jpg, json and seg.png. Data sets of
-// shardify are read by package wds, which knows their schema; here everything is
-// found out by a survey of all headers. A tar.gz or tar.zst must be decompressed
-// for it, so once more than a conversion needs.
+// is the sample cats/0001 with the fields jpg, json and seg.png. Package wds reads data
+// sets of shardify, whose schema it knows; here everything is found out by a survey of all
+// headers. A tar.gz or tar.zst must be decompressed for it, which is one time more than a
+// conversion needs.
 //
-// Understood are v7, USTAR, PAX and GNU tars. Links, devices and sparse members are
-// refused by name. Folders, hidden files (._*), names without an extension and
-// names of the form __x__ are left out and counted, as loaders do. A sample whose
-// members stand in several places of a tar is put together, since loaders would
-// make several of it; a member that comes twice is refused.
+// Understood are v7, USTAR, PAX and GNU tars. Links, devices and sparse members are refused
+// by name. Folders, hidden files (._*), names without an extension and names of the form
+// __x__ are left out and counted, as loaders do. A sample whose members are in several
+// places of a tar is put together, although loaders would split it into several; a member
+// that comes twice is refused.
 //
 // Members *.npy are arrays where all agree in type and number of dimensions: of
 // fixed size where they agree in shape, jagged where only the first dimension
@@ -38,7 +38,7 @@ const (
 // Format is the line of the readers' table.
 var Format = format.Input{
 	Name: "tar", Words: []string{"webdataset", "tars"},
-	Help:    "WebDataset tars of any making: .tar, .tar.gz, .tar.zst; members with one name are one sample",
+	Help:    "WebDataset tars from any tool: .tar, .tar.gz, .tar.zst; members with one name are one sample",
 	Sniff:   sniff,
 	Options: options,
 	Open:    func(ctx context.Context, a format.OpenArgs) (shardify.Source, error) { return open(ctx, a) },
@@ -78,7 +78,7 @@ const (
 	zstandard
 )
 
-// packingOf tells how a file is compressed by its first bytes.
+// packingOf returns how a file is compressed, by its first bytes.
 func packingOf(head []byte) uint8 {
 	switch {
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")):

@@ -60,7 +60,7 @@ func (r *reader) Read(ctx context.Context, s shardify.Span, mem *shardify.Arena)
 	}
 	if int64(s.Input) >= int64(len(r.kept)) || s.Run != r.run || (r.kept[s.Input].packing == plain) != (s.Run == 0) || s.Run > 0 && s.Run != s.Input+1 ||
 		s.Lo < 0 || s.Hi <= s.Lo || s.Hi > int64(len(r.kept[s.Input].samples)) {
-		return nil, fmt.Errorf("span [%d, %d) of input %d, run %d, is none of these tars", s.Lo, s.Hi, s.Input, s.Run)
+		return nil, fmt.Errorf("span [%d, %d) of input %d, run %d, is not in these tars", s.Lo, s.Hi, s.Input, s.Run)
 	}
 	b, err := r.read(ctx, s, mem)
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *reader) read(ctx context.Context, s shardify.Span, mem *shardify.Arena)
 		}
 	}
 	if c.packing != plain && s.Hi == int64(len(c.samples)) {
-		if _, _, err := r.in.Bytes(1<<62, 0); err != nil { // the checksum stands at the end
+		if _, _, err := r.in.Bytes(1<<62, 0); err != nil { // the checksum is at the end
 			return nil, err
 		}
 	}

@@ -129,8 +129,8 @@ func surveyAll(ctx context.Context, t *format.Table, jobs int) (*survey, error) 
 	return s, nil
 }
 
-// whole gives arrays their headers back where others of their name are none, or of another
-// type: all of them are opaque bytes then.
+// whole gives arrays their headers back if others of their name are not arrays, or have
+// another type: then all of them are opaque bytes.
 func (s *survey) whole() {
 	for id, ext := range s.Exts {
 		if lastPart(ext) != "npy" || s.Facts[id].Array {
@@ -177,7 +177,7 @@ func (s *survey) tell(forms map[tar.Rule]int64, left map[string]int64, again int
 		s.Notes = append(s.Notes, fmt.Sprintf("%d members have: %s (%s)", forms[r], r, r.Breaks()))
 	}
 	if again > 0 {
-		s.Notes = append(s.Notes, fmt.Sprintf("%d times a sample goes on in another place of its tar: loaders would make several of it, here it is one", again))
+		s.Notes = append(s.Notes, fmt.Sprintf("%d times a sample goes on in another place of its tar: loaders would split it into several, here it is one", again))
 	}
 	for id, ext := range s.Exts {
 		if f := &s.Facts[id]; lastPart(ext) == "npy" && !f.Array {

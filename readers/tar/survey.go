@@ -196,7 +196,7 @@ func (s *scan) member(in input, m *tar.ForeignMember) error {
 	return s.add(in, m, key, ext)
 }
 
-// split takes a name apart, or says why it is left out.
+// split splits a name, or says why it is left out.
 func (s *scan) split(name []byte) (key []byte, ext, why string, err error) {
 	if len(name) == 0 {
 		return nil, "", leftNoExt, nil
@@ -241,7 +241,7 @@ func (s *scan) add(in input, m *tar.ForeignMember, key []byte, ext string) error
 	list := &s.lists[s.now]
 	for _, x := range *list {
 		if x.ext == id {
-			return shardify.Mismatch("a member of this name stands at byte %d too: a sample has each once", x.at-tar.Block)
+			return shardify.Mismatch("a member of this name is at byte %d too: a sample has each once", x.at-tar.Block)
 		}
 	}
 	x := member{at: m.Data, size: m.Size, ext: id}

@@ -28,7 +28,7 @@ func TestConformance(t *testing.T) {
 				}
 				return slices.DeleteFunc(all, func(part) bool { return rng.IntN(30) == 0 })
 			}
-			mixed := parts("m", 13) // members of a sample far apart
+			mixed := parts("m", 13) // distant members of a sample
 			rng.Shuffle(len(mixed), func(i, k int) { mixed[i], mixed[k] = mixed[k], mixed[i] })
 			tab := write(t, map[string][]byte{
 				"a.tar": pack(t, stdtar.FormatUSTAR, parts("u", 31)...), "b.tar.gz": readertest.Gzip(pack(t, stdtar.FormatPAX, parts("p/"+strings.Repeat("long/", 30), 17)...)),
@@ -134,7 +134,7 @@ func TestWhatIsNotUnderstoodIsRefused(t *testing.T) {
 		"outside":         {pack(t, stdtar.FormatUSTAR, part{name: "../b.jpg"}), shardify.ErrUnsupported, "out of the folder", 0},
 		"absolute":        {pack(t, stdtar.FormatUSTAR, part{name: "/b.jpg"}), shardify.ErrUnsupported, "out of the folder", 0},
 		"sparse":          {sparse, shardify.ErrUnsupported, "sparse", 0},
-		"twice":           {pack(t, stdtar.FormatUSTAR, part{name: "a.jpg"}, part{name: "b.jpg"}, part{name: "a.JPG"}), shardify.ErrSchema, "stands at byte 0", 1024},
+		"twice":           {pack(t, stdtar.FormatUSTAR, part{name: "a.jpg"}, part{name: "b.jpg"}, part{name: "a.JPG"}), shardify.ErrSchema, "is at byte 0", 1024},
 		"cut in data":     {whole[:900], shardify.ErrCorrupt, "inside a member", 900},
 		"cut in header":   {whole[:1600], shardify.ErrCorrupt, "inside a member", 1600},
 		"cut at a border": {whole[:1536], shardify.ErrCorrupt, "no end blocks", 1536},
@@ -190,7 +190,7 @@ func TestKindsFollowFromContents(t *testing.T) {
 		want  string
 	}{
 		"class":               {two("cls", []byte("7"), []byte(" -3\n")), "cls i64 [] 0 "},
-		"class that is none":  {two("cls", []byte("7"), []byte("cat")), "cls u8 [] 1 cls"},
+		"class of text":       {two("cls", []byte("7"), []byte("cat")), "cls u8 [] 1 cls"},
 		"empty class":         {two("cls", []byte("7"), nil), "cls u8 [] 1 cls"},
 		"equal shapes":        {two("npy", arrayFile(rng, 2, 2), arrayFile(rng, 2, 2)), "npy f32 [2 2] 0 "},
 		"first varies":        {two("v.npy", arrayFile(rng, 2, 2), arrayFile(rng, 5, 2)), "v f32 [2] 1 "},
@@ -297,8 +297,8 @@ func TestCancelledSurvey(t *testing.T) {
 	}
 }
 
-// TestTextIsUTF8: a set whose texts nobody can decode must not be written without a
-// word. As bytes they are what the tar holds.
+// TestTextIsUTF8: a set whose texts cannot be decoded must not be written silently. As
+// bytes they are what the tar holds.
 func TestTextIsUTF8(t *testing.T) {
 	b := pack(t, stdtar.FormatUSTAR, part{name: "0.txt", data: []byte("fine")}, part{name: "1.txt", data: []byte("caf\xe9")})
 	walk := func(seen func(*shardify.Batch), set ...string) error {

@@ -70,7 +70,7 @@ func (d *docs) parts(line []byte) bool {
 }
 
 // next is the document b[lo:hi] at b[i] or behind, and where to look for the one after it; lo is
-// -1 if there is none. One that has nothing but blank lines is none.
+// -1 without one. A stretch of blank lines is not a document.
 func (d *docs) next(b []byte, i int) (lo, hi, after int) {
 	lo = -1
 	full := false

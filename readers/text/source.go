@@ -153,7 +153,7 @@ func (s *source) survey(ctx context.Context, name string, workers int) (*surveye
 	return x, nil
 }
 
-// look tells rows what the survey found.
+// look gives package rows what the survey found.
 func (s *source) look(_ context.Context, name string, want *rows.Wanted) (*rows.Facts, error) {
 	x, err := s.found[name].At, s.found[name].Err
 	if err != nil {
@@ -206,7 +206,7 @@ func (s *source) check(p *lines.Piece, lo, hi int) error {
 	return p.CheckRecord(lo, hi, lines.Cure)
 }
 
-// mended is room for a document that is not UTF-8.
+// mended holds a document that is not UTF-8.
 type mended []byte
 
 // of is the document Data[lo:hi] with U+FFFD in the place of what is not UTF-8, and how many.

@@ -16,8 +16,8 @@ import (
 	"github.com/shardify/shardify/writers/writertest"
 )
 
-// TestEveryFlipIsSeen: a flipped bit anywhere in tar and index is an error that
-// names the shard, or lies in the data of a member and changes a value.
+// TestEveryFlipIsSeen: a flipped bit anywhere in tar and index is an error that names the
+// shard, or is in the data of a member and changes a value.
 func TestEveryFlipIsSeen(t *testing.T) {
 	dir, m := set(t, kinds(true), 2)
 	want, err := openAll(dir)
@@ -56,7 +56,7 @@ func TestEveryFlipIsSeen(t *testing.T) {
 					t.Fatalf("%s byte %d: %v", name, at, err)
 				}
 			case want.Equal(got) == nil:
-				t.Errorf("%s byte %d: nobody saw it", name, at)
+				t.Errorf("%s byte %d: not noticed", name, at)
 			}
 		}
 		t.Logf("%s: %d of %d flips are errors, the others change a value", name, seen, tried)
@@ -282,9 +282,8 @@ func writeIndex(t testing.TB, dir string, schema []shardify.Field, size int64, d
 	}
 }
 
-// FuzzRead: whatever stands in a tar, reading it ends, with an error of a kind
-// or with columns that fit each other. fix gives headers a right checksum, so
-// that most inputs come past it.
+// FuzzRead: whatever a tar holds, reading it ends, with an error of a kind or with columns
+// that fit each other. fix gives headers a right checksum, so that most inputs get past it.
 func FuzzRead(f *testing.F) {
 	s := kinds(false)
 	dir, m := set(f, s, 3)

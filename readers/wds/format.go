@@ -3,11 +3,11 @@
 // data set: its folder, or the shardify.json in it. Sample numbers count through
 // all shards of the data set.
 //
-// Every byte of a tar that is read and is not data is checked: headers, fillers,
-// names, the headers of NumPy files. The digest of a shard is one over all of its
-// bytes: the sums of its pieces are handed on as Proofs, which join where all samples
-// are read. Fields that are not wanted are read for it, too. Of a part of the samples
-// (--range, --limit) only verify can tell.
+// Every byte of a tar that is read and is not data is checked: headers, fillers, names, the
+// headers of NumPy files. The digest of a shard covers all of its bytes: the sums of its
+// pieces are passed on as Proofs, which join where all samples are read. Fields that are
+// not wanted are read for it, too. Of a part of the samples (--range, --limit) only verify
+// can check it.
 package wds
 
 import (

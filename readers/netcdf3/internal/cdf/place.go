@@ -86,7 +86,7 @@ func (f *File) check(v *Variable, size int64) error {
 	switch { // vsize cannot say more than 32 bits before CDF-5; scipy writes 0 before the first record
 	case v.claimed == v.Size, v.claimed == whole, f.Version < 5 && (v.claimed == math.MaxUint32 || whole > math.MaxInt32), v.Record && v.claimed == 0 && f.Records == 0:
 	default:
-		return shardify.Corrupt(-1, "its size is %d by the header and %d by its shape; if the values are sound, nccopy OLD.nc NEW.nc writes the file anew", v.claimed, v.Size)
+		return shardify.Corrupt(-1, "its size is %d by the header and %d by its shape; if the values are sound, nccopy OLD.nc NEW.nc writes a correct file", v.claimed, v.Size)
 	}
 	return nil
 }
