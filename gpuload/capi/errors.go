@@ -10,7 +10,11 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/gpuload"
+	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/storage"
 )
 
 // failure is an error as the caller gets it.
@@ -22,8 +26,36 @@ type failure struct {
 	Field   string `json:"field,omitempty"`
 	Sample  int64  `json:"sample"` // -1 is unknown, as of Offset
 	Offset  int64  `json:"offset"`
-	// Hints say what to do next, in the words of the command line.
+	// Hints say what to do next, in the words of Python.
 	Hints []string `json:"hints,omitempty"`
+	// Ways are the settings of convert to choose from.
+	Ways []way `json:"ways,omitempty"`
+}
+
+// way has settings by the names of keywords, and what they make; or an input in place of another.
+type way struct {
+	Makes string            `json:"makes"`
+	Set   map[string]string `json:"set"`
+	Of    string            `json:"of,omitempty"`
+	Input string            `json:"input,omitempty"`
+}
+
+func waysOf(err error) (ways []way) {
+	if d, ok := errors.AsType[*format.Doubt](err); ok {
+		for i := range d.Ways {
+			w := way{Makes: d.Ways[i].Makes, Set: map[string]string{}}
+			for name, v := range d.Ways[i].Set() {
+				w.Set[keyword(name)] = v
+			}
+			ways = append(ways, w)
+		}
+	}
+	if s, ok := errors.AsType[*dataset.SplitSet](err); ok {
+		for _, name := range s.Names {
+			ways = append(ways, way{Makes: name, Set: map[string]string{}, Of: s.Folder, Input: storage.Join(s.Folder, name)})
+		}
+	}
+	return ways
 }
 
 // kinds are the decisions that callers make. The first that fits counts.
@@ -60,7 +92,10 @@ var (
 
 // encodeError is the JSON of an error.
 func encodeError(err error) string {
-	f := failure{Kind: "value", Message: shardify.Plain(err), Sample: -1, Offset: -1, Hints: shardify.Hints(err)}
+	f := failure{Kind: "value", Message: shardify.Plain(err), Sample: -1, Offset: -1, Ways: waysOf(err)}
+	for _, h := range pipeline.Advice(err, "") {
+		f.Hints = append(f.Hints, inPython(h))
+	}
 	var e *shardify.Error
 	if errors.As(err, &e) {
 		f.Kind = "io"

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/pipeline"
 )
 
 // Exit codes. Batch scripts depend on them.
@@ -65,23 +67,14 @@ func (o *IO) Report(ctx context.Context, program string, err error) int {
 	if errors.Is(err, ErrPipe) { // the reader is gone
 		return CodePipe
 	}
-	hints := shardify.Hints(err)
 	if stalled(err) {
-		hints = append(hints, "the storage does not answer; --stall TIME waits longer, --stall 0 without end")
+		err = shardify.Hint(err, "the storage does not answer; --stall TIME waits longer, --stall 0 without end", pipeline.Kept)
+	} else if errors.Is(err, ErrInterrupted) {
+		err = shardify.Hint(err, pipeline.Kept)
 	}
-	if errors.Is(err, convert.ErrStopped) || errors.Is(err, ErrInterrupted) || stalled(err) {
-		hints = append(hints, "what is published is kept; the same command continues from there")
-	}
-	if errors.Is(err, shardify.ErrChanged) {
-		hints = append(hints, "convert what it is now: into another folder (-o), or in place of the unfinished one (the same conversion with --fresh)")
-		if text := err.Error(); strings.Contains(text, "modified") || strings.Contains(text, "was replaced") {
-			hints = append(hints, "if only the time is another and the bytes are the same: --ignore-times")
-		}
-	}
-	hints = append(hints, refused(err, o.Command)...)
-	hints = append(append(hints, o.choices(err)...), o.splits(err)...)
+	hints := append(append(pipeline.Advice(err, o.Command), o.choices(err)...), o.splits(err)...)
 	code := Code(err)
-	if o.RetryFull && full(err) {
+	if o.RetryFull && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
 		code = CodeStopped
 	}
 	o.reported.Store(&Reported{err, hints})

@@ -201,12 +201,14 @@ def forked() -> ForkedError:
 def translate(e: Dict[str, Any]) -> Exception:
     """The exception for an error of the library, with its facts as attributes."""
     kind = _KINDS.get(e["kind"], ShardifyError)
-    made = kind(e["message"])
+    hints = e.get("hints", [])
+    made = kind(e["message"]) if issubclass(kind, ShardifyError) else kind("\nhint: ".join([e["message"], *hints]))
     if isinstance(made, ShardifyError):
         made.file, made.object, made.field = e.get("file", ""), e.get("object", ""), e.get("field", "")
         made.sample = e["sample"] if e["sample"] >= 0 else None
         made.offset = e["offset"] if e["offset"] >= 0 else None
-        made.hints = e.get("hints", [])
+        made.hints = hints
+        made.ways = e.get("ways", ())
     return made
 
 

@@ -6,10 +6,10 @@ import ctypes
 import json
 import os
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import clib, near
-from .errors import InputNotFoundError, NotADatasetError
+from .errors import InputNotFoundError, NotADatasetError, ShardifyError
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -84,9 +84,10 @@ def convert(
                 return Converted(**about)
             if about and progress is not None:
                 progress(Progress(**about))
-    except NotADatasetError as e:  # it is an input that is not there
-        made = InputNotFoundError(*e.args)
+    except ShardifyError as e:
+        made = InputNotFoundError(*e.args) if isinstance(e, NotADatasetError) else e  # it is an input that is not there
         made.__dict__.update(e.__dict__)
+        made.hints = [*e.hints, *_calls(e.ways, inputs, out, settings)]
         raise made from None
     finally:
         if handle.value and not ended:
@@ -105,6 +106,18 @@ def _stop(lib: clib.Library, handle: ctypes.c_uint64) -> None:
         if code == clib.OK:
             break
     lib.free(err)
+
+
+def _calls(ways: Sequence[Mapping[str, Any]], inputs: Union[Path, Sequence[Path]], out: Path, settings: Mapping[str, Any]) -> List[str]:
+    """The calls for the ways of which the user has to choose one."""
+    given = [os.fspath(p) for p in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
+    calls = []
+    for w in ways:
+        paths = [w["input"] if os.path.normpath(p) == os.path.normpath(w["of"]) else p for p in given] if w.get("of") else given
+        words = ["%r" % (paths[0] if len(paths) == 1 else paths), "%r" % os.fspath(out)]
+        words += ["%s=%r" % (k, os.fspath(v) if isinstance(v, os.PathLike) else v) for k, v in {**settings, **w["set"]}.items()]
+        calls.append("%s: shardify.convert(%s)" % (w["makes"], ", ".join(words)))
+    return calls
 
 
 def _settings(inputs: Union[Path, Sequence[Path]], out: Path, settings: Dict[str, Any]) -> bytes:

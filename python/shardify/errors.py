@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Optional, Sequence
+from typing import Any, Mapping, Optional, Sequence
 
 _HIDDEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -22,7 +22,7 @@ class ShardifyError(Exception):
     field    the field, or ""
     sample   the sample's number in the file or data set
     offset   the byte in the file
-    hints    what to do next, as sentences
+    hints    what to do next, as sentences; they are also the last lines of the text
     """
 
     file: str = ""
@@ -31,9 +31,10 @@ class ShardifyError(Exception):
     sample: Optional[int] = None
     offset: Optional[int] = None
     hints: Sequence[str] = ()
+    ways: Sequence[Mapping[str, Any]] = ()  # of which convert makes hints
 
     def __str__(self) -> str:
-        return printable(super().__str__())
+        return printable("\nhint: ".join([super().__str__(), *self.hints]))
 
 
 class CorruptError(ShardifyError, ValueError):

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -98,7 +99,9 @@ def test_wrong_settings(npz, tmp_path, settings, kind, words):
     with pytest.raises(kind, match=words) as e:
         shardify.convert(npz, tmp_path / "out", **settings)
     if "shard_sise" in settings:
-        assert e.value.hints == ["did you mean: shard-size"]
+        assert e.value.hints == ["did you mean: shard_size"] and str(e.value).endswith("\nhint: did you mean: shard_size")
+    if "friend" in settings:
+        assert str(e.value).endswith("\nhint: leave friend= out, or choose another format with from_= or format=")
     assert not (tmp_path / "out").exists()
 
 
@@ -118,9 +121,30 @@ def test_errors_have_their_fields(npz, tmp_path):
     with pytest.raises(shardify.CorruptError) as e:
         shardify.convert(npz, tmp_path / "out")
     assert e.value.file == str(npz) and e.value.object == "x.npy"
-    assert (e.value.sample, e.value.offset) == (None, None) and "--on-error skip" in e.value.hints[0]
+    assert (e.value.sample, e.value.offset) == (None, None) and e.value.hints[0] in str(e.value)
     with pytest.raises(TypeError):
         shardify.convert(None, tmp_path / "out")
+
+
+def test_calls_in_hints_work(npz, tmp_path):
+    both = tmp_path / "it's both.npz"
+    np.savez(both, x_train=np.arange(6), x_test=np.arange(3))
+    halves = shardify.convert(npz, tmp_path / "halves", split="train=0.5,val=0.5").splits
+    for given, setting, samples in (both, {"jobs": 1}, [6, 3, 1]), ([both], {"columns": "*"}, [6, 3, 1]), (tmp_path / "halves", {"seed": 1, "shuffle": "block"}, [*halves.values()]):
+        with pytest.raises(shardify.ShardifyError) as e:
+            shardify.convert(given, tmp_path / "one", **setting)
+        calls = [line.partition(": shardify.")[2] for line in str(e.value).splitlines() if line.startswith("hint: ")]
+        made = []
+        for call in calls:
+            assert setting.get("columns") or all("%s=%r" % kv in call for kv in setting.items()), call
+            made.append(eval("shardify." + call).samples)
+            shutil.rmtree(tmp_path / "one")
+        assert made == samples, calls
+    shardify.convert(npz, tmp_path / "two")
+    with pytest.raises(shardify.ExistsError) as e:
+        shardify.convert(npz, tmp_path / "two", limit=2)
+    assert str(e.value).endswith("fresh=True") and 'out="%s-2"' % (tmp_path / "two") in str(e.value)
+    assert shardify.convert(npz, tmp_path / "two", limit=2, fresh=True).samples == 2
 
 
 def test_an_exception_stops_and_the_same_call_goes_on(tmp_path):

@@ -1,4 +1,4 @@
-package cli
+package pipeline
 
 import (
 	"errors"
@@ -10,13 +10,30 @@ import (
 	"syscall"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/storage/local"
 	"golang.org/x/sys/unix"
 )
 
-// full reports that a disk or a quota is full, which may pass.
-func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+// Kept is the advice where work was stopped.
+const Kept = "what is published is kept; the same command continues from there"
+
+// Advice is what to do about an error: its hints, and what its kind calls for. command is
+// what continues the work; "" if it is not known.
+func Advice(err error, command string) []string {
+	hints := shardify.Hints(err)
+	if errors.Is(err, convert.ErrStopped) {
+		hints = append(hints, Kept)
+	}
+	if errors.Is(err, shardify.ErrChanged) {
+		hints = append(hints, "convert what it is now: into another folder (-o), or in place of the unfinished one (the same conversion with --fresh)")
+		if text := err.Error(); strings.Contains(text, "modified") || strings.Contains(text, "was replaced") {
+			hints = append(hints, "if only the time is another and the bytes are the same: --ignore-times")
+		}
+	}
+	return append(hints, refused(err, command)...)
+}
 
 // refused says in words what the system means by an error of it, and what helps. command is the one
 // that goes on from here; "" if unknown.
