@@ -7,6 +7,7 @@ by field; the comparison knows nothing of how they are stored.
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from typing import Any, Callable, Dict, List, Tuple
 
@@ -237,6 +238,12 @@ def check(kind: str, rng: np.random.Generator, folder: str) -> Tuple[int, int]:
     path, out = os.path.join(folder, kind + ".h5"), os.path.join(folder, "out")
     want, may_lack, flags = MAKERS[kind](rng, path)
     code, err = convert([path], out, flags)
+    # Where other variables have half of the bytes the user is asked; one command is for those of time.
+    ways = [w.split(",") for w in re.findall(r"--object=(\S+)", err)]
+    mine = [w for w in ways if {n.lstrip("/") for n in w} <= set(want)]
+    if code and mine:
+        assert len(mine) == 1 and {n.lstrip("/") for n in mine[0]} == set(want), err
+        code, err = convert([path], out, [*flags, "--object", ",".join(mine[0])])
     assert code == 0, "exit code %d: %s" % (code, err.strip()[-700:])
     ds, got = fields(out)
     for x in ds.manifest.get("left_out", []):

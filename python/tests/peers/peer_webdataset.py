@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
 from typing import Any, Dict, Iterator, Tuple
+from urllib.parse import unquote
 
 import numpy as np
 import webdataset as wds
-from expect import Skip, compare, expected, main, tars
+from expect import Skip, compare, expected, folder, main, tars
+from sources import CLASSES
 
 Samples = Iterator[Tuple[str, Dict[str, Any]]]
 VERSION = "webdataset " + wds.__version__ if hasattr(wds, "__version__") else "webdataset"
@@ -45,6 +49,15 @@ def pictures() -> str:
     return "images: %d pictures decoded" % n
 
 
+def classes() -> str:
+    """Keys are escaped as addresses of the web are: the folder's name comes back, and is that of the class."""
+    with open(os.path.join(folder("images"), "shardify.json")) as f:
+        labels = next(x["labels"] for x in json.load(f)["schema"] if x["name"] == "cls")
+    got = {(int(s["cls"]), unquote(s["__key__"]).split("/")[0]) for s in wds.WebDataset(tars("images"), shardshuffle=False)}
+    assert got == set(enumerate(CLASSES)) == set(enumerate(labels)), got
+    return "images: %d classes, %s" % (len(got), ", ".join(CLASSES))
+
+
 def workers() -> str:
     """Two workers share the shards: every sample once, in some order."""
     try:
@@ -64,6 +77,7 @@ if __name__ == "__main__":
             (VERSION, lambda: compare("images", decoded("images")) + " decoded"),
             (VERSION, lambda: compare("numbers", decoded("numbers")) + " decoded"),
             (VERSION, pictures),
+            (VERSION, classes),
             (VERSION, workers),
         ]
     )

@@ -220,13 +220,14 @@ class Pipeline:
                     self.used.append(name)
                     out += made
         self.format = "mmap" if self.expected is None else self.r.one("mmap", "mmap", "wds")
-        out += ["--format", self.format, "--seed", str(self.r.one(0, 1, 77))]
+        self.shuffle = self.r.one("none", "block", "global")
+        random = self.shuffle != "none" or self.fuzzy or "fraction" in self.used
+        out += ["--format", self.format, "--seed", str(self.r.one(0, 1, 77) if random else 0)]  # a seed of nothing is refused
         size = self.r.one("--shard-samples", "--shard-samples", "--shard-size")
         of = (1, 13, 60, 1000) if size == "--shard-samples" else ("4KiB", "16KiB", "64MiB")
         out += [size, str(self.r.one(*of))]
         if len(self.rows) > 300 and out[-1] == "1":
             out[-1] = "5"
-        self.shuffle = self.r.one("none", "block", "global")
         self.provenance = p(0.4)
         order = list(range(0, len(out), 2))
         self.r.rng.shuffle(order)

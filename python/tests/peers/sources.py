@@ -13,6 +13,8 @@ from expect import fingerprint
 from PIL import Image
 
 Samples = List[Dict[str, Any]]
+# Names that keys escape, and beyond ASCII; in order.
+CLASSES = ("a%20b", "cat", "dög", "golden retriever", "梟")
 
 
 def picture(r: np.random.Generator, format: str, side: int) -> bytes:
@@ -35,12 +37,13 @@ def images(folder: str, r: np.random.Generator) -> Samples:
     """Class folders of PNG with a caption each; one image spans many tar blocks."""
     out = []
     for i in range(400):
-        cls = i * 3 // 400
-        key = "%s/%05d" % (("cat", "dög", "梟")[cls], i)  # names beyond ASCII
+        cls = i * len(CLASSES) // 400
+        name = "%s/%05d" % (CLASSES[cls], i)
+        key = name.replace("%20", "%2520").replace(" ", "%20")
         data = picture(r, "png", 600 if i == 200 else 5 + i % 20)
         text = ("caption %d, naïve ☃" % i).encode() * (i % 3 + 1)
-        put(os.path.join(folder, key + ".png"), data)
-        put(os.path.join(folder, key + ".txt"), text)
+        put(os.path.join(folder, name + ".png"), data)
+        put(os.path.join(folder, name + ".txt"), text)
         out.append(sample(key, {"png": data, "txt": text, "cls": b"%d" % cls}))
     return out
 
