@@ -16,15 +16,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kept is the advice where work was stopped.
-const Kept = "what is published is kept; the same command continues from there"
+// GoesOn is the advice where work was stopped.
+const GoesOn = "what is published is kept; the same command continues from there"
 
 // Advice is what to do about an error: its hints, and what its kind calls for. command is
 // what continues the work; "" if it is not known.
 func Advice(err error, command string) []string {
 	hints := shardify.Hints(err)
 	if errors.Is(err, convert.ErrStopped) {
-		hints = append(hints, Kept)
+		hints = append(hints, GoesOn)
 	}
 	if errors.Is(err, shardify.ErrChanged) {
 		hints = append(hints, "convert what it is now: into another folder (-o), or in place of the unfinished one (the same conversion with --fresh)")

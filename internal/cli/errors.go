@@ -68,9 +68,9 @@ func (o *IO) Report(ctx context.Context, program string, err error) int {
 		return CodePipe
 	}
 	if stalled(err) {
-		err = shardify.Hint(err, "the storage does not answer; --stall TIME waits longer, --stall 0 without end", pipeline.Kept)
+		err = shardify.Hint(err, "the storage does not answer; --stall TIME waits longer, --stall 0 without end", pipeline.GoesOn)
 	} else if errors.Is(err, ErrInterrupted) {
-		err = shardify.Hint(err, pipeline.Kept)
+		err = shardify.Hint(err, pipeline.GoesOn)
 	}
 	hints := append(append(pipeline.Advice(err, o.Command), o.choices(err)...), o.splits(err)...)
 	code := Code(err)
