@@ -31,7 +31,7 @@ type IO struct {
 	Command string
 	Args    []string
 	Begun   atomic.Bool // the work of a plan
-	// RetryFull: a full disk or quota is not a failure for good, CodeStopped is the code.
+	// RetryFull: a full disk or quota may pass, and CodeStopped is the exit code.
 	RetryFull bool
 	mu        sync.Mutex
 	reported  atomic.Pointer[Reported]

@@ -79,8 +79,8 @@ func (o *IO) Report(ctx context.Context, program string, err error) int {
 	}
 	o.reported.Store(&Reported{err, hints})
 	var b strings.Builder
-	// Of an error of several lines those that follow are set in, so that none passes for a
-	// hint, or for what another program says.
+	// Further lines of an error are indented, so that none looks like a hint, or like output of
+	// another program.
 	fmt.Fprintf(&b, "%s: %s\n", program, strings.ReplaceAll(printable.Text(shardify.Plain(err)), "\n", "\n  "))
 	var d interface{ Details() []string }
 	if errors.As(err, &d) {

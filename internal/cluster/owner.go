@@ -100,7 +100,7 @@ var boot = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(b))
 })
 
-// pidSpace names what numbers of processes count in: containers have their own.
+// pidSpace names the namespace of process numbers: containers have their own.
 var pidSpace = sync.OnceValue(func() string {
 	s, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/shardify/shardify/storage/storages"
 )
 
-// Recorder writes the record of an attempt while it runs. What goes wrong with it
-// never harms the attempt: the record is then missing or old.
+// Recorder writes the record of an attempt while it runs. Its errors never harm the attempt: the
+// record is then missing or old.
 type Recorder struct {
 	mu   sync.Mutex
 	a    Attempt
@@ -64,8 +64,8 @@ func Begin(folder string, a Attempt) (*Recorder, error) {
 	return r, err
 }
 
-// inFile keeps the record in a file, which is written in place. Behind its text that is only
-// as far as the last one went.
+// inFile keeps the record in a file, which is written in place. Behind the text the file is
+// overwritten only as far as the last text went.
 func (r *Recorder) inFile(name string) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return err

@@ -29,8 +29,8 @@ type Report struct {
 	Bytes        int64 `json:"bytes"`         // of shards that are done: exact if Exact
 	TotalBytes   int64 `json:"total_bytes"`   // of all shards, an estimate until the set is complete
 	Skipped      int64 `json:"skipped"`       // input samples left out because they cannot be read
-	// Dropped is the samples of the inputs that are in no output by the wish of options, and
-	// Reasons why, of which an unfinished set knows only those of the plan.
+	// Dropped is the samples of the inputs that options exclude from all outputs, and Reasons
+	// why, of which an unfinished set knows only those of the plan.
 	Dropped int64            `json:"dropped"`
 	Reasons []shardify.Count `json:"reasons,omitempty"`
 	// Exact: every receipt was read. Otherwise samples, bytes and skipped are estimates

@@ -16,8 +16,8 @@ type stage struct {
 const (
 	// mostTasks bounds the tasks that a record may claim; more are not counted.
 	mostTasks = 1 << 24
-	// divisions is in how many numbers of tasks a set is looked at, of the latest
-	// attempts: people try, and settle for one.
+	// divisions is how many numbers of tasks are considered, those of the latest attempts:
+	// users try several, then keep one.
 	divisions = 16
 )
 
@@ -91,8 +91,8 @@ func (l *look) stage(s *stage, shards, shardsDone int) {
 	l.r.Stages = append(l.r.Stages, out)
 }
 
-// numbers lists the numbers of tasks that a stage was divided into, the latest ones; main
-// is what people go by: that of the latest attempt that runs, or else of the latest.
+// numbers lists the numbers of tasks that a stage was divided into, the latest ones; main is the
+// one to show: that of the latest attempt that runs, or else of the latest.
 func (l *look) numbers(stage string) (numbers []int, main int) {
 	seen := map[int]bool{}
 	running := false

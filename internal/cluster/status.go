@@ -279,8 +279,7 @@ func (l *look) state(complete bool) {
 	}
 }
 
-// merger is the latest attempt at the merge. When all shards are there, that is what a
-// convert was at.
+// merger is the latest attempt at the merge: that of a convert, too, once all shards are there.
 func (l *look) merger(all bool) *Group {
 	for i := len(l.groups) - 1; i >= 0; i-- {
 		if c := l.groups[i].Latest.Command; c == "merge" || all && c == "convert" {

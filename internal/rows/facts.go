@@ -65,7 +65,7 @@ type Facts struct {
 	// what is true of many files (the path of the tree, choices made), and leave to
 	// the reader what it finds at once when it opens the file.
 	Blob []byte
-	// Lines are what there is to say about the file; those of the first one are kept.
+	// Lines describe the file; those of the first one are kept.
 	Lines []string
 	// Remark is reported once for all files that share it, with their number and their samples.
 	Remark string

@@ -79,8 +79,8 @@ func (m *merger) merge() error {
 	return nil
 }
 
-// begin finds the layouts that count and their fields. Files without samples have
-// no say, unless all are such: their columns often have another type.
+// begin finds the layouts that count and their fields. Files without samples do not count, unless
+// all are such: their columns often have another type.
 func (m *merger) begin() error {
 	out := m.foreign.count + int64(len(m.skipped))
 	if m.foreign.count == int64(m.table.Len()) {

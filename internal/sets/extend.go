@@ -22,7 +22,7 @@ import (
 	"github.com/shardify/shardify/storage/local"
 )
 
-// Where an extension keeps its things, below the data set's folder.
+// Where an extension keeps its files, below the data set's folder.
 const (
 	extendDir    = storage.Private + "/extend"
 	workDir      = extendDir + "/work"            // the new shards, a conversion of its own until they are published

@@ -341,7 +341,7 @@ func (x *Merger) Run(ctx context.Context) (*index.Manifest, error) {
 	return m.finish(ctx, out)
 }
 
-// check reads the inputs whole: what is damaged must not get a second home.
+// check reads the inputs whole: damage must not be copied.
 func (m *merger) check(ctx context.Context) error {
 	for _, s := range m.sets {
 		step := m.o.Steps.Begin("checking " + s.Dir)

@@ -1,5 +1,5 @@
-// Package tokenize turns text into token ids: exactly those that the library gives which
-// made the tokenizer's file. It reads
+// Package tokenize turns text into token ids: exactly those of the library that made
+// the tokenizer's file. It reads
 //
 //   - tokenizer.json of Hugging Face tokenizers: byte-level BPE, BPE and unigram of the
 //     SentencePiece kind, WordPiece, with their normalizers and added tokens,
