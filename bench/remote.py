@@ -2,8 +2,8 @@
 
     python bench/remote.py --shardify BIN [--server versitygw] [--rounds 5] [--only shardify] [--out bench/REMOTE.md]
 
-versitygw stands behind bench/delay, which takes so much time for each byte in each direction. A contender is a process that
-imports what it needs and then, told to, opens its set and reads it once in batches of 64: samples/s and CPU seconds (of the
+versitygw is behind bench/delay, which takes so much time for each byte in each direction. A contender is a process that
+imports what it needs and then, on request, opens its set and reads it once in batches of 64: samples/s and CPU seconds (of the
 process and its workers) count from there, so that connections and manifests count and imports do not. Rounds are interleaved.
 Peers hand out the bytes of samples as they are, undecoded; the Loader hands out tensors.
 """

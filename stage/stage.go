@@ -131,7 +131,7 @@ func (p *plan) make(ctx context.Context, o *Options, at *place) (reused int64, e
 	return reused, p.publish(at, o)
 }
 
-// finish adds manifests and mark, and makes all of it durable.
+// finish adds manifests and mark, and makes everything durable.
 func (c *copier) finish(ctx context.Context) error {
 	m, err := json.Marshal(&mark{markVersion, c.source, c.digest, c.samples, c.bytes})
 	if err != nil {

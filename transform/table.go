@@ -56,7 +56,7 @@ type Kind struct {
 	rules func(text string, table *format.Table) (ruleRuns, error)
 	// random says that the seed matters; nil if it never does.
 	random func(text string) bool
-	// looks returns the fields that an operation names and makes; nil if there are none.
+	// looks returns the fields that an operation names and makes; nil without any.
 	looks func(text string, defs map[string]*expr.Expr) (fields, error)
 	// stage compiles; a stage without a transform does nothing.
 	stage func(c *compiler, text string, rules ruleRuns) (flow.Stage, error)

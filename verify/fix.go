@@ -70,7 +70,7 @@ func (o *Options) removeCommand(rm string, names ...string) string {
 // folder that has one is left as it is.
 func (o *Options) remakeCommand(names ...string) string {
 	if extended(o.Store) {
-		return "take it from a copy of the set, or convert its inputs again: parts in " + index.ManifestName + " lists them (its first plan makes only a part of it)"
+		return "take it from a copy of the set, or convert its inputs again: parts in " + index.ManifestName + " lists them (its first plan covers only a part)"
 	}
 	if !o.hasPlan() {
 		return "convert the inputs again into a new folder (this one has no plan any more)"

@@ -30,7 +30,7 @@ type set struct {
 	signed []byte // the manifest whose signature was checked; nil if that was not asked for
 	root   *set   // of which this is a split; nil if it is not one
 
-	manifest *index.Manifest  // nil: there is none, or it cannot be used
+	manifest *index.Manifest  // nil: it does not exist, or cannot be used
 	damaged  *problem.Problem // there is a manifest that is not as it was written
 	fixed    []byte           // the manifest as it was, if that could be determined
 	plan     *plan.Plan       // may be nil

@@ -1,7 +1,7 @@
 """Invents events in the layout of the TrackML challenge: python3 make.py FOLDER [--events 20]
 
 FOLDER/eventNNNNNNNNN-hits.csv has a row for each hit, -truth.csv the particle of each hit, and
--particles.csv a row for each particle. Numbers of hits and particles begin anew in each event;
+-particles.csv a row for each particle. Numbers of hits and particles start again in each event;
 particle 0 is noise, which has no row.
 """
 

@@ -88,7 +88,7 @@ type Stage struct {
 	rate            float64
 }
 
-// ToDo lists the tasks that no attempt works on, as for --array; "" if there are none, or if there
+// ToDo lists the tasks that no attempt works on, as for --array; "" without such tasks, or if there
 // is but one task.
 func (s *Stage) ToDo() string {
 	if s.Tasks.Total <= 1 {

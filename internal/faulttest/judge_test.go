@@ -110,7 +110,7 @@ func (f *Found) String() string {
 	return fmt.Sprintf("torn: %v; lost: %v", f.Torn, f.Lost)
 }
 
-// Judge compares what is left in a folder with the files of an unbroken run: every
+// Judge compares the files in a folder with those of an unbroken run: every
 // file that is there must be whole, and all that was acknowledged must be there, be it
 // by a manifest, by a receipt, or because its publication has returned (published).
 func Judge(t testing.TB, want Files, out string, published []string) *Found {

@@ -40,7 +40,7 @@ not stop the others. An unfinished conversion is checked as far as it is done; t
 With --against, the inputs are read again and every value is compared. INPUT... says where they are now, if they have moved. A conversion
 that shuffled, split, selected or changed samples is repeated in a scratch folder. What cannot be compared is listed, and the exit code is 3.
 
-Files that follow from the shards (offset indexes, files for other loaders, the manifest) can be made anew with --repair, also when they are missing. Shards are never
+Files that follow from the shards (offset indexes, files for other loaders, the manifest) are rebuilt with --repair, also when they are missing. Shards are never
 touched: the last line says how to convert the damaged ones again.
 
 Tars and safetensors files made by others, or folders of them, are checked for what makes some loader misread them.`,

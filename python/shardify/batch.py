@@ -18,7 +18,7 @@ Bools = npt.NDArray[np.bool_]
 class Sample(Dict[str, Any]):
     """A dict of one sample's values by field name.
 
-    It remembers its schema, so that `collate` can tell a list of varying
+    It remembers its schema, so that `collate` can distinguish a list of varying
     length from an array that happens to have one axis, and so that a field
     which was packed or stacked with others is found under its own name.
     """

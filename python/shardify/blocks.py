@@ -1,8 +1,8 @@
-"""Memory for copies of batches, used again as soon as nobody holds it.
+"""Memory for copies of batches, used again as soon as no array or tensor refers to it.
 
 Fresh memory of a batch's size comes from the kernel page by page, which takes longer
 than the copy. Arrays and tensors made from a block keep it alive by a reference, so the
-number of references tells whether the block is free.
+number of references shows whether the block is free.
 """
 
 from __future__ import annotations

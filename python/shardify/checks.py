@@ -1,4 +1,4 @@
-"""What holds for every manifest: the rules of package index, which `verify` goes by, too.
+"""The rules that every manifest follows: those of package index, which `verify` checks, too.
 index/testdata/refused.json has a case of each, and both are tested with it."""
 
 from __future__ import annotations

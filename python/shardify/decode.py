@@ -380,8 +380,8 @@ class Decoder:
     def _on_device(
         self, jpegs: "OnGPU", whole: Callable[["File"], Any], shaped: Callable[["File"], Any], files: List["File"], out: Any, bad: Optional[Bad]
     ) -> Any:
-        """JPEGs are decoded by the GPU, one call for all; others by the host, as those that the GPU
-        leaves. One launch makes pixels of them."""
+        """The GPU decodes JPEGs, in one call for all; the host decodes other files, and those that the GPU
+        cannot. One launch converts all of them to pixels."""
         there = [f for f in files if f.sample >= 0]
         kinds = {f.row: _sound(File.probe, bad, f) for f in there}
         some = [f for f in there if (kinds[f.row] or ("",))[0] == "jpeg"]

@@ -1,7 +1,7 @@
-"""Memory of a batch that is lent: who holds it, and how it becomes a tensor.
+"""Memory of a batch that is lent: what refers to it, and how it becomes a tensor.
 
-A lent batch is written again when nobody holds it any more. Every array and every
-DLPack tensor over it holds it, and the deleters are C's: they may run on any thread and
+The memory of a lent batch is written again when nothing refers to it. Every array and every
+DLPack tensor over it refers to it, and the deleters are C's: they may run on any thread and
 while the interpreter ends.
 """
 

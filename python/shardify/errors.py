@@ -15,7 +15,7 @@ def printable(text: str) -> str:
 
 
 class ShardifyError(Exception):
-    """Base of all errors of this package. What is known of the place stands in its attributes.
+    """Base of all errors of this package. Its attributes have what is known of the place.
 
     file     the input or shard, or ""
     object   the tree, data set, member or field in it, or ""

@@ -290,8 +290,8 @@ class CuPy(Framework):
 
 
 class Jax(Framework):
-    """JAX tells nobody which stream it computes on, and may write into what it imports. So it
-    gets nothing of the loader's to keep: the host waits for the batch, and for JAX's copy of it."""
+    """JAX does not report which stream it computes on, and may write into what it imports. So it
+    gets copies, not memory of the loader: the host waits for the batch, and for JAX's copy of it."""
 
     name = "jax"
     lends = False

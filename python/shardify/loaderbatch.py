@@ -83,9 +83,9 @@ class LoaderBatch(Dict[str, Any]):
 
     def record_stream(self, stream: Any) -> None:
         """With copy=False on a GPU: the memory is not used again before this stream has
-        done what it has got to do when the last tensor goes. Needed for streams other
+        done the work that is queued on it when the last tensor goes. Needed for streams other
         than the one that was current when the batch came, unless the tensor was given to
-        it through DLPack. The stream must live as long as the tensors, or be told to
+        it through DLPack. The stream must live as long as the tensors, or be passed to
         `release`."""
         if self._use is not None:
             self._use(stream, 0)

@@ -35,9 +35,9 @@ def profile(
     samples: Union[int, Callable[[Any], int], None] = None,
     quiet: bool = False,
 ) -> "Profile":
-    """Take batches from any iterable and tell what the loop waits for.
+    """Take batches from any iterable and report what the loop waits for.
 
-    step     what is done with a batch: a function of it, or seconds to sleep instead; without it the
+    step     the work on a batch: a function of it, or seconds to sleep instead; without it the
              batch is dropped, and what is measured is how fast the loader can be
     warmup   batches that are not counted; by default 3, or those that a DataLoader's workers make ahead
     samples  in a batch, a number or a function of it; by default the length of the batch's first dimension

@@ -31,7 +31,7 @@ class Rows(Protocol):
 
 class Windows(Sequences):  # type: ignore[type-arg]
     """The windows of a view, in the order of their anchors. `w[i]` is a dict: NAME has the rows up to
-    the anchor, NAME.next those behind it. Where they stand in one shard at equal distances they are
+    the anchor, NAME.next those behind it. Where these are in one shard at equal distances they are
     views of the file, else copies; of lists, and where values may be missing, a list of them."""
 
     def __init__(self, ds: Rows, name: str, inside: Sequence[int], behind: Sequence[int], runs: Runs) -> None:

@@ -586,7 +586,7 @@ end()
 
 
 def test_jax_is_never_lent_anything(driver, tmp_path):
-    """JAX computes on a stream that nobody knows: it copies, and the host waits for the copy
+    """JAX computes on an unknown stream: it copies, and the host waits for the copy
     before the memory is used again. A JAX of a few lines, as far as the loader uses it."""
     from loading import numbered
 

@@ -59,7 +59,7 @@ def test_nothing_is_copied_while_few_are_held(tmp_path):
 
 
 def test_groups_are_not_copied_while_few_are_held(tmp_path):
-    """Batches that come together lie in the loader's memory, side by side; keeping one keeps it
+    """Batches that come together are adjacent in the loader's memory; keeping one keeps it
     as it is, and when all memory is held the next ones are copies."""
     with shardify.Loader(wide(tmp_path / "s"), 4, framework="numpy", copy=False, depth=2) as loader:
         assert loader._info["group"] == 16
@@ -265,7 +265,7 @@ def test_views_of_no_memory_are_refused():
 @pytest.mark.parametrize("framework", ["numpy", "torch"])
 def test_large_tensors_are_handed_over_and_stay_the_callers(tmp_path, framework):
     """copy=True: memory that was given away is not written again while anything holds it, also
-    after close(); what nobody holds is used again."""
+    after close(); memory without references is used again."""
     if framework == "torch":
         pytest.importorskip("torch")
     path = fixture.write(

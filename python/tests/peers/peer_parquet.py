@@ -1,4 +1,4 @@
-"""pyarrow: random Parquet files must come out as pyarrow reads them, whoever wrote them.
+"""pyarrow: random Parquet files must come out as pyarrow reads them, whichever program wrote them.
 
 python3 peer_parquet.py WORK     SHARDIFY names the program, ROUNDS and SEED the files
 """
