@@ -317,7 +317,7 @@ def main():
 
 HEAD = """# Grids
 
-`make bench-grids`: %d steps of 8 fields, %.2f GB, medians of %d rounds, in which the contenders take turns, %d batches of 4 windows. Commit %s, %s, %d cores. The cases are described at the top of bench/grids.py. Processor times of shardify's conversions include the start of the program and the writing; those of the others are of reading alone (tensorstore-written: and of writing), without their start and imports. The load of the machine was %.1f at the start and %.1f at the end: where it is more than 1, wall times are worth little, compare the processor times instead.
+`make bench-grids`: %d steps of 8 fields, %.2f GB, medians of %d rounds, in which the contenders take turns, %d batches of 4 windows. Commit %s, %s, %d cores. The cases are described at the top of bench/grids.py. Processor times of shardify's conversions include the start of the program and the writing; those of the others are of reading alone (tensorstore-written: and of writing), without their start and imports. The load of the machine was %.1f at the start and %.1f at the end: where it is more than 1, wall times are worth little: compare the ratios of processor times.
 
 %s
 """

@@ -67,7 +67,7 @@ func (o *Options) removeCommand(rm string, names ...string) string {
 }
 
 // remakeCommand makes shards again from the inputs. The manifest goes first: a
-// folder that has one is left as it is.
+// folder that has one is left unchanged.
 func (o *Options) remakeCommand(names ...string) string {
 	if extended(o.Store) {
 		return "take it from a copy of the set, or convert its inputs again: parts in " + index.ManifestName + " lists them (its first plan covers only a part)"

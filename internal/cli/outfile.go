@@ -83,7 +83,7 @@ func umask() fs.FileMode {
 func WriteNew(name string, data []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s %w: it is left as it is", name, shardify.ErrExists)
+		return fmt.Errorf("%s %w: it is left unchanged", name, shardify.ErrExists)
 	}
 	if err != nil {
 		return err

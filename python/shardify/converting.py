@@ -65,7 +65,7 @@ def convert(
     grow past `memory` (of several conversions: past their sum). A lower GOMEMLIMIT wins, and the
     limit from before counts again when the last of them has ended.
 
-    Nothing is ever overwritten, and a data set that is complete is left as it is. An
+    Nothing is ever overwritten, and a complete data set is left unchanged. An
     exception, also KeyboardInterrupt, stops the conversion; the same call goes on from there.
     """
     lib = clib.load()

@@ -139,8 +139,8 @@ class Dataset(Generic[T]):
         return labels
 
     def vocab(self, name: str) -> List[Union[str, int]]:
-        """What the codes 0, 1, ... of a field stand for: the texts or integers that --encode
-        found, in order. vocab(name)[code] is the value."""
+        """The values that the codes 0, 1, ... of a field replace: the texts or integers that
+        --encode found, in order. vocab(name)[code] is the value."""
         self.labels(name)
         return self.field(name).vocab or []
 

@@ -79,7 +79,7 @@ class Framework:
         return False
 
     def address(self, t: Any) -> int:
-        """Where a tensor of `empty` lies on a GPU."""
+        """The address of a tensor of `empty` on a GPU."""
         raise NotImplementedError
 
     def empty(self, shape: Tuple[int, ...], spec: Spec) -> Any:

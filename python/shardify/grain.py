@@ -44,7 +44,7 @@ class Source:
         return self._collate(self.ds.__getitems__(indices))
 
     def __repr__(self) -> str:
-        """The same wherever the set lies: Grain's DataLoader refuses a checkpoint of another source."""
+        """The same wherever the set is: Grain's DataLoader refuses a checkpoint of another source."""
         digests = ", ".join(str(m.get("xxh3")) for m in self.ds.manifests)
         return "shardify.grain.Source(%s: %d samples of %s)" % (digests, len(self), ", ".join(self.ds.fields))
 

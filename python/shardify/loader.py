@@ -83,7 +83,7 @@ class Loader(Generic[B]):
                    for each sample in each epoch. ids are the numbers of first tokens, without a random offset
     labels         "shift": the tokens come as [batch, n - 1], and as "labels" those that follow each; with tokens=
                    both are [batch, n]. "same": "labels" is the tokens, for models that shift them
-    label_pad      labels=: the number, such as -100, where no token is to be foretold from others of its document
+    label_pad      labels=: the number, such as -100, where no token is to be predicted from others of its document
                    before it, as the field lens of --sequences says: padding, and the first token of each
     documents      of sequences with lens: True, or some of "position_ids" [batch, n], which begin at 0 with each
                    document; "cu_seqlens", with "max_seqlen"; "mask" [batch, 1, n, n] of attention within documents
@@ -428,8 +428,8 @@ class Loader(Generic[B]):
         return self._at if self._pending is None else self._pending
 
     def set_epoch(self, epoch: int) -> None:
-        """The next `for` is this epoch, from its beginning; but what load_state_dict said of the
-        same epoch stays."""
+        """The next `for` is this epoch, from its beginning; but a place that load_state_dict set in
+        the same epoch stays."""
         epoch = int(epoch)
         if not 0 <= epoch < 1 << 31:
             raise ValueError("epoch %d: want 0 to 2^31-1" % epoch)
@@ -437,13 +437,13 @@ class Loader(Generic[B]):
             self._pending = (epoch, 0)
 
     def state_dict(self) -> Dict[str, Any]:
-        """The place behind the last batch that the loop got, as JSON can hold it."""
+        """The place after the last batch that the loop got, as values for JSON."""
         epoch, position = self._place()
         return {**self._info["state"], "epoch": epoch, "position": position}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from a state, also one of another world or batch size: the next `for` is what
-        was left of its epoch."""
+        """Goes on from a state, also one of another world or batch size: the next `for` is the rest
+        of its epoch."""
         state = dict(state)
         made = self._made()
         with made.lock:
@@ -518,7 +518,7 @@ class Loader(Generic[B]):
     # ---- the end
 
     def close(self) -> None:
-        """Ends the loader's threads and gives its memory back. Tensors that are there stay good."""
+        """Ends the loader's threads and gives its memory back. Existing tensors stay valid."""
         made = self._delivery
         if made is None or not made.handle or os.getpid() != made.pid:
             return

@@ -72,10 +72,10 @@ class LoaderBatch(Dict[str, Any]):
         return np.arange(self.size) < self.rows
 
     def release(self, stream: Any = None) -> None:
-        """Lets go of the tensors now. With copy=False their memory is used again as soon
-        as nothing else refers to them either. With a stream, on a GPU, all that it has to do
-        with them was given to it: it need not live any longer, and what is still kept of the
-        batch is not to be used on it."""
+        """Gives up the tensors now. With copy=False their memory is used again as soon
+        as nothing else refers to them either. With a stream, on a GPU, all work on them is
+        queued on it: the stream need not live any longer, and tensors that are still kept must
+        not be used on it."""
         if stream is not None and self._use is not None:
             self._use(stream, 1)
         self._device_ids = None

@@ -1,4 +1,4 @@
-"""Names that are not there: what was meant, and what there is."""
+"""Errors about unknown names: the nearest names, and those that exist."""
 
 from __future__ import annotations
 

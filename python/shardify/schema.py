@@ -79,7 +79,7 @@ class Field:
 
     @property
     def vocab(self) -> Optional[List[Union[str, int]]]:
-        """What the codes 0, 1, ... stand for, in the type it had before."""
+        """The values that the codes 0, 1, ... replace, in the type they had before."""
         if self.labels is None:
             return None
         return [int(t) for t in self.labels] if self.attrs.get("vocab") == "int" else list(self.labels)

@@ -156,7 +156,7 @@ class Sequences(Part):
         out[LABELS] = labels
 
     def _nothing(self, rows: int, lens: Array, offsets: Array) -> Array:
-        """The tokens that nothing before them in their document foretells, and padding."""
+        """The tokens that no token before them in their document predicts, and padding."""
         cu, _ = self._find(rows, lens, offsets, self.stored)
         first: Array = np.zeros(rows * self.stored, np.bool_)
         first[cu[:-1]] = True

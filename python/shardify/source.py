@@ -47,7 +47,7 @@ class Arrived(Source):
 
 
 class Group:
-    """Tensors that are copied into one block. A large one has it alone, so that who keeps
+    """Tensors that are copied into one block. A large one has it alone, so that keeping
     another keeps little."""
 
     ALONE = 16 << 10
@@ -223,7 +223,7 @@ class Memory:
 
 
 class Lent(Arrived):
-    """In memory of the loader, as long as anybody holds the lease."""
+    """In memory of the loader, as long as something refers to the lease."""
 
     lease: dlpack.Lease
     stream: int
