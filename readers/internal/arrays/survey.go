@@ -60,6 +60,7 @@ type object struct {
 	repeats bool       // its values are for all samples together
 	picks   []sel.Pick // what is taken of each dimension
 	front   int        // the dimension that comes behind the samples', 0: as stored
+	text    bool       // its characters are one text
 	lists   *grid      // its rows are lists, and begin where this array says
 }
 
@@ -200,9 +201,9 @@ func (t *tree) characters(opts *settings) {
 	for i := range t.objects {
 		o := &t.objects[i]
 		last := len(o.order) - 1
-		if l := &o.leaves[0]; opts.cf != cfOff && l.typ.Kind == node.Fixed && l.typ.Size == 1 && len(o.leaves) == 1 && l.name == "" && last > 0 && o.order[last] == last &&
+		if l := &o.leaves[0]; opts.cf != cfOff && l.typ.Kind == node.Fixed && l.typ.Size == 1 && len(o.leaves) == 1 && l.name == "" && (last > 0 || last == 0 && l.typ.Chars) && o.order[last] == last &&
 			len(o.Dims) > last && o.shape[last] > 0 && of(o).Along(o.Dims[last]) {
-			l.chars = true
+			l.chars, o.text = true, last == 0
 		}
 	}
 }
@@ -227,7 +228,8 @@ func (o *object) nameDims(f *shardify.Field, n int) {
 	f.NameDims(names)
 }
 
-func (o *object) single() bool { return len(o.order) == 0 }
+// single reports whether an array is one value.
+func (o *object) single() bool { return len(o.order) == 0 || o.text }
 
 // time reports whether an array counts time.
 func (o *object) time() bool {
@@ -723,7 +725,7 @@ func (t *tree) field(o *object, k int, c *choice, opts *settings, want *rows.Wan
 		return nil
 	}
 	inner := o.inner()
-	if (c.mode == byFile || o.repeats) && !o.single() {
+	if (c.mode == byFile || o.repeats || o.text) && len(o.order) > 0 {
 		inner = o.shape
 	}
 	if l.cf != nil {

@@ -13,7 +13,7 @@ def weather(d, wide):
     """Records of all types, packed values, times, flags, texts, bounds, single values."""
     rng = np.random.default_rng(5)
     d.title = "made by make.py"
-    for name, n in (("time", None), ("lat", 3), ("lon", 5), ("len", 7), ("bnds", 2), ("station", 4)):
+    for name, n in (("time", None), ("lat", 3), ("lon", 5), ("len", 7), ("bnds", 2), ("station", 4), ("titles", 5)):
         d.createDimension(name, n)
 
     def var(name, dtype, dims, values=None, fill=None, **attrs):
@@ -42,6 +42,7 @@ def weather(d, wide):
     texts = np.array([list(s.ljust(7, "\0")) for s in ["alpha", "b", "gamma12", "", "de f", "x"]], "S1")
     var("name", "S1", ("time", "len"), texts)
     var("mark", "S1", ("time",), np.array(list("abcdef"), "S1"))
+    var("title", "S1", ("titles",), np.array(list("hello"), "S1"))
     var("scalar", "f8", (), 2.5)
     var("orog", "f4", ("lat", "lon"), rng.normal(size=(3, 5)))
     var("height", "f4", ("station",), [1, 2, 3, 4])
