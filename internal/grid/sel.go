@@ -186,8 +186,8 @@ func (s *Selection) Unknown(dims []string) string {
 // Takes reports whether the selection names a dimension.
 func (s *Selection) Takes(dim string) bool { return s.clause(dim) != nil }
 
-// Pick is what is taken of an axis, nil for all of it. Whatever is not there is an error,
-// and so is nothing at all.
+// Pick is what is taken of an axis, nil for all of it. A value that the axis does not have is an
+// error, and so is an empty result.
 func (s *Selection) Pick(a *Axis) (Pick, error) {
 	if c := s.clause(a.Name); c != nil {
 		return c.pick(a)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Space is what a file system has left for this user; -1 where it does not say.
-// Quotas do not show.
+// Space is what a file system has left for this user; -1 where it does not say. Quotas are not
+// included.
 type Space struct{ Bytes, Inodes int64 }
 
 // SpaceOf looks at the file system where dir is, or will be.

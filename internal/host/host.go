@@ -26,7 +26,7 @@ type Machine struct {
 	CoresFrom  string
 	Memory     int64 // bytes; 0 is unknown
 	MemoryFrom string
-	// Login: batch commands are there but no allocation is: others work here too.
+	// Login: there are batch commands but no allocation: others work here, too.
 	Login bool
 	// Job and Restart name the batch job, and how often it was started again; "" without one.
 	Job, Restart string

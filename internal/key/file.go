@@ -141,8 +141,8 @@ func ordered(n uint64, signed bool) uint64 {
 	return n
 }
 
-// begin begins a block. Of a text that much is kept that it is behind the last one of the block
-// before.
+// begin begins a block. Of a text only as much is kept as is needed to sort after the last text of
+// the block before.
 func (x *file) begin(keys *Column, i int, last []byte) {
 	if !x.text {
 		x.nums = append(x.nums, ordered(keys.Nums[i], keys.Signed))

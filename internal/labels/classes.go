@@ -115,7 +115,7 @@ type Found struct {
 	Above   string
 	splits  []string // first folders, some of which may be splits
 	several bool     // there is more than one folder
-	// Table: labels come from a table, so that the user has nothing to say about folders.
+	// Table: labels come from a table, so that notes about folders are not needed.
 	Table bool
 }
 

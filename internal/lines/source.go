@@ -36,8 +36,8 @@ type Source struct {
 	handles  *rows.Handles[*file]
 }
 
-// NewSource makes a source of a set whose blobs were made by Index.Append. parser gets what was
-// the format's own.
+// NewSource makes a source of a set whose blobs were made by Index.Append. parser gets the format's
+// own part of the blob.
 func NewSource(set *rows.Set, encoding string, parser func(own []byte, in *rows.Input, columns []shardify.Column) (Parser, error)) (*Source, error) {
 	runs, err := rows.NewRuns(set, func(in *rows.Input) (bool, error) {
 		_, serial, _, _, err := split(in.Blob)

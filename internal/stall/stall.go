@@ -61,8 +61,8 @@ func Watch(after time.Duration, moves func() int64, moved func() bool, waiting f
 	return func() { close(done); wg.Wait() }
 }
 
-// Board has what goroutines are at while they may have to wait for storage. Its zero
-// value is empty; nil takes steps that are not watched.
+// Board records what goroutines do while they may have to wait for storage. Its zero value is
+// empty; nil takes steps that are not watched.
 type Board struct {
 	mu    sync.Mutex
 	steps []*Step
@@ -107,7 +107,7 @@ func (s *Step) End() {
 	}
 }
 
-// Rest says that waiting is right, for another process or for room, until awake is called.
+// Rest marks a wait as expected, for another process or for room, until awake is called.
 func (b *Board) Rest() (awake func()) {
 	if b == nil {
 		return func() {}

@@ -1,6 +1,6 @@
 // Package stats finds out what is in a data set in one pass: extremes, moments and
 // quantiles of numbers, lengths of lists, the balance of classes, missing values,
-// sizes of images, and samples that are there twice.
+// sizes of images, and duplicate samples.
 //
 //	s := stats.New(schema, stats.Options{})
 //	p := s.Part()        // for each part of the samples; parts may run side by side
