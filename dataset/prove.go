@@ -23,13 +23,14 @@ type Prover struct {
 	lo, at int64 // of what is summed: the first piece, and the byte that is next
 	part   xxh3.Hasher
 	sums   []byte // of the pieces that are complete
-	rest   []byte // memory for what no span reads
+	rest   []byte // what was read behind a span, which the next one has first
+	restAt int64
 }
 
 // Reset goes to another file, whose digest the manifest has. A digest that is not one of pieces
 // is compared at once.
 func (p *Prover) Reset(r io.ReaderAt, size int64, object uint32, digest string) error {
-	*p = Prover{r: r, size: size, object: object, sums: p.sums[:0], rest: p.rest}
+	*p = Prover{r: r, size: size, object: object, sums: p.sums[:0], rest: p.rest[:0]}
 	if digest == "" || strings.HasPrefix(digest, index.PiecePrefix) {
 		p.digest = digest
 		return nil
@@ -59,18 +60,28 @@ func pieceFrom(at int64) int64 {
 	return (at + index.PieceBytes - 1) / index.PieceBytes * index.PieceBytes
 }
 
-// ReadAt reads the file, and sums what continues what was read.
-func (p *Prover) ReadAt(b []byte, at int64) (int, error) {
-	n, err := p.r.ReadAt(b, at)
-	p.add(b[:n], at)
-	return n, err
+// Fill reads bytes of the file from a place on, and what lies between what was summed and them.
+func (p *Prover) Fill(b []byte, at int64) error {
+	if err := p.read(at); err != nil {
+		return err
+	}
+	return ReadFull(p, b, at)
 }
 
-// Saw sums bytes of the file that were read from a place on, and reads what lies before them.
-func (p *Prover) Saw(b []byte, at int64) error {
-	err := p.read(at)
-	p.add(b, at)
-	return err
+// ReadAt reads the file, and sums what continues what was read.
+func (p *Prover) ReadAt(b []byte, at int64) (int, error) {
+	n := 0
+	if at >= p.restAt && at < p.restAt+int64(len(p.rest)) {
+		n = copy(b, p.rest[at-p.restAt:])
+	}
+	var err error
+	if n < len(b) {
+		var k int
+		k, err = p.r.ReadAt(b[n:], at+int64(n))
+		n += k
+	}
+	p.add(b[:n], at)
+	return n, err
 }
 
 // add sums bytes, as far as they continue what was summed.
@@ -107,11 +118,12 @@ func (p *Prover) read(to int64) error {
 		if p.rest == nil {
 			p.rest = make([]byte, index.PieceBytes)
 		}
-		b := p.rest[:min(index.PieceBytes-p.at%index.PieceBytes, to-p.at)]
-		if err := ReadFull(p.r, b, p.at); err != nil {
+		p.rest, p.restAt = p.rest[:min(index.PieceBytes-p.at%index.PieceBytes, to-p.at)], p.at
+		if err := ReadFull(p.r, p.rest, p.at); err != nil {
+			p.rest = p.rest[:0]
 			return err
 		}
-		p.add(b, p.at)
+		p.add(p.rest, p.at)
 	}
 	return nil
 }

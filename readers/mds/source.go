@@ -141,6 +141,9 @@ func (s *source) settle(ctx context.Context, x *set, dir string) error {
 		}
 		defer o.close()
 		var r reader
+		if err := r.sums.Reset(o, o.size, sh.number, ""); err != nil {
+			return err
+		}
 		vals, err := r.values(x, o, 0, 1)
 		if err != nil {
 			return err
@@ -418,18 +421,12 @@ func (r *reader) part(ctx context.Context, x *set, k int, in *rows.Input, lo, hi
 
 // prove adds the proof of the samples at hand, which are [lo, hi) of the shard.
 func (r *reader) prove(in *rows.Input, lo, hi int64, b *shardify.Batch) error {
-	from, first, end := int64(r.ends[0]), int64(r.ends[0]), int64(r.ends[hi-lo])
-	if lo == 0 { // and what comes before
-		from = 0
-	}
+	end := int64(r.ends[hi-lo])
 	if hi == r.shard.n {
 		end = r.shard.size
 	}
-	r.sums.Begin(from)
-	err := r.sums.Saw(r.buf, first)
-	if err == nil {
-		b.Proofs, err = r.sums.End(end, in.Index, b.Proofs)
-	}
+	var err error
+	b.Proofs, err = r.sums.End(end, in.Index, b.Proofs)
 	return err
 }
 
@@ -476,7 +473,12 @@ func (r *reader) values(x *set, o *openShard, lo, hi int64) ([][]value, error) {
 	}
 	first := int64(r.ends[0])
 	r.buf = slices.Grow(r.buf[:0], int(int64(r.ends[hi-lo])-first))[:int64(r.ends[hi-lo])-first]
-	if err := index.ReadFull(o, r.buf, first); err != nil {
+	if lo == 0 {
+		r.sums.Begin(0) // what comes before is of this span, too
+	} else {
+		r.sums.Begin(first)
+	}
+	if err := r.sums.Fill(r.buf, first); err != nil {
 		return nil, err
 	}
 	if r.vals == nil {

@@ -289,29 +289,21 @@ func (r *reader) tokens(ctx context.Context, p *pair, in *rows.Input, b *shardif
 		}
 	}
 	c.Data = mem.Alloc(int(offsets[n]) * c.DType.Size())
-	if err := index.ReadFull(p.data, c.Data, start); err != nil {
-		return err
-	}
-	return r.prove(p, in, b, c.Data, start, first+int64(n) == in.Samples)
-}
-
-// prove adds the proof of tokens that were read from a byte on.
-func (r *reader) prove(p *pair, in *rows.Input, b *shardify.Batch, data []byte, start int64, last bool) error {
 	if r.of != p {
 		if err := r.sums.Reset(p.data, p.data.Size(), p.number, p.digest); err != nil {
 			return err
 		}
 		r.of = p
 	}
-	end := start + int64(len(data))
-	if last {
+	r.sums.Begin(start)
+	if err := r.sums.Fill(c.Data, start); err != nil {
+		return err
+	}
+	end := start + int64(len(c.Data))
+	if first+int64(n) == in.Samples {
 		end = p.data.Size()
 	}
-	r.sums.Begin(start)
-	err := r.sums.Saw(data, start)
-	if err == nil {
-		b.Proofs, err = r.sums.End(end, in.Index, b.Proofs)
-	}
+	b.Proofs, err = r.sums.End(end, in.Index, b.Proofs)
 	return err
 }
 
