@@ -11,8 +11,8 @@ import (
 	"github.com/shardify/shardify/readers/root/internal/ttree"
 )
 
-// alikeEntries is how many counts the survey looks at where they are compressed. There the
-// sizes of all baskets tell the rest; where they are not compressed it looks at all counts.
+// alikeEntries is how many counts the survey looks at where they are compressed; there the
+// sizes of all baskets show the rest. Where they are not compressed it looks at all counts.
 var alikeEntries int64 = 16 << 10
 
 // alike says, for wanted fields whose branch has a counter of its own, what their lengths
@@ -127,7 +127,7 @@ func unlike(b *shardify.Batch, x, y *shardify.Column) error {
 	for p[at+1] == q[at+1] {
 		at++
 	}
-	e := shardify.Mismatch("it has %d elements, %s has %d, though they were equally many wherever the plan looked: --counters own keeps their lengths apart",
+	e := shardify.Mismatch("it has %d elements, %s has %d, though they were equally many wherever the plan looked: --counters own keeps separate lengths",
 		q[at+1]-q[at], x.Name, p[at+1]-p[at])
 	e.Field, e.Sample = y.Name, b.ID(at).Sample
 	return e

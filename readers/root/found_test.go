@@ -126,8 +126,8 @@ func TestDamageIsNeverLeftOut(t *testing.T) {
 	for _, c := range []struct{ name, file, column, says string }{
 		{"a basket table", filepath.Join(found, "lost.root"), "ArrI32", "lost.root tree ArrI32 at byte 9948: TBranch version 13 has 223 more bytes"},
 		{"a leaf", filepath.Join(found, "panic_min.root"), "evt.N", "evt.N at byte 12379: reference to an object"},
-		{"the class of leaves", changed("friend-1.root", "TLeafF\x00", "ULeafF\x00"), "score", "is none"},
-		{"the class of branches", changed("order.root", "TBranch\x00", "TBrench\x00"), "*", "list of branches is none"},
+		{"the class of leaves", changed("friend-1.root", "TLeafF\x00", "ULeafF\x00"), "score", "is not one"},
+		{"the class of branches", changed("order.root", "TBranch\x00", "TBrench\x00"), "*", "list of branches is not one"},
 	} {
 		if _, err := os.Stat(c.file); err != nil {
 			continue

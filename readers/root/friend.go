@@ -29,8 +29,8 @@ func parseFriends(ctx context.Context, fs storage.FS, text string) []friend {
 	return all
 }
 
-// splitObject takes "file.root:dir/Events" apart. Without a colon, or where a file
-// has that name, all of it is the file.
+// splitObject splits "file.root:dir/Events". Without a colon, or if a file has that name,
+// all of it is the file.
 func splitObject(ctx context.Context, fs storage.FS, input string) (file, object string) {
 	i := strings.LastIndexByte(input, ':')
 	if i < storage.PathAt(input) || i < 0 {

@@ -45,7 +45,7 @@ func (j *joined) Close() error {
 	return err
 }
 
-// sizes are those of the files that are joined by key, nil if there are none.
+// sizes are those of the files that are joined by key, or nil.
 func (j *joined) sizes() []int64 {
 	if len(j.files) < 2 || !slices.ContainsFunc(j.keyed, func(k *keyed) bool { return k != nil }) {
 		return nil
@@ -312,7 +312,7 @@ func (j *joined) try() map[string]string {
 	return bad
 }
 
-// alike tells, by place in j.list, which wanted fields have lists of equal lengths.
+// alike returns, by place in j.list, which wanted fields have lists of equal lengths.
 func (j *joined) alike() map[int]string {
 	says := map[int]string{}
 	for t := range j.tables {
@@ -360,7 +360,7 @@ func (j *joined) borders() rows.Borders {
 	return all
 }
 
-// expand lists borders that stand as a distance. Tables without baskets have them
+// expand lists borders that are given as a distance. Tables without baskets have borders
 // everywhere; then one is enough.
 func expand(b rows.Borders, n int64) []int64 {
 	if b.Every == 0 {

@@ -217,7 +217,7 @@ func (k *keyed) say(key []uint64, wide []bool) string {
 	return strings.Join(parts, ", ")
 }
 
-// mainWide tells of the main table's keys which are u64.
+// mainWide returns which keys of the main table are u64.
 func (k *keyed) mainWide(main table) []bool {
 	var wide []bool
 	for _, i := range k.main {
@@ -226,7 +226,7 @@ func (k *keyed) mainWide(main table) []bool {
 	return wide
 }
 
-// lookup finds the friend's entries of keys of the main table; -1 where there is none.
+// lookup finds the friend's entries of keys of the main table; -1 for a key without one.
 func (k *keyed) lookup(keys []uint64, wide []bool, first int64, rows []int64) ([]int64, error) {
 	w := len(k.names)
 	for at := 0; at < len(keys); at += w {

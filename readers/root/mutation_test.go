@@ -24,7 +24,7 @@ type seed struct {
 	name   string
 	data   []byte
 	object string
-	// from is where metadata begin that are stored once more, uncompressed; damage goes
+	// from is where a second, uncompressed copy of the metadata begins; damage is made
 	// there. 0: anywhere.
 	from int
 	// columns and samples that there are, of a file with uncompressed metadata.

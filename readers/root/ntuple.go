@@ -69,7 +69,7 @@ func (x *ntuple) left() []leftOut { return x.cannot }
 
 func (x *ntuple) try([]int) map[int]string { return nil }
 
-// alike has nothing to tell: collections share their offsets, and others say nothing.
+// alike returns nothing: collections share their offsets, and of others nothing is known.
 func (x *ntuple) alike([]int) map[int]string { return nil }
 
 // borders are the clusters' ends. A cluster may be cut inside: pages are small.

@@ -26,10 +26,10 @@ type table interface {
 	borders(want []int) rows.Borders
 	// reader reads the wanted fields. It is used by one goroutine at a time.
 	reader(want []int) tableReader
-	// try tells which of the wanted fields turn out to be unreadable once a look is
-	// taken at the bytes, and why.
+	// try returns which of the wanted fields turn out to be unreadable once a look is taken
+	// at the bytes, and why.
 	try(want []int) map[int]string
-	// alike tells which wanted fields have lists that are equally long in each entry.
+	// alike returns which wanted fields have lists that are equally long in each entry.
 	alike(want []int) map[int]string
 	describe() []string
 }

@@ -86,7 +86,7 @@ func columnName(r *ttree.Reading, i int) string {
 	return name
 }
 
-// add makes a field of column i of a reading, or notes why it is none.
+// add makes a field of column i of a reading, or notes why it cannot.
 func (x *tree) add(r *ttree.Reading, i int, given map[treeColumn]string) {
 	c := &r.Columns[i]
 	name := given[treeColumn{r, i}]
@@ -129,8 +129,8 @@ func (x *tree) entries() int64  { return x.t.Entries }
 func (x *tree) fields() []field { return x.list }
 func (x *tree) left() []leftOut { return x.cannot }
 
-// try decodes the first entries of branches whose layout only a class description
-// tells.
+// try decodes the first entries of branches whose layout is known only from a class
+// description.
 func (x *tree) try(want []int) map[int]string {
 	bad := map[int]string{}
 	var s ttree.Scratch

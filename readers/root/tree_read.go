@@ -212,8 +212,8 @@ func (b *branchReader) ratio() float64 {
 	return sum / one
 }
 
-// run reads the baskets of some branches, in the order of the file. A branch whose
-// baskets stand in another order there than their entries is read apart.
+// run reads the baskets of some branches, in the order of the file. A branch whose baskets
+// are in another order there than their entries is read separately.
 func (t *treeReader) run(ctx context.Context, branches []*branchReader) error {
 	t.queue = t.queue[:0]
 	t.apart = t.apart[:0]
@@ -238,8 +238,8 @@ func (t *treeReader) run(ctx context.Context, branches []*branchReader) error {
 	return nil
 }
 
-// enqueue asks for the baskets of a branch. It is false if they do not stand in
-// order in the file.
+// enqueue asks for the baskets of a branch. It returns false if they are not in order in
+// the file.
 func (t *treeReader) enqueue(b *branchReader) (ordered bool) {
 	table := &b.r.Branch.Baskets
 	ordered = true
@@ -331,8 +331,8 @@ func (t *treeReader) ranges() iter.Seq[storage.Range] {
 	}
 }
 
-// next is the piece of the file that request i begins, up to request k. Baskets that are no
-// further apart than gap are in one piece.
+// next is the piece of the file that request i begins, up to request k. Baskets with no
+// more than gap bytes between them are in one piece.
 func (t *treeReader) next(i int, gap int64) (lo, hi int64, k int) {
 	for k = i; k < len(t.queue); k++ {
 		q := &t.queue[k]

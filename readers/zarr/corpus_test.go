@@ -222,7 +222,7 @@ func TestCorpusDecoded(t *testing.T) {
 	t.Logf("%d arrays", n)
 }
 
-// TestStoreOfAnemoi: the variables of the stack have names, and dates without data are told.
+// TestStoreOfAnemoi: the variables of the stack have names, and dates without data are reported.
 func TestStoreOfAnemoi(t *testing.T) {
 	src, err := openStores(t, nil, nil, filepath.Join(corpus.Dir(t, "zarr"), "cf", "anemoi_like.zarr"))
 	if err != nil {

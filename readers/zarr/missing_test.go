@@ -147,7 +147,7 @@ func TestSelectionsOfRowsWithoutNames(t *testing.T) {
 	src.Close()
 }
 
-// TestNamesOfDimensions: a name that a list cannot hold is none.
+// TestNamesOfDimensions: a name that a list cannot hold is not used.
 func TestNamesOfDimensions(t *testing.T) {
 	r := rand.New(rand.NewPCG(29, 30))
 	for name, want := range map[string]string{"lat": "lat\nlon", "a\nlat": ""} {
@@ -182,8 +182,9 @@ func TestCoordinatesWithoutChunks(t *testing.T) {
 	}
 }
 
-// TestFillValuesOfAnotherPrecision: a missing_value that no f32 is matches none, as for xarray, and is
-// told. A number as _FillValue of format 3, which xarray does not read, is one of the array.
+// TestFillValuesOfAnotherPrecision: a missing_value that is not an f32 matches no value, as for
+// xarray, and a note says so. A number as _FillValue of format 3, which xarray does not read,
+// counts for the array.
 func TestFillValuesOfAnotherPrecision(t *testing.T) {
 	data := shardify.Bytes([]float32{1, 1e20, 3, -999})
 	for _, c := range []struct {

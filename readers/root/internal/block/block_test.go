@@ -110,7 +110,8 @@ func TestNothingIsDecodedToNothing(t *testing.T) {
 	}
 }
 
-// TestDamageIsFoundInItsBlock flips, cuts and lies in the second of two blocks.
+// TestDamageIsFoundInItsBlock flips bits, cuts, and changes sizes in the second of two
+// blocks.
 func TestDamageIsFoundInItsBlock(t *testing.T) {
 	p := text(500)
 	for _, k := range kinds {

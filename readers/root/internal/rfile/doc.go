@@ -17,7 +17,7 @@
 //	...
 //	key list            the record a directory points to: keys of its objects
 //
-// The root directory lies in the first record. Everything reachable is found
+// The root directory is in the first record. Everything reachable is found
 // from there by key lists; the chain itself is never walked.
 //
 // A cstr is a byte count (255: followed by a 4-byte count) and the bytes.

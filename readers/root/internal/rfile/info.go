@@ -35,7 +35,7 @@ type StreamerInfo struct {
 	Elements []Element
 }
 
-// Element returns the member of this name, nil if there is none.
+// Element returns the member of this name, or nil.
 func (s *StreamerInfo) Element(name string) *Element {
 	for i := range s.Elements {
 		if s.Elements[i].Name == name {
@@ -70,7 +70,7 @@ var noSpaces = strings.NewReplacer(" >", ">", ", ", ",", "< ", "<")
 // Has reports whether a class is described.
 func (s *Infos) Has(class string) bool { return len(s.byClass[className(class)]) > 0 }
 
-// Version returns the info of a version of a class, nil if there is none.
+// Version returns the info of a version of a class, or nil.
 func (s *Infos) Version(class string, version int) *StreamerInfo {
 	for _, i := range s.byClass[className(class)] {
 		if i.Version == version {
@@ -80,7 +80,7 @@ func (s *Infos) Version(class string, version int) *StreamerInfo {
 	return nil
 }
 
-// CheckSum returns the info of a class with this checksum, nil if there is none.
+// CheckSum returns the info of a class with this checksum, or nil.
 func (s *Infos) CheckSum(class string, sum uint32) *StreamerInfo {
 	for _, i := range s.byClass[className(class)] {
 		if i.CheckSum == sum {

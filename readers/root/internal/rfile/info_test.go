@@ -19,7 +19,7 @@ func framed(version int, body ...[]byte) []byte {
 	return b
 }
 
-// slotted is a slot with a new object, its class named anew.
+// slotted is a slot with a new object, whose class is named again.
 func slotted(class string, body []byte) []byte {
 	b := append(append(u32(nil, 0, -1), class...), 0)
 	b = append(b, body...)

@@ -22,7 +22,7 @@ func (f *File) readAt(off, n int64) ([]byte, error) {
 	return b, nil
 }
 
-// Announce tells what will be read soon, and reports whether that makes a difference: see
+// Announce passes ranges that will be read soon, and reports whether that makes a difference: see
 // storage.Announce.
 func (f *File) Announce(ranges iter.Seq[storage.Range]) bool { return storage.Announce(f.r, ranges) }
 

@@ -9,8 +9,8 @@ import (
 
 var le = binary.LittleEndian
 
-// cursor reads an envelope front to back. After the first fault all reads give
-// zero and err tells what was wrong, so that callers check once per record.
+// cursor reads an envelope front to back. After the first fault all reads give zero and err
+// is the fault, so that callers check once per record.
 type cursor struct {
 	b   []byte
 	pos int

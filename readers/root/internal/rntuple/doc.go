@@ -16,7 +16,7 @@
 //	nt, err := rntuple.Open(file, size, anchor)
 //	sel, err := nt.Select([]int{0, 3})  // of nt.Flats
 //	r := sel.Reader()
-//	columns, err := r.Read(ctx, lo, hi, arena, nil)  // entries; sel.Inside and sel.Bytes tell how many
+//	columns, err := r.Read(ctx, lo, hi, arena, nil)  // entries; sel.Inside and sel.Bytes say how many
 //
 // It knows nothing of ROOT's directories and keys: the caller finds the anchor.
 package rntuple

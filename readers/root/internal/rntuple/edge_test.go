@@ -278,8 +278,8 @@ func onePageList(entries int64, pages int, n int32, at, size int64) func(int, []
 	}
 }
 
-// makeShared is a small file of many elements: all pages are the same bytes, which
-// stand behind the rest. The first file tells where that is.
+// makeShared is a small file of many elements: all pages are the same bytes, which follow
+// the rest. A first file shows where that is.
 func makeShared(entries int64, pages int, n int32, body []byte) *made {
 	x := func() *model { return numberOf("x", shardify.I32, Int32) }
 	at := len(makeOf(1, onePageList(entries, pages, n, 0, 0), x()).data)

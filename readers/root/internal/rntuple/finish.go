@@ -6,8 +6,8 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// finish checks what was decoded and makes offsets of it. more is true if there is
-// something to ask for still.
+// finish checks what was decoded and converts it to offsets. more is true if there is still
+// something to ask for.
 func (r *Reader) finish() (more bool, err error) {
 	for i := 1; i < len(r.nodes); i++ {
 		n, st := &r.s.nodes[i], &r.nodes[i]

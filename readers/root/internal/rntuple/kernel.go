@@ -66,7 +66,7 @@ const (
 func unsplit32(dst, raw []byte, n, from int) {
 	i := from
 	for ; len(dst) >= 32; i += 8 {
-		// The planes are n apart; one check for all of them.
+		// Each plane begins n bytes after the one before; one check for all of them.
 		p := raw[i : i+3*n+8]
 		a, b, c, d := le.Uint64(p), le.Uint64(p[n:]), le.Uint64(p[2*n:]), le.Uint64(p[3*n:])
 		a, b = swap(a, b, 8, even8)

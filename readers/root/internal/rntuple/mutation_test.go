@@ -41,8 +41,8 @@ type seed struct {
 	sealed bool
 }
 
-// plainCopy appends the envelopes of a file to it once more, uncompressed, so that
-// they can be changed one by one.
+// plainCopy appends the envelopes of a file to it a second time, uncompressed, so that they
+// can be changed one by one.
 func plainCopy(file, anchor []byte) *made {
 	a, err := parseAnchor(anchor)
 	if err != nil {

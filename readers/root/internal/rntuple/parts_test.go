@@ -6,8 +6,8 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// Part is entries [Lo, Hi) that are well read together, and the bytes of their
-// columns as far as the metadata tell.
+// Part is entries [Lo, Hi) that are well read together, and the bytes of their columns as
+// far as the metadata give them.
 type Part struct{ Lo, Hi, Bytes int64 }
 
 // Parts cuts all entries into parts of about target bytes: whole clusters, several

@@ -43,7 +43,7 @@ const (
 	Real32Quant
 )
 
-// encoding is how the elements of a page lie in its bytes.
+// encoding is how the bytes of a page hold its elements.
 type encoding uint8
 
 const (

@@ -9,8 +9,7 @@ import (
 	"github.com/shardify/shardify/readers/root/internal/rfile"
 )
 
-// Basket is the content of a basket: entries back to back, and how to tell them
-// apart.
+// Basket is the content of a basket: entries back to back, and where each begins.
 type Basket struct {
 	First   int64 // entry
 	Entries int
@@ -124,7 +123,7 @@ func recordHead(key []byte) (basketHead, error) {
 	return head, c.Err()
 }
 
-// basketHead is what stands behind the key's strings.
+// basketHead is what follows the key's strings.
 type basketHead struct {
 	version    int
 	nevBufSize int
@@ -164,7 +163,7 @@ func readBasketHead(c *rfile.Cursor) basketHead {
 	return h
 }
 
-// split tells data and offsets of a decompressed payload apart.
+// split separates the data and the offsets of a decompressed payload.
 func (h *basketHead) split(out *Basket, payload []byte, keyLen int) error {
 	border := h.last - keyLen
 	out.Data = payload[:border:border]

@@ -43,9 +43,9 @@ func NewDecoder(r *Reading) *Decoder {
 	return d
 }
 
-// Begin starts a span of entries [lo, hi). want tells which columns are wanted.
-// ratio is by how much what the span needs of all baskets is larger than what it
-// needs of the first, a guess. A reading with Counts needs its lengths.
+// Begin starts a span of entries [lo, hi). want says which columns are wanted. ratio is by
+// how much what the span needs of all baskets is larger than what it needs of the first, a
+// guess. A reading with Counts needs its lengths.
 func (d *Decoder) Begin(lo, hi int64, want []bool, ratio float64, lengths Lengths, mem *shardify.Arena) {
 	d.lo, d.hi, d.next = lo, hi, lo
 	d.lengths = lengths
@@ -83,7 +83,7 @@ func (d *Decoder) open(reps int) {
 	}
 }
 
-// counts sets the numbers of values of an entry's elements; false if there are none.
+// counts sets the numbers of values of an entry's elements; false if they are not known.
 func (d *Decoder) counts(entry int64) bool {
 	i := entry - d.lo
 	if i < 0 || i+1 >= int64(len(d.lengths.Lists)) || d.lengths.Lists[i+1] > int64(len(d.lengths.Each)) {
@@ -97,8 +97,8 @@ func (d *Decoder) counts(entry int64) bool {
 	return true
 }
 
-// hint tells the wanted outputs how many bytes to expect, when the first basket
-// has n bytes of them.
+// hint passes to the wanted outputs how many bytes to expect, when the first basket has n
+// bytes of them.
 func (d *Decoder) hint(n int) {
 	each := float64(n)
 	if d.ratio > 1 {

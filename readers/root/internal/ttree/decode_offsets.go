@@ -27,7 +27,7 @@ func (d *Decoder) ends(b *Basket, from, to int) ([]int32, error) {
 	return d.offs[from : to+1], nil
 }
 
-// plainOffsets reports whether the offsets stand in the basket one by one.
+// plainOffsets reports whether the basket lists each offset.
 func (b *Basket) plainOffsets() bool {
 	return b.Width == 0 && !b.Generated && !b.delta && b.mask == 0xFFFFFFFF && b.Entries > 0 && len(b.raw) >= 4*b.Entries
 }

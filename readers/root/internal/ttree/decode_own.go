@@ -1,7 +1,7 @@
 package ttree
 
-// Own reports whether the basket's bytes are in Buf, which the caller may keep, and
-// not in a record or tree of somebody else.
+// Own reports whether the basket's bytes are in Buf, which the caller may keep, and not in
+// a record or tree that others use.
 func (b *Basket) Own() bool {
 	return cap(b.Buf) > 0 && cap(b.Data) > 0 && within(b.Buf[:cap(b.Buf)], b.Data)
 }

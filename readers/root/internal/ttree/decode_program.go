@@ -293,9 +293,9 @@ func (m *machine) object(s *step) {
 	m.leave(end)
 }
 
-// sameClass compares the version of a frame, and the checksum that stands behind it
-// where the class has no versions, with the description that the steps were made
-// from. Without a description there is nothing to compare, but the checksum is there.
+// sameClass compares the version of a frame, and the checksum that follows it if the class
+// has no versions, with the description that the steps were made from. Without a
+// description there is nothing to compare, but the checksum is there.
 func (m *machine) sameClass(version int16, c *rfile.StreamerInfo) {
 	unversioned := c != nil && c.Version == 0
 	sum := uint32(0)

@@ -11,9 +11,9 @@ import (
 // tryEntries is how many entries Try looks at.
 const tryEntries = 64
 
-// Try decodes the first entries of a Risky reading and tells why its recipe does
-// not explain the bytes; nil if it does. Damage of the file itself is no reason
-// and comes out when the branch is read.
+// Try decodes the first entries of a Risky reading and returns why its recipe does not
+// explain the bytes, or nil. Damage of the file itself is not a reason; reading the branch
+// will report it.
 func (r *Reading) Try(f *rfile.File, s *Scratch) error {
 	b := r.Branch
 	for i := range b.Baskets.Len() {

@@ -7,8 +7,7 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// wireKind is how one value stands in the bytes of an entry. Everything is
-// big-endian there.
+// wireKind is how the bytes of an entry hold one value. Everything is big-endian there.
 type wireKind uint8
 
 const (
@@ -37,7 +36,7 @@ type wire struct {
 // bytes is the size in memory.
 func (w *wire) bytes() int { return w.dtype.Size() }
 
-// plain makes the wire of a type that stands as itself.
+// plain makes the wire of a type that is stored unchanged.
 func plain(t shardify.DType) wire {
 	w := wire{size: t.Size(), dtype: t}
 	switch {
@@ -170,8 +169,8 @@ func swap8(dst, src []byte) {
 	}
 }
 
-// strided decodes n records' worth of per values each: record i begins at
-// i*stride of src. It is how the leaves of a leaf-list come apart.
+// strided decodes per values each of n records: record i begins at i*stride of src. It
+// separates the leaves of a leaf-list.
 func (w *wire) strided(dst, src []byte, stride, per, n int) {
 	size, step := w.size*per, w.bytes()*per
 	if stride == size {

@@ -16,7 +16,7 @@
 //	           have a fixed width or offsets are generated: count 4, count x
 //	           offset 4 (from the start of the key; the last one is rubbish)
 //
-// A basket that was not full when the tree was written lies in the tree's record
+// A basket that was not full when the tree was written is stored in the tree's record
 // instead ("embedded").
 //
 // Damage in one branch is noted in its Err; the others are there all the same.

@@ -74,7 +74,7 @@ func basketKeyLen(c *rfile.Cursor) (keyLen int, h basketHead) {
 	return keyLen, h
 }
 
-// fill makes a basket of it. Data are part of the tree's record.
+// fill fills a basket from e. Its data are part of the tree's record.
 func (e *Embedded) fill(out *Basket) error {
 	if e.head.entries != out.Entries {
 		return shardify.Corrupt(-1, "entries: the embedded basket says %d, the branch's table %d", e.head.entries, out.Entries)

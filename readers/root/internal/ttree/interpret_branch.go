@@ -24,7 +24,7 @@ type Column struct {
 	Type        string // in C++, for people
 	// Unreadable is why there are no values; "" if there are.
 	Unreadable string
-	// Err is the damage because of which there are none; nil if they have no form.
+	// Err is the damage because of which there are no values; nil if their form is not supported.
 	Err error
 }
 
@@ -50,17 +50,17 @@ const (
 type Reading struct {
 	Branch  *Branch
 	Columns []Column
-	// Counts is the reading with the number of elements of each entry, nil if the
-	// entries tell. Columns then share its lists.
+	// Counts is the reading with the number of elements of each entry, nil if the entries
+	// hold it themselves. Columns then share its lists.
 	Counts *Reading
 	// CountsColumn is the column of Counts that has them.
 	CountsColumn int
-	// Each is the reading with the number of values in each of those elements, nil if
-	// the elements tell. It has the same Counts, and one column.
+	// Each is the reading with the number of values in each of those elements, nil if the
+	// elements hold it themselves. It has the same Counts, and one column.
 	Each *Reading
 	// Hidden: the branch has but counts, which are no column of their own.
 	Hidden bool
-	// Risky: only the bytes tell whether the recipe is right, see Try.
+	// Risky: only the bytes show whether the recipe is right, see Try.
 	Risky bool
 
 	layout layout

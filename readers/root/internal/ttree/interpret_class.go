@@ -114,9 +114,8 @@ func join(name, member string) string {
 	return strings.TrimSuffix(name, ".") + "." + member
 }
 
-// members makes the steps of all members of a class, in order. apart is set when
-// they are written member by member for many elements: then base classes have no
-// frame.
+// members makes the steps of all members of a class, in order. If they are written member
+// by member for many elements, which the last argument says, base classes have no frame.
 func (b *builder) members(info *rfile.StreamerInfo, name string, level int, apart bool) ([]step, error) {
 	for _, c := range b.path {
 		if c == info.Name {

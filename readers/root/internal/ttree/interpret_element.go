@@ -45,7 +45,7 @@ func (r *Reading) element(infos *rfile.Infos) {
 	}
 }
 
-// framedClass tells the classes whose own streamers write what their descriptions say.
+// framedClass reports whether the own streamer of a class writes what its description says.
 func framedClass(name string) bool {
 	class := tidy(name)
 	_, isArray := arrayClasses[class]

@@ -107,8 +107,8 @@ func (b *builder) pair(args []string, name string, level int) ([]step, error) {
 	return all, nil
 }
 
-// apart makes the steps of a collection that is written member by member. Its
-// columns must be those that its items gave, which stand from column from on.
+// apart makes the steps of a collection that is written member by member. Its columns must
+// be those that its items gave, which are those from column from on.
 func (b *builder) apart(item, name string, level, from int, inMap bool) ([]step, bool, error) {
 	other := builder{infos: b.infos, slots: b.slots, path: b.path, counts: b.counts}
 	var steps []step

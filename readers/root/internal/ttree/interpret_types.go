@@ -105,7 +105,7 @@ var collections = map[string]bool{
 
 var maps = map[string]bool{"map": true, "multimap": true, "unordered_map": true, "unordered_multimap": true}
 
-// isText tells the names of the two string classes.
+// isText reports whether a name is that of one of the two string classes.
 func isText(name string) bool {
 	switch name {
 	case "string", "TString", "basic_string<char>", "string_view":

@@ -29,7 +29,7 @@ func openFile(t testing.TB, path string) (*rfile.File, error) {
 	return rfile.Open(r, st.Size(), filepath.Base(path))
 }
 
-// describe writes what a reader of a branch goes by.
+// describe writes what a reader of a branch uses.
 func describe(b *Branch) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s %s entries %d baskets %d", b.Path, b.Class, b.Entries(), b.Baskets.Len())

@@ -212,7 +212,7 @@ func (v *values) take(to member, i int, obj any) {
 		}
 	}
 	if !ok && v.broken == nil {
-		v.broken = shardify.Corrupt(-1, "item %d of the list of %s is none", i, map[member]string{mBranches: "branches", mLeaves: "leaves"}[to])
+		v.broken = shardify.Corrupt(-1, "item %d of the list of %s is not one", i, map[member]string{mBranches: "branches", mLeaves: "leaves"}[to])
 	}
 }
 

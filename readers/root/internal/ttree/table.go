@@ -39,8 +39,7 @@ type tableReader struct {
 	entrySize, seekSize int
 }
 
-// at returns the embedded basket i, nil if there is none or it is only a stub
-// beside a record.
+// at returns the embedded basket i; nil if it is absent or only a stub beside a record.
 func (t *tableReader) at(i int) *Embedded {
 	k := sort.Search(len(t.embedded), func(k int) bool { return t.embedded[k].index >= i })
 	if k == len(t.embedded) || t.embedded[k].index != i || t.embedded[k].stub() {

@@ -125,14 +125,14 @@ type Baskets struct {
 // Len is the number of baskets.
 func (b *Baskets) Len() int { return len(b.Seek) }
 
-// IsEmbedded reports whether basket i lies in the tree's record.
+// IsEmbedded reports whether basket i is in the tree's record.
 func (b *Baskets) IsEmbedded(i int) bool { return b.Embedded != nil && b.Embedded[i] != nil }
 
 // Read reads the metadata of a tree.
 func Read(f *rfile.File, o rfile.Object) (*Tree, error) { return read(f, o) }
 
-// Branch finds a branch by its dotted name, path or, if only one has it, name;
-// nil if there is none.
+// Branch returns the branch with a dotted name, a path or, if only one has it, a name; or
+// nil.
 func (t *Tree) Branch(name string) *Branch {
 	if b := t.byDotted[name]; b != nil {
 		return b

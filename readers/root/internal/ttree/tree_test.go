@@ -76,8 +76,8 @@ func embeddedInts(o *out, values ...int) {
 	})
 }
 
-// TestBasketsInSlotsAndRecords: a basket in the tree's record counts whatever the
-// table says of its place, ends where the branch does, and a stub is none.
+// TestBasketsInSlotsAndRecords: a basket in the tree's record counts whatever the table
+// says of its place, and ends where the branch does; a stub does not count.
 func TestBasketsInSlotsAndRecords(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -307,7 +307,7 @@ func TestCounterBehindItsUser(t *testing.T) {
 	}
 }
 
-// TestNamesOfBranches: unique whatever the file says, and nobody is merged.
+// TestNamesOfBranches: they are unique whatever the file says, and no branches are merged.
 func TestNamesOfBranches(t *testing.T) {
 	leaf := func(name string, children ...*Branch) *Branch { return &Branch{Name: name, Children: children} }
 	tree := &Tree{Branches: []*Branch{
