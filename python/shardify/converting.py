@@ -6,10 +6,14 @@ import ctypes
 import json
 import os
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import clib, near
 from .errors import InputNotFoundError, NotADatasetError, ShardifyError
+from .settings import PAIRS, Settings
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -50,7 +54,7 @@ def convert(
     out: Path,
     *,
     progress: Optional[Callable[[Progress], Any]] = None,
-    **settings: Any,
+    **settings: Unpack[Settings],
 ) -> Converted:
     """Convert inputs into the data set `out`, as `shardify convert INPUTS -o OUT` does.
 
@@ -69,7 +73,7 @@ def convert(
     exception, also KeyboardInterrupt, stops the conversion; the same call goes on from there.
     """
     lib = clib.load()
-    text = _settings(inputs, out, settings)
+    text = _settings(inputs, out, dict(settings))
     handle, ended = ctypes.c_uint64(), False
     try:
         lib.call(lib.convert, text, len(text), ctypes.byref(handle))
@@ -144,7 +148,7 @@ def _plain(key: str, value: Any) -> Any:
     """A setting as JSON has it."""
     if isinstance(value, Mapping):  # split={"train": 0.9, "val": 0.1}; of a list, a word for each
         words = ["%s=%s" % (k, _plain(key, v)) for k, v in value.items()]
-        return ",".join(words) if key in ("split", "split-from") else words
+        return ",".join(words) if key in PAIRS else words
     if isinstance(value, (list, tuple)):
         return [_plain(key, v) for v in value]
     if isinstance(value, os.PathLike):

@@ -32,6 +32,8 @@ MISTAKES = {
     "-> str:": "-> int:",
     "Optional[int]": "bytes",
     "p.total_shards": "p.sharts",
+    'shard_size="64MiB"': 'shardsize="64MiB"',
+    'jobs=2': 'jobs="2"',
     "e.field": "e.feeld",
 }
 

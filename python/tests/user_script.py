@@ -41,7 +41,7 @@ def convert(source: str, out: str) -> str:
     def show(p: shardify.Progress) -> None:
         print(p.shards, "of", p.total_shards)
 
-    made = shardify.convert(source, out, where="y < 5", shuffle="global", split="train=0.9,val=0.1", progress=show)
+    made = shardify.convert(source, out, where="y < 5", shuffle="global", split={"train": 0.9, "val": 0.1}, shard_size="64MiB", columns=["x"], jobs=2, progress=show)
     return made.output
 
 
