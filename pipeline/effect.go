@@ -48,7 +48,7 @@ func uselessSeed(s *Settings, p *plan.Plan) string {
 	return "nothing is random: the seed is for --shuffle, --split, --fraction, --pick and operations of --augment that are random"
 }
 
-// on tells whether a setting counts as given.
+// on reports whether a setting counts as given for others.
 func (k *Key) on(s *Settings) bool { return k.given(s) && k.Of(s).String() != k.Rules.Off }
 
 // together refuses settings that exclude each other, or that are for one that is not given.

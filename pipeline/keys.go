@@ -1,53 +1,108 @@
 package pipeline
 
 import (
-	"errors"
-	"fmt"
-	"slices"
-	"strconv"
+	"io"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/transform"
 )
 
-// Key is a setting of a conversion: a field of Settings, its key in recipes, its flag, and the
-// keyword of shardify.convert in Python. All that depends on which settings there are follows
-// from Keys.
-type Key struct {
-	KeyOf[Settings]
-	Kept  Kept
-	Rules Rules
+// Settings say what a conversion does. They are the recipe: Keys has for each field its key, which
+// is also the flag of the command, and its description. Zero values are the defaults.
+type Settings struct {
+	Inputs         []string // files, folders, patterns
+	From           string   // input format
+	FilesFrom      string   // a file with names of inputs, "-" is Stdin
+	FollowSymlinks bool
+
+	Output       string // folder
+	Format       string // output format
+	ShardSize    int64
+	ShardSamples int64
+	MaxOutput    int64
+	Fresh        bool
+
+	GroupRows        string // [NAME=]KEY,...
+	GroupRowsPerFile bool
+	GroupIndex       string // [NAME=]FIRST,LAST
+	SamplesFrom      string // TABLE[ on=COLUMN,...][ take=COLUMN,...]
+	NullKeys         string
+	UnusedRows       string
+	GroupOrder       string
+	Once             []string
+
+	Columns   []string
+	Static    []string // fields that are the same for all samples
+	Limit     int64
+	Range     Range
+	MaxSample int64
+	OnError   string
+
+	Join           []string
+	Set            []string
+	Fraction       []string
+	Where          []string
+	DropDuplicates []string
+	Augment        []string
+	CheckImages    bool
+	Copies         int
+	Patch          []string
+	Define         []string
+	NaN            []string
+	Encode         []string
+	Tokenize       []string
+	Pick           []string
+	Sort           []string
+	Stack          []string
+	Pad            []string
+	Rename         []string
+	Cast           []string
+	Pack           []string
+	Sequences      []string
+
+	Window     []string // [AXIS=]IN+OUT[,...]
+	Shuffle    string
+	Seed       uint64
+	Split      string
+	SplitFrom  string
+	Identity   []string
+	Stratify   string
+	GroupBy    string
+	Scratch    string
+	Provenance bool
+
+	Jobs        int
+	Memory      int64 // bytes
+	Sync        string
+	IgnoreTimes bool
+
+	// Options are those of the formats, by name.
+	Options map[string]string
+
+	// What follows is no part of a recipe.
+
+	Stdin io.Reader
+	// Dry: nothing is written, not even what is removed again.
+	Dry bool
+	// Whole: a long list of inputs is planned at once, and not in parts.
+	Whole bool
+	Hooks Hooks
+
+	split    *plan.Split
+	grouping *plan.Grouping // nil without
+	samples  string         // path of the table of SamplesFrom
+	shape    transform.Settings
+	beside   sideFiles
+	compile  flow.Compile // transform.Compile if nil
+	local    string       // folder for shards in the making; "" is the output folder
+	alone    bool         // this process does all of the plan
+	recorded bool         // they are those of a finished set
 }
-
-type setting = KeyOf[Settings]
-
-// KeyOf is a setting, a field of S, and its flag.
-type KeyOf[S any] struct {
-	Name  string
-	Short string // of the flag
-	Group string // heading in the help; no flag of its own without
-	// Help describes the setting. A word in back quotes is what the value is called.
-	Help string
-	// Of is the setting as text.
-	Of func(s *S) Value
-}
-
-// Value is a setting as text.
-type Value = value.Value
-
-// Headings of the settings.
-const (
-	GroupInput     = "Input"
-	GroupOutput    = "Output"
-	GroupSelection = "Selection"
-	GroupColumns   = "Labels and columns"
-	GroupOrder     = "Order and splits"
-	GroupRunning   = "Running"
-)
 
 // Keys are all settings but the options of formats, in the order of the help.
 var Keys = []Key{
@@ -125,67 +180,3 @@ var Keys = []Key{
 	}}, NotKept, bound},
 	{setting{"ignore-times", "", GroupRunning, "inputs of the same size are unchanged, whatever their times of modification", func(s *Settings) Value { return (*value.Bool)(&s.IgnoreTimes) }}, NotKept, bound},
 }
-
-// opKey is the key of an operation.
-func opKey(name string, r Rules, of func(s *Settings) Value) Key {
-	return Key{setting{name, "", GroupColumns, transform.Lookup(name).Usage(), of}, AsOperation, r}
-}
-
-// Lookup finds a key; nil if there is none of the name.
-func Lookup(name string) *Key {
-	if i := slices.IndexFunc(Keys, func(k Key) bool { return k.Name == name }); i >= 0 {
-		return &Keys[i]
-	}
-	return nil
-}
-
-// given tells whether a setting is there and not the default.
-func (k *KeyOf[S]) given(s *S) bool {
-	v := k.Of(s)
-	if list, ok := v.(all); ok {
-		return len(list.All()) > 0
-	}
-	return v.String() != k.Of(new(S)).String()
-}
-
-// check refuses a value that Set would.
-func (k *KeyOf[S]) check(s *S) error {
-	if v, ok := k.Of(s).(interface{ Check() error }); ok {
-		return v.Check()
-	}
-	return nil
-}
-
-// copies is a number of copies.
-type copies int
-
-const mostCopies = 1 << 16
-
-// Set reads a number from 1.
-func (c *copies) Set(text string) error {
-	n, err := strconv.Atoi(text)
-	*c = copies(n)
-	if err != nil || n == 0 || c.Check() != nil {
-		return fmt.Errorf("%s: want a number from 1 to %d", text, mostCopies)
-	}
-	return nil
-}
-
-// Check refuses what no copies are; 0 is the default.
-func (c *copies) Check() error {
-	if *c < 0 || *c > mostCopies {
-		return errors.New(c.String() + ": want a number from 1 to " + strconv.Itoa(mostCopies))
-	}
-	return nil
-}
-
-// String is empty for the default.
-func (c *copies) String() string {
-	if *c == 0 {
-		return ""
-	}
-	return strconv.Itoa(int(*c))
-}
-
-// Type is shown in help.
-func (c *copies) Type() string { return "N" }

@@ -37,9 +37,16 @@ type Flag struct {
 	often      bool   // described by the short help
 }
 
-// groupOrder is the order of headings. Others follow, then those of formats, and last the
-// one for everything else.
-var groupOrder = []string{pipeline.GroupInput, pipeline.GroupOutput, pipeline.GroupSelection, pipeline.GroupColumns, pipeline.GroupOrder, pipeline.GroupRunning}
+// groupOrder is the order of headings, as pipeline.Keys has it. Others follow, then those of
+// formats, and last the one for everything else.
+var groupOrder = func() (out []string) {
+	for i := range pipeline.Keys {
+		if g := pipeline.Keys[i].Group; g != "" && !slices.Contains(out, g) {
+			out = append(out, g)
+		}
+	}
+	return out
+}()
 
 // Often is the annotation of flags that the short help describes.
 const Often = "often"
