@@ -24,7 +24,7 @@ go test ./pipeline -run Python -update."""
 from __future__ import annotations
 
 import os
-from typing import Any, Literal, Mapping, Sequence, SupportsIndex, TypedDict, Union
+from typing import Any, Literal, Mapping, Optional, Sequence, SupportsIndex, TypedDict, Union
 
 Text = Union[str, float, "os.PathLike[str]"]
 Pairs = Union[Text, Mapping[str, Any]]  # NAME=VALUE,...
@@ -90,7 +90,7 @@ func python() string {
 		if name = strings.ReplaceAll(name, "-", "_"); name == "from" { // a keyword of the language
 			name += "_"
 		}
-		fmt.Fprintf(&b, "    %s: %s\n", name, kind)
+		fmt.Fprintf(&b, "    %s: Optional[%s]\n", name, kind)
 	}
 	for i := range Keys {
 		k := &Keys[i]

@@ -4,7 +4,7 @@ go test ./pipeline -run Python -update."""
 from __future__ import annotations
 
 import os
-from typing import Any, Literal, Mapping, Sequence, SupportsIndex, TypedDict, Union
+from typing import Any, Literal, Mapping, Optional, Sequence, SupportsIndex, TypedDict, Union
 
 Text = Union[str, float, "os.PathLike[str]"]
 Pairs = Union[Text, Mapping[str, Any]]  # NAME=VALUE,...
@@ -13,101 +13,101 @@ Size = Union[str, SupportsIndex]  # "256MiB", or bytes
 
 
 class Settings(TypedDict, total=False):
-    from_: Text
-    files_from: Text
-    follow_symlinks: bool
-    group_rows: Pairs
-    group_rows_per_file: bool
-    group_order: Literal["auto", "adjacent"]
-    samples_from: Pairs
-    group_index: Pairs
-    null_keys: Literal["fail", "drop"]
-    unused_rows: Literal["fail", "drop"]
-    once: Texts
-    format: Text
-    shard_size: Size
-    shard_samples: SupportsIndex
-    max_output: Size
-    fresh: bool
-    columns: Texts
-    static: Texts
-    limit: SupportsIndex
-    range: str
-    max_sample: Size
-    on_error: Literal["fail", "skip"]
-    join: Texts
-    set: Texts
-    fraction: Texts
-    where: Texts
-    drop_duplicates: Texts
-    augment: Texts
-    check_images: bool
-    copies: SupportsIndex
-    patch: Texts
-    define: Texts
-    nan: Texts
-    encode: Texts
-    tokenize: Texts
-    pick: Texts
-    sort: Texts
-    stack: Texts
-    pad: Texts
-    rename: Texts
-    cast: Texts
-    pack: Texts
-    sequences: Texts
-    window: Texts
-    shuffle: Literal["none", "block", "global"]
-    seed: SupportsIndex
-    split: Pairs
-    split_from: Pairs
-    identity: Texts
-    stratify: Text
-    group_by: Text
-    scratch: Text
-    provenance: bool
-    jobs: SupportsIndex
-    memory: Size
-    sync: Literal["shard", "end", "none"]
-    ignore_times: bool
-    assume_size: Size
-    axis: Text
-    bad_utf8: Literal["fail", "replace"]
-    cf: Literal["auto", "off", "on"]
-    channels: Text
-    counters: Literal["own", "share"]
-    csv: Text
-    dali: bool
-    end_mark: Literal["any", "required"]
-    external: bool
-    frame: Literal["auto", "blocks", "columns"]
-    friend: Text
-    jsonl: Text
-    key: Text
-    keyed: bool
-    keys: Literal["auto", "ordinal", "path", "shard"]
-    labels: Text
-    lists: Literal["auto", "off"]
-    mds_compression: Literal["none", "zstd"]
-    missing: Literal["drop", "fail", "fill", "intersect"]
-    missing_chunks: Literal["auto", "fail", "fill"]
-    null_items: Literal["fail", "fill"]
-    object: Text
-    on: Text
-    repeated: Literal["allow", "fail"]
-    run_samples: SupportsIndex
-    sample: Literal["auto", "axis", "chunk", "dataset", "document", "file", "group", "row", "sequence"]
-    samples: SupportsIndex
-    schema: Text
-    sel: Text
-    sqlite: Text
-    stem: Literal["auto", "first", "last", "number"]
-    synth_seed: SupportsIndex
-    text: Literal["bytes", "utf8"]
-    text_docs: Text
-    unmatched: Literal["fail", "fill"]
-    view: Text
-    zip: bool
+    from_: Optional[Text]
+    files_from: Optional[Text]
+    follow_symlinks: Optional[bool]
+    group_rows: Optional[Pairs]
+    group_rows_per_file: Optional[bool]
+    group_order: Optional[Literal["auto", "adjacent"]]
+    samples_from: Optional[Pairs]
+    group_index: Optional[Pairs]
+    null_keys: Optional[Literal["fail", "drop"]]
+    unused_rows: Optional[Literal["fail", "drop"]]
+    once: Optional[Texts]
+    format: Optional[Text]
+    shard_size: Optional[Size]
+    shard_samples: Optional[SupportsIndex]
+    max_output: Optional[Size]
+    fresh: Optional[bool]
+    columns: Optional[Texts]
+    static: Optional[Texts]
+    limit: Optional[SupportsIndex]
+    range: Optional[str]
+    max_sample: Optional[Size]
+    on_error: Optional[Literal["fail", "skip"]]
+    join: Optional[Texts]
+    set: Optional[Texts]
+    fraction: Optional[Texts]
+    where: Optional[Texts]
+    drop_duplicates: Optional[Texts]
+    augment: Optional[Texts]
+    check_images: Optional[bool]
+    copies: Optional[SupportsIndex]
+    patch: Optional[Texts]
+    define: Optional[Texts]
+    nan: Optional[Texts]
+    encode: Optional[Texts]
+    tokenize: Optional[Texts]
+    pick: Optional[Texts]
+    sort: Optional[Texts]
+    stack: Optional[Texts]
+    pad: Optional[Texts]
+    rename: Optional[Texts]
+    cast: Optional[Texts]
+    pack: Optional[Texts]
+    sequences: Optional[Texts]
+    window: Optional[Texts]
+    shuffle: Optional[Literal["none", "block", "global"]]
+    seed: Optional[SupportsIndex]
+    split: Optional[Pairs]
+    split_from: Optional[Pairs]
+    identity: Optional[Texts]
+    stratify: Optional[Text]
+    group_by: Optional[Text]
+    scratch: Optional[Text]
+    provenance: Optional[bool]
+    jobs: Optional[SupportsIndex]
+    memory: Optional[Size]
+    sync: Optional[Literal["shard", "end", "none"]]
+    ignore_times: Optional[bool]
+    assume_size: Optional[Size]
+    axis: Optional[Text]
+    bad_utf8: Optional[Literal["fail", "replace"]]
+    cf: Optional[Literal["auto", "off", "on"]]
+    channels: Optional[Text]
+    counters: Optional[Literal["own", "share"]]
+    csv: Optional[Text]
+    dali: Optional[bool]
+    end_mark: Optional[Literal["any", "required"]]
+    external: Optional[bool]
+    frame: Optional[Literal["auto", "blocks", "columns"]]
+    friend: Optional[Text]
+    jsonl: Optional[Text]
+    key: Optional[Text]
+    keyed: Optional[bool]
+    keys: Optional[Literal["auto", "ordinal", "path", "shard"]]
+    labels: Optional[Text]
+    lists: Optional[Literal["auto", "off"]]
+    mds_compression: Optional[Literal["none", "zstd"]]
+    missing: Optional[Literal["drop", "fail", "fill", "intersect"]]
+    missing_chunks: Optional[Literal["auto", "fail", "fill"]]
+    null_items: Optional[Literal["fail", "fill"]]
+    object: Optional[Text]
+    on: Optional[Text]
+    repeated: Optional[Literal["allow", "fail"]]
+    run_samples: Optional[SupportsIndex]
+    sample: Optional[Literal["auto", "axis", "chunk", "dataset", "document", "file", "group", "row", "sequence"]]
+    samples: Optional[SupportsIndex]
+    schema: Optional[Text]
+    sel: Optional[Text]
+    sqlite: Optional[Text]
+    stem: Optional[Literal["auto", "first", "last", "number"]]
+    synth_seed: Optional[SupportsIndex]
+    text: Optional[Literal["bytes", "utf8"]]
+    text_docs: Optional[Text]
+    unmatched: Optional[Literal["fail", "fill"]]
+    view: Optional[Text]
+    zip: Optional[bool]
 
 
 # Of these a dict is one text, NAME=VALUE,...; of others it is a list of such words.
