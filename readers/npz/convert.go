@@ -10,7 +10,7 @@ import (
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
-// output is one column in the making.
+// output is one column that is being filled.
 type output struct {
 	leaf *npy.Leaf
 	data []byte

@@ -15,7 +15,7 @@ type feed interface {
 	fill(p []byte) error
 }
 
-// inPlace is a feed of bytes that stand in the file. It sums what it reads.
+// inPlace is a feed of bytes of the file. It sums what it reads.
 type inPlace struct {
 	ctx  context.Context
 	f    io.ReaderAt

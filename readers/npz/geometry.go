@@ -17,8 +17,8 @@ type region struct {
 	inner []int64
 	// perRow are the items, rowBytes the bytes of one row.
 	perRow, rowBytes int64
-	// The bytes stand as before times rows times after bytes: after those of one row that
-	// stand together, before what is slower than the rows.
+	// The bytes are stored as before times rows times after bytes: after is the bytes of
+	// one row that are together, before what is slower than the rows.
 	axis          int
 	before, after int64
 }
@@ -66,7 +66,7 @@ func (g *group) shape(file, j int) []int64 {
 // size is that of the array with its header: of the decoded member.
 func (r *region) size() int64 { return int64(r.head) + r.rows*r.rowBytes }
 
-// place finds what stands before and behind the samples' axis.
+// place finds what comes before and after the samples' axis.
 func (r *region) place(axis int) {
 	r.axis = axis
 	outer, inner := r.inner[:axis], r.inner[axis:]
@@ -84,7 +84,7 @@ func product(dims []int64) int64 {
 	return n
 }
 
-// turned: the values of a row stand in another order in the file.
+// turned: the file has the values of a row in another order.
 func (r *region) turned() bool { return r.flags&inFortran != 0 || r.axis > 0 }
 
 // scattered: the rows of the array are not consecutive in the file.

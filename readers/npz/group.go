@@ -243,7 +243,7 @@ func (b *groupBuilder) findReference(ctx context.Context) error {
 	if foreign > 0 {
 		more := ""
 		if foreign > 1 {
-			more = fmt.Sprintf(", and %d more are none", foreign-1)
+			more = fmt.Sprintf(", and %d more are not", foreign-1)
 		}
 		return shardify.Annotate(shardify.Unsupported("%v%s", npy.ErrForeign, more), "open", b.table.Shown(int(b.inputs[0])), "")
 	}

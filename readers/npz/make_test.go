@@ -15,7 +15,7 @@ import (
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
-// npyBytes makes an NPY file. data is as it stands in the file.
+// npyBytes makes an NPY file. data is as in the file.
 func npyBytes(descr string, fortran bool, shape []int, data []byte) []byte {
 	if !strings.HasPrefix(descr, "[") {
 		descr = "'" + descr + "'"

@@ -11,8 +11,8 @@ import (
 	"github.com/shardify/shardify/storage/storages"
 )
 
-// passes reports whether column c of the span can be handed on as it stands in the
-// file, piece by piece, instead of being held in memory.
+// passes reports whether column c of the span can be passed on as the file has it, piece by
+// piece, instead of being held in memory.
 func (j *job) passes(c int, r *region) bool {
 	if !j.span.Stream || r.method != npy.Stored || r.turned() || len(r.item.Leaves) != 1 {
 		return false

@@ -6,8 +6,8 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// turning says where the values of rows stand in a slab. In dst they are in the order of
-// (rows, dims...).
+// turning says where a slab has the values of rows. In dst they are in the order of (rows,
+// dims...).
 type turning struct {
 	rows, size int // size: bytes of what is moved at once
 	dims       []int64
@@ -15,8 +15,8 @@ type turning struct {
 	steps      []int // the same along dims
 }
 
-// run goes by tiles of rows that fit the cache, and in these by planes of the first and
-// the last axis.
+// run takes tiles of rows that fit the cache, and in these planes of the first and the last
+// axis.
 func (t *turning) run(dst, src []byte) {
 	if len(dst) == 0 {
 		return

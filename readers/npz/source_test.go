@@ -164,7 +164,7 @@ func TestWhatIsASample(t *testing.T) {
 		{"bytes behind an npy array", folder(t, member{"x.npy", 0, append(zeros("<f4", 3), 1, 2)}), nil, nil,
 			"error: open x.npy at byte 140: <f4 [3] ends here, the file has 2 bytes more: corrupt data"},
 		{"two arrays in a file", folder(t, member{"x.npy", 0, append(zeros("<f4", 3), zeros("<f4", 2)...)}), nil, nil,
-			"error: open x.npy: several arrays in one file, the second at byte 140: np.savez keeps them apart: not supported"},
+			"error: open x.npy: several arrays in one file, the second at byte 140: np.savez stores them separately: not supported"},
 		{"texts of other widths are one column", folder(t, member{"a/s.npy", 0, zeros("<U3", 3)}, member{"b/s.npy", 0, zeros(">U9", 4)}), nil, nil,
 			"s u8[] levels=1 media=txt; 7 samples"},
 		{"empty files are legal", folder(t, member{"0/x.npy", 0, zeros("<f4", 0, 2)}, member{"1/x.npy", 0, zeros("<f4", 4, 2)}), nil, nil, "x f32[2]; 4 samples; note no samples in 1 input (0/x.npy)"},

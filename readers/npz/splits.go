@@ -19,8 +19,8 @@ type split struct {
 	n    int64 // samples; -1 if they differ
 }
 
-// splitsOf finds the splits: training and others that have an array in common with it.
-// nil if there are none. rest are the arrays of none.
+// splitsOf finds the splits, training and others that have an array in common with it, or
+// nil. rest are the arrays of no split.
 func splitsOf(cands []candidate) (all []split, rest []candidate) {
 	in := map[string]map[string]bool{} // by split: the names without it
 	for _, a := range cands {

@@ -18,7 +18,7 @@ var le = binary.LittleEndian
 // The state is the survey as a plan keeps it:
 //
 //	u8      version
-//	uvarint n, n bytes of JSON: what stands once (stateHead)
+//	uvarint n, n bytes of JSON: what is there once (stateHead)
 //	files, group after group: uvarint input (less the one before), size, samples;
 //	        per column uvarint off, packed, head, typ; u8 method; u8 flags; u32 headSum;
 //	        u32 crc if flags have hasSum; uvarint dimensions if the column is ragged

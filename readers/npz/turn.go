@@ -5,10 +5,10 @@ import (
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
-// An array in Fortran order stands in the file with its axes reversed: for every
-// index of the inner dimensions (a column here), the values of all rows. An array whose
-// samples are along another axis stands as [before][rows][after]. Rows are made from a
-// slab of either, of the rows of a span.
+// The file has an array in Fortran order with its axes reversed: for every index of the
+// inner dimensions (a column here), the values of all rows. An array whose samples are
+// along another axis is stored as [before][rows][after]. Rows are made from a slab of
+// either, of the rows of a span.
 
 // gapBytes is what is rather read along than skipped by a read of its own.
 const gapBytes = 4 << 10

@@ -18,7 +18,7 @@ type assembler struct {
 	rows  int
 	first int64 // row of the file that sample 0 is
 
-	samples int // begun
+	samples int // started
 	valid   []byte
 	offsets [][]int64 // of each list: where its items begin, for each item around it
 	items   []int64   // of each list, so far

@@ -129,7 +129,7 @@ func (w *walk) leaf(n *pq.Node, name string, lists []list) {
 	}
 	t, err := typeOf(n, w.text)
 	if errors.Is(err, errNothing) && w.hasValues(n.Leaf) {
-		err = shardify.Corrupt(-1, "a column of nothing but missing values, whose statistics tell others")
+		err = shardify.Corrupt(-1, "a column of nothing but missing values, whose statistics have other values")
 	}
 	if err == nil {
 		w.hints.refine(n, &t)

@@ -195,7 +195,7 @@ func compare(t *testing.T, file string, want *expected) {
 	}
 	for name := range want.Left {
 		if !left[name] {
-			t.Errorf("%s is not in the list of what is left out", name)
+			t.Errorf("%s is not in the list of left out columns", name)
 		}
 	}
 }

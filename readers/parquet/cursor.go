@@ -11,9 +11,8 @@ import (
 	"github.com/shardify/shardify/readers/parquet/internal/pq"
 )
 
-// cursor stands at a row of one column. It goes forward through the pages of a row
-// group, each of which it decodes once; it goes back, or to another row group, by
-// finding the page again.
+// cursor is at a row of one column. It goes forward through the pages of a row group, each
+// of which it decodes once. To go back, or to another row group, it finds the page again.
 type cursor struct {
 	r     *reader
 	f     *file

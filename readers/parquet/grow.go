@@ -94,7 +94,7 @@ func pick[T uint32 | uint64](dst, dict []T, index []int32) {
 	}
 }
 
-// putNaNs makes missing floating numbers some that are none; others stay 0.
+// putNaNs makes missing floating-point numbers NaN; others stay 0.
 func putNaNs(b []byte, t shardify.DType) {
 	for ; len(b) > 0; b = b[t.Size():] {
 		rows.PutNaN(b, t)

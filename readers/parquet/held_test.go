@@ -20,7 +20,7 @@ func TestReadersCountWhatTheyHold(t *testing.T) {
 	for _, name := range files {
 		src, err := openFiles(nil, nil, name)
 		if err != nil {
-			continue // of damage, other tests tell
+			continue // damage: for other tests
 		}
 		defer src.Close()
 		for _, limit := range []int64{1 << 10, 64 << 10, 1 << 30} {

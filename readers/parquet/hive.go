@@ -13,8 +13,7 @@ import (
 	"github.com/shardify/shardify/internal/rows"
 )
 
-// partitions are the columns that stand in the names of folders: year=2024/month=05
-// below an input.
+// partitions are the columns in the names of folders: year=2024/month=05 below an input.
 type partitions struct {
 	roots []string
 	text  map[string]bool // keys with a value that is not a whole number
@@ -105,7 +104,7 @@ func (x *part) field(samples int64) rows.Field {
 	return rows.Field{Field: f, Bytes: samples * int64(len(x.value))}
 }
 
-// hive fills the columns that stand in the path.
+// hive fills the columns that are in the path.
 func (r *reader) hive(b *shardify.Batch, mem *shardify.Arena) {
 	f := r.handle.Value
 	for i := range b.Columns {

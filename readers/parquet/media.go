@@ -98,7 +98,7 @@ func (f *file) largePage(ctx context.Context, c *column, g int) (h pq.PageHeader
 func (f *file) sniffPrefix(c *column, g int, h *pq.PageHeader, off int64) (media string) {
 	for v, whole := range f.firstValues(c, g, h, off) {
 		if !whole && len(v) < 12 {
-			break // too little of it to tell
+			break // too little of it to decide
 		}
 		m := mediaOf(v)
 		if m == "" || media != "" && m != media {
@@ -158,8 +158,8 @@ func (f *file) prefix(c *column, g int, h *pq.PageHeader, off int64) []byte {
 // previews is in how many row groups values are looked at.
 const previews = 4
 
-// Preview implements format.Previewer: bytes that stand first in row groups. Texts may be numbers
-// that are stored otherwise.
+// Preview implements format.Previewer: it yields bytes that come first in row groups. Texts may
+// be numbers that are stored otherwise.
 func (s *source) Preview(ctx context.Context, field string, values int, yield func(value []byte)) {
 	i := slices.IndexFunc(s.Set.Schema(), func(f shardify.Field) bool { return f.Name == field && f.Media != "txt" })
 	var inputs []rows.Input

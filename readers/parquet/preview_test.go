@@ -13,7 +13,7 @@ import (
 	"github.com/shardify/shardify/readers/readertest"
 )
 
-// The first values of row groups tell as much of EXIF tags as samples that are read: of four
+// The first values of row groups show as much of EXIF tags as samples that are read: of four
 // groups four of each.
 func TestTagsOfImagesAreSeenInFirstValues(t *testing.T) {
 	for name, want := range map[string]string{

@@ -152,7 +152,7 @@ func (r *reader) read(ctx context.Context, sp *shardify.Span, b *shardify.Batch,
 // part of its rows.
 const wholeChunk = 1 << 20
 
-// announce tells the file which chunks the span reads, once for each row group.
+// announce passes to the file which chunks the span reads, once for each row group.
 func (r *reader) announce(sp *shardify.Span) {
 	f := r.handle.Value
 	groups := f.pq.Groups
@@ -223,7 +223,7 @@ func (a *assembler) expect(c *cursor, part float64) {
 	}
 }
 
-// done drops what is left of a column's pages.
+// done drops the remaining pages of a column.
 func (r *reader) done(c *cursor) {
 	c.drop()
 	if c.dict != nil {

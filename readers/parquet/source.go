@@ -143,7 +143,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 	return facts, w.Failed()
 }
 
-// chosen is the wanted columns of a file, and those that are none.
+// chosen is the wanted columns of a file, and the others.
 type chosen struct {
 	cols []column
 	left []format.Leftover

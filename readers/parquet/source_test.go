@@ -57,7 +57,7 @@ func TestBadFilesAreRefused(t *testing.T) {
 	}
 }
 
-// TestFieldsAskedForMustBeReadable: what is left out is an error if it was named.
+// TestFieldsAskedForMustBeReadable: a field that is left out is an error if it was named.
 func TestFieldsAskedForMustBeReadable(t *testing.T) {
 	for _, c := range []struct{ file, column, want string }{
 		{"nested.parquet", "deep", "3 levels"},
@@ -171,8 +171,8 @@ func TestBytesThatAreImagesSaySo(t *testing.T) {
 	}
 }
 
-// TestMediaOfLargePages: of a page that is too large to be decoded in a plan the first
-// values tell, by every compression, and they tell what the whole page does.
+// TestMediaOfLargePages: the first values of a page that is too large to be decoded in a
+// plan decide, by every compression, and as the whole page would.
 func TestMediaOfLargePages(t *testing.T) {
 	defer func(n int64) { sniffWhole = n }(sniffWhole)
 	files, _ := filepath.Glob(testdata("*.parquet"))

@@ -62,8 +62,8 @@ func (f *file) borders() rows.Borders {
 // spanBytes is the most that a span should take because of long pages.
 const spanBytes = 32 << 20
 
-// announce tells a file of another machine which pages the survey looks at, so that they come at
-// once.
+// announce passes to a file of another machine which pages the survey looks at, so that they
+// arrive at once.
 func (f *file) announce() {
 	var list []storage.Range
 	add := func(off, end int64) { list = append(list, storage.Range{Off: off, Len: min(headGuess, end-off)}) }

@@ -72,7 +72,7 @@ var keepRow int64 = 8 << 20
 
 const keepAll = 32 << 20
 
-// together bounds what is read at once of a shard; gap is how far apart its parts may be.
+// together bounds what is read at once of a shard; gap is how many bytes may be between its parts.
 const (
 	together = 1 << 20
 	gap      = 64 << 10
@@ -421,7 +421,7 @@ func (p *pass) shard(jobs []job, o opening) error {
 	return nil
 }
 
-// take decodes a part; stored is nil where there is none.
+// take decodes a part; stored is nil if the part is missing.
 func (p *pass) take(j *job, stored []byte) error {
 	g := p.g
 	p.coord = g.coord(j.n, p.coord)

@@ -1,8 +1,8 @@
 // Package arrays reads files that hold named arrays as samples: what the readers of Zarr and of
 // netCDF-3 have in common. Its model is that of Zarr: an array has a type, a shape, names of its
-// dimensions, attributes, and lies in chunks that are decoded one by one. Package store has the
-// arrays of an input, package node what one array is and how its chunks are decoded. A format
-// makes a Kind, whose Source is its Open. Here are
+// dimensions and attributes, and is stored in chunks that are decoded one by one. Package store
+// has the arrays of an input; package node has what one array is and how its chunks are decoded.
+// A format makes a Kind, whose Source is its Open. Here are
 //
 //	kind.go     what a format gives
 //	survey.go   what the samples are, and the fields

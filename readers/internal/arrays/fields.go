@@ -52,7 +52,7 @@ func join(a, b string) string {
 	return a + "/" + b
 }
 
-// text tells elements that are texts of some length.
+// text reports whether the elements are texts of some length.
 func (l *leaf) text() bool {
 	return l.typ.Kind == node.Fixed || l.typ.Kind == node.FixedU || l.typ.Varies()
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/shardify/shardify/readers/internal/arrays/store"
 )
 
-// grid is how an array lies in parts that are decoded at once: chunks, or those in shards.
-// Lists are by dimension, that of the samples first.
+// grid is how an array is divided into parts that are decoded at once: chunks, or those in
+// shards. Lists are by dimension, that of the samples first.
 type grid struct {
 	*store.Array
 	order  []int   // which dimension of the array each is
@@ -163,7 +163,7 @@ func (g *grid) place(coord []int64) (key string, inside int64) {
 	return join(g.Path, g.Key(index)), inside
 }
 
-// tile is runs of elements that lie apart: count of them, of n elements each.
+// tile is separate runs of elements: count of them, of n elements each.
 type tile struct{ to, from, count, toStep, fromStep, n int64 }
 
 // tiles calls f for the elements of the part at coord that are in rows [a, b); the rows

@@ -117,7 +117,7 @@ func (s *source) Leftovers() []format.Leftover {
 	return out
 }
 
-// noteUncounted names the arrays of which nobody knows before they are read what is missing.
+// noteUncounted names the arrays whose missing chunks are known only when they are read.
 func (t *tree) noteUncounted(opts *settings, b *blob) {
 	n := len(t.uncounted)
 	if n == 0 || opts.chunks == "fail" {

@@ -189,7 +189,7 @@ func (k *Kind) Source(ctx context.Context, a format.OpenArgs) (shardify.Source, 
 	return s, nil
 }
 
-// chunksOf is how the rows of an input lie in chunks, as its survey found.
+// chunksOf is how chunks divide the rows of an input, as its survey found.
 func chunksOf(in *rows.Input) (*chunks.Size, error) {
 	b, err := readBlob(in.Blob)
 	if err != nil {
@@ -383,7 +383,7 @@ func (l *leaf) width(t shardify.DType) int {
 	return l.typ.Size
 }
 
-// column hands over what was read.
+// column puts what was read into c.
 func (t *target) column(c *shardify.Column, samples int, repeat, first int64, mem *shardify.Arena) error {
 	if !t.leaf.text() {
 		n := len(t.data)

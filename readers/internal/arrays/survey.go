@@ -76,7 +76,7 @@ type tree struct {
 	coords  sel.Memo[*object]
 
 	must      bool     // a chunk that is missing is damage
-	uncounted []string // arrays whose chunks nobody has counted
+	uncounted []string // arrays whose chunks were not counted
 }
 
 func (t *tree) close() { t.in.Close() }
@@ -216,7 +216,7 @@ func (o *object) dim(d int) string {
 	return o.Dims[o.order[d]]
 }
 
-// nameDims tells the names of the dimensions of a field's elements, the last n of the rows'.
+// nameDims sets in f the names of the dimensions of its elements, the last n of the rows'.
 func (o *object) nameDims(f *shardify.Field, n int) {
 	if n == 0 || len(o.order) < n || len(o.Dims) != len(o.order) {
 		return
@@ -383,7 +383,7 @@ func shapes(objects []object) string {
 // maxLooks bounds the inputs that are tried for what the samples are.
 const maxLooks = 64
 
-// decide finds what the samples are from the first input that tells.
+// decide finds what the samples are from the first input that shows it.
 func (s *survey) decide(ctx context.Context, a format.OpenArgs) error {
 	var first error
 	for i := range min(a.Table.Len(), maxLooks) {
@@ -509,7 +509,7 @@ func (s *survey) take(name string) *tree {
 	return t
 }
 
-// drop closes the store that is kept and that nobody has looked at.
+// drop closes the store that is kept and was not used.
 func (s *survey) drop() {
 	if t := s.take(s.path); t != nil {
 		t.close()

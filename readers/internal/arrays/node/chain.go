@@ -138,7 +138,7 @@ const (
 	codecFrame = 64
 )
 
-// Part is Decode for an inner chunk of a shard, and for a chunk that is none.
+// Part is Decode for an inner chunk of a shard, and for a chunk that is no shard.
 func (a *Array) Part(dst, stored []byte, s *Scratch) error {
 	return a.part().decode(dst, stored, a.Fill, s)
 }
@@ -211,9 +211,9 @@ func (c *chain) values(dst [][]byte, src, fill []byte, s *Scratch) error {
 	return nil
 }
 
-// run undoes the codecs that make bytes of bytes; the last one decodes to dst.
+// run undoes the codecs from bytes to bytes; the last one decodes to dst.
 func (c *chain) run(dst, src []byte, s *Scratch) ([]byte, error) {
-	turn := 0 // the buffer that src does not lie in
+	turn := 0 // the buffer that does not hold src
 	for i := range c.steps {
 		st := &c.steps[i]
 		var to []byte

@@ -535,7 +535,7 @@ func (b *builder) objects(id string, o object) error {
 	return nil
 }
 
-// categories adds codes that stand for texts: 1 is the first, 0 is none.
+// categories adds codes of texts: 1 is the first text, 0 is no text.
 func (b *builder) categories(o object) error {
 	l, _ := o["labels"].([]any)
 	labels := make([][]byte, len(l))

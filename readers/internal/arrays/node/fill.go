@@ -16,7 +16,7 @@ import (
 // fixed size, the element.
 func (t *Type) fill(v any) ([]byte, error) {
 	bad := func() ([]byte, error) {
-		return nil, shardify.Corrupt(-1, "fill_value %v is none of type %s", v, t.Name)
+		return nil, shardify.Corrupt(-1, "fill_value %v is not a value of type %s", v, t.Name)
 	}
 	if t.Varies() {
 		switch x := v.(type) {

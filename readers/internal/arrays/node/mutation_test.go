@@ -130,7 +130,7 @@ func mutate(t *testing.T) {
 	}
 }
 
-// decoded reads a chunk. It is false where the metadata cannot be read, or tell of much.
+// decoded reads a chunk. It is false if the metadata cannot be read, or are of a large array.
 func decoded(x *specimen, s *Scratch) (bool, error) {
 	node, err := Parse3(x.meta)
 	if err != nil {

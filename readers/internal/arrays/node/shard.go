@@ -17,7 +17,7 @@ type shard struct {
 	inner []int64
 	count int64
 	chain *chain
-	start bool // the index stands before the chunks
+	start bool // the index comes before the chunks
 	big   bool
 	crc   bool
 }
@@ -192,7 +192,7 @@ func (s *shard) values(dst [][]byte, src, fill []byte) error {
 				part[k] = fill
 			}
 		} else {
-			var own Scratch // the values lie in it
+			var own Scratch // it holds the values
 			if err := s.chain.values(part, src[off:off+n], fill, &own); err != nil {
 				return err
 			}
@@ -202,7 +202,7 @@ func (s *shard) values(dst [][]byte, src, fill []byte) error {
 	})
 }
 
-// place tells which elements of the shard the rows of inner chunk i are.
+// place passes to f which elements of the shard the rows of inner chunk i are.
 func (s *shard) place(i int64, f func(to, from, run int64)) {
 	rank := len(s.shape)
 	if rank == 0 {

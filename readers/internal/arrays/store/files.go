@@ -28,8 +28,8 @@ var Roots = []string{"zarr.json", ".zgroup", ".zarray", ".zmetadata"}
 type Files interface {
 	// Open opens a file; fs.ErrNotExist, storage.ErrNotFile.
 	Open(ctx context.Context, name string) (storage.Blob, error)
-	// List is what is in a folder, by name; fs.ErrNotExist, or errors.ErrUnsupported where
-	// nobody can tell.
+	// List is what is in a folder, by name; fs.ErrNotExist, or errors.ErrUnsupported if
+	// there are no lists.
 	List(ctx context.Context, folder string) ([]storage.Entry, error)
 	// Far: each file costs a request.
 	Far() bool
@@ -89,7 +89,7 @@ func (d *folder) List(ctx context.Context, name string) (all []storage.Entry, er
 
 func byName(a, b storage.Entry) int { return strings.Compare(a.Name, b.Name) }
 
-// read reads a file of metadata; nil where there is none.
+// read reads a file of metadata; nil if it does not exist.
 func read(ctx context.Context, f Files, name string, most int64) ([]byte, error) {
 	b, err := f.Open(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {

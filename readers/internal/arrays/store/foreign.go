@@ -15,10 +15,11 @@ import (
 	"github.com/shardify/shardify/readers/internal/arrays/node"
 )
 
-// A damaged directory of an archive gives a member another name: a chunk would be missing, and so
-// its fill value, or stand in another's place. The name is in the archive twice, in the directory
-// and before the data: named compares them. What is in an archive belongs to an array or a group
-// of the store, or is a stray; all else is foreign.
+// A damaged directory of an archive gives a member another name: a chunk would be missing, so
+// that its values would be the fill value, or it would replace another chunk. The archive has the
+// name twice, in the directory and before the data, and named compares them. A member of an
+// archive belongs to an array or a group of the store, or is a stray; every other member is
+// foreign.
 
 // stray says which kind of stray a member is by its name, "" if none: what systems put beside
 // files, and documents.

@@ -33,7 +33,7 @@ type Array struct {
 	Digest     uint64 // of the metadata
 	Err        error  // why it cannot be read
 	Grows      bool   // along its first dimension
-	Layout     string // in words, where it does not lie in chunks
+	Layout     string // in words, where it has no chunks
 }
 
 // Tree is the arrays of a store.
@@ -408,7 +408,7 @@ func (t *Tree) add(p string, m *meta) (array bool, err error) {
 		t.Groups[p] = a.Attributes
 		return false, nil
 	case p == "" && m.array == nil && err != nil:
-		return true, err // nobody knows what is below
+		return true, err // what is below is not known
 	case t.in != nil && !t.in(p):
 		return true, nil
 	case len(t.Arrays) >= maxArrays:

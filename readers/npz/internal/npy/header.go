@@ -20,7 +20,7 @@ const (
 	MaxRank   = 64
 )
 
-// Header is what stands before the elements of an array.
+// Header is what comes before the elements of an array.
 type Header struct {
 	Bytes   int // where the elements begin
 	Item    Type
@@ -31,8 +31,8 @@ type Header struct {
 	told    string // what String was before along
 }
 
-// headerBytes tells from the first bytes of an NPY file, prefixBytes of them or
-// the whole file, how many the header takes.
+// headerBytes returns from the first bytes of an NPY file, prefixBytes of them or the whole
+// file, how many bytes the header takes.
 func headerBytes(b []byte) (int, error) {
 	if len(b) < len(Magic) || string(b[:len(Magic)]) != Magic {
 		return 0, shardify.Corrupt(0, "not an NPY file")
@@ -80,7 +80,7 @@ func parseHeader(b []byte) (Header, error) {
 			return h, l.fail(k.at, "unknown key %q", clip(k.text, 20))
 		}
 		if old != nil {
-			return h, l.fail(k.at, "key %s stands twice", k.text)
+			return h, l.fail(k.at, "key %s is there twice", k.text)
 		}
 		keys[k.text] = &v.items[i+1]
 	}

@@ -79,7 +79,7 @@ func (s *Stream) Fill(p []byte) error {
 	return nil
 }
 
-// Finish checks what stands behind the last byte: nothing, and the right sum.
+// Finish checks that nothing follows the last byte, and the sum.
 func (s *Stream) Finish() error {
 	if s.Done || s.Pos < s.size {
 		return nil

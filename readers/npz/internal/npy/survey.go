@@ -37,7 +37,7 @@ type Array struct {
 type Listing struct {
 	Size   int64
 	Arrays []Array
-	// Notes are facts that no error tells: double members, bytes left over.
+	// Notes are facts that no error reports: double members, bytes left over.
 	Notes   []format.Leftover
 	NpyFile bool // one array, named by the file
 	// Foreign: the file is neither NPY nor NPZ, and not named so.
@@ -47,8 +47,8 @@ type Listing struct {
 // ErrForeign: the file begins as no NPY or NPZ file does.
 var ErrForeign = errors.New("not an NPY or NPZ file")
 
-// Survey opens a file and lists its arrays. npyName names the array of an .npy
-// file; want tells which members of an archive to look into, nil means all.
+// Survey opens a file and lists its arrays. npyName names the array of an .npy file; want
+// says which members of an archive to look into, nil means all.
 func Survey(ctx context.Context, fs storage.FS, file, npyName string, want func(key string) bool) (*Listing, error) {
 	f, err := fs.Open(ctx, file)
 	if errors.Is(err, storage.ErrNotFile) {
@@ -92,7 +92,7 @@ func (l *Listing) npy(in *Input, name string) error {
 	case behind > 0:
 		at := in.Size - behind
 		if b, err := in.at(at, int(min(behind, int64(len(Magic))))); err == nil && string(b) == Magic {
-			return shardify.Unsupported("several arrays in one file, the second at byte %d: np.savez keeps them apart", at)
+			return shardify.Unsupported("several arrays in one file, the second at byte %d: np.savez stores them separately", at)
 		}
 		return shardify.Corrupt(at, "%s ends here, the file has %d bytes more", a.String(), behind)
 	}
@@ -136,13 +136,13 @@ func (l *Listing) npz(in *Input, want func(key string) bool) error {
 	return nil
 }
 
-// ErrNotRead marks members that nobody wants.
+// ErrNotRead marks members that are not wanted.
 var ErrNotRead = errors.New("not read")
 
 // MemberKey is the name of the array that a member of an archive holds.
 func MemberKey(name string) string { return strings.TrimSuffix(name, ".npy") }
 
-// IsData tells an error about the bytes from one about getting them.
+// IsData reports whether an error is about the bytes, and not about getting them.
 func IsData(err error) bool {
 	return errors.Is(err, shardify.ErrCorrupt) || errors.Is(err, shardify.ErrUnsupported)
 }
@@ -176,7 +176,7 @@ func (a *Array) readMember(in *Input, dir *directory, e *entry) (err error) {
 	return nil
 }
 
-// readStored reads the header of an array whose bytes stand in the file.
+// readStored reads the header of an array whose bytes are in the file.
 func (a *Array) readStored(in *Input) error {
 	b, err := in.at(a.Off, int(min(a.Packed, PrefixBytes)))
 	if err != nil {
@@ -233,8 +233,8 @@ func (a *Array) readPacked(in *Input, e *entry) error {
 // ErrNoArray is a member that is no array, nor named as one.
 var ErrNoArray = shardify.Unsupported("no NPY array")
 
-// notNPY is about bytes that do not begin as an array does. In an archive they
-// are legal, a file that somebody added.
+// notNPY is about bytes that do not begin as an array does. In an archive they are legal:
+// such a file was added.
 func notNPY(off int64, member bool) error {
 	if member {
 		return ErrNoArray

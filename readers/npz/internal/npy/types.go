@@ -54,8 +54,8 @@ func (l *Leaf) Values() int {
 
 func (s scalar) IsText() bool { return s.Kind == 'S' || s.Kind == 'U' }
 
-// Plain tells that items are exactly the values of one field, so that they can
-// be read straight into its column.
+// Plain reports whether items are exactly the values of one field, so that they can be read
+// straight into its column.
 func (t *Type) Plain() bool {
 	return len(t.Leaves) == 1 && !t.Leaves[0].Scalar.IsText() && len(t.Leaves[0].Runs) == 1 &&
 		t.Leaves[0].RunBytes == t.Size

@@ -85,8 +85,8 @@ func ReadDirectory(in *Input) (*directory, error) {
 	if end.size > maxDirectory {
 		return nil, shardify.Unsupported("zip directory of %d bytes", end.size)
 	}
-	// The directory stands right before its end; its offset tells how much
-	// other data precede the archive.
+	// The directory comes right before its end; its offset shows how much other data
+	// precede the archive.
 	start := end.at - int64(end.size)
 	shift := start - int64(min(end.offset, 1<<62))
 	if shift < 0 {
@@ -181,8 +181,8 @@ func (e *endRecord) end64(in *Input) {
 	}
 }
 
-// readEntry reads the entry at the start of b, which stands at byte at of the
-// file, and returns its length.
+// readEntry reads the entry at the start of b, which is at byte at of the file, and returns
+// its length.
 func readEntry(b []byte, at int64) (e entry, n int, err error) {
 	if len(b) < dirBytes || string(b[:4]) != dirSig {
 		return e, 0, shardify.Corrupt(at, "zip directory entry expected")

@@ -15,7 +15,7 @@ import (
 	"github.com/shardify/shardify/internal/inflate"
 )
 
-// Known tells the compressions that can be read.
+// Known reports whether a compression can be read.
 func Known(c format.CompressionCodec) bool {
 	switch c {
 	case format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd, format.Lz4Raw, lz4Hadoop:

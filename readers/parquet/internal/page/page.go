@@ -1,6 +1,6 @@
-// Package page decodes the pages of Parquet column chunks: compression, levels,
-// encodings. What it gets are bytes of which nothing is known; what it gives are the
-// values that are present, dense, in the form in which they stand in a batch.
+// Package page decodes the pages of Parquet column chunks: compression, levels, encodings.
+// It gets bytes of which nothing is known. It gives the values that are present, dense, in
+// the form that a batch has.
 //
 // A data page, decompressed:
 //
@@ -279,7 +279,7 @@ func (p *Page) indices(src []byte, dict *Dict) error {
 		return nil
 	}
 	if dict == nil {
-		return shardify.Corrupt(-1, "values by a dictionary, and there is none")
+		return shardify.Corrupt(-1, "values by a dictionary that is missing")
 	}
 	if len(src) == 0 {
 		return shardify.Corrupt(-1, "no bytes for %d values", p.Values)

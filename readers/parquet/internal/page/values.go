@@ -19,7 +19,7 @@ func (s *scratch) values(c *Column, enc format.Encoding, src []byte, n int, v *V
 	return s.form(c, raw, v)
 }
 
-// decode decodes n values as they stand in the file.
+// decode decodes n values as the file has them.
 func (s *scratch) decode(c *Column, enc format.Encoding, src []byte, n int) (Values, error) {
 	if n == 0 {
 		return Values{}, nil
@@ -83,7 +83,7 @@ func (s *scratch) plainBytes(src []byte, n int) (Values, error) {
 	return Values{N: n, Data: src, Cuts: s.cuts}, nil
 }
 
-// split gathers values whose bytes stand in as many streams.
+// split gathers values whose bytes are in separate streams, one for each.
 func (s *scratch) split(c *Column, src []byte, n int) (Values, error) {
 	w := c.Width
 	if int64(len(src)) != int64(n)*int64(w) {

@@ -14,7 +14,7 @@ type PageHeader struct {
 	Type         format.PageType
 	Uncompressed int
 	Compressed   int
-	CRC          uint32 // of the compressed bytes; 0 if there is none
+	CRC          uint32 // of the compressed bytes; 0 without one
 	Values       int    // entries of a data page, values of a dictionary
 	Encoding     format.Encoding
 	DefEncoding  format.Encoding
@@ -28,7 +28,7 @@ type PageHeader struct {
 // PlainDictionary is what old writers call the dictionary encoding.
 const PlainDictionary format.Encoding = 2
 
-// V2 tells a data page of version 2.
+// V2 reports whether it is a data page of version 2.
 func (h *PageHeader) V2() bool { return h.Type == format.DataPageV2 }
 
 // ErrShort means that the bytes end before the structure does.

@@ -121,13 +121,13 @@ func (n *Node) Path() string {
 	return strings.Join(names, ".")
 }
 
-// IsList tells a group that the file marks as a list.
+// IsList reports whether the file marks a group as a list.
 func (n *Node) IsList() bool {
 	_, ok := n.Logical.(*format.ListType)
 	return n.Leaf < 0 && (ok || n.HasConverted && n.Converted == deprecated.List)
 }
 
-// IsMap tells a group that the file marks as a map.
+// IsMap reports whether the file marks a group as a map.
 func (n *Node) IsMap() bool {
 	_, ok := n.Logical.(*format.MapType)
 	return n.Leaf < 0 && (ok || n.HasConverted && (n.Converted == deprecated.Map || n.Converted == deprecated.MapKeyValue))
