@@ -88,7 +88,7 @@ func TestPicksThatAreRefused(t *testing.T) {
 	in := []shardify.Field{{Name: "x", DType: shardify.F32, Levels: 1, Counter: "hits"}, {Name: "n", DType: shardify.I64}, {Name: "s", DType: shardify.U8, Levels: 1, Media: "txt"}, {Name: "y", DType: shardify.F32, Levels: 1}}
 	for text, want := range map[string]string{
 		"hits": "want NAME=K", "hits=0": "want NAME=K", "hits=3,best": "want NAME=K", "hits=3,first,last": "want NAME=K", "hits=3,prefer=": "want NAME=K",
-		"n=3": "no lists", "hit=3": "hit", "s=3": "no elements", "hits=3,prefer=y": "none of the lists", "hits=3,top=n": "none of the lists",
+		"n=3": "no lists", "hit=3": "hit", "s=3": "no elements", "hits=3,prefer=y": "not one of the lists", "hits=3,top=n": "not one of the lists",
 	} {
 		p, err := newPick(text, nil)
 		if err == nil {

@@ -321,7 +321,7 @@ func TestSchemasThatDoNotFit(t *testing.T) {
 		"holds txt":                     func() (shardify.Transform, error) { return newStack("a=name,name") },
 		"there would be two fields eta": func() (shardify.Transform, error) { return newStack("eta=w,h") },
 		"did you mean eta":              func() (shardify.Transform, error) { return newStack("a=etaa,w") },
-		"no list of numbers":            func() (shardify.Transform, error) { return newSort("Jet=eta", nil) },
+		"not a list of numbers":         func() (shardify.Transform, error) { return newSort("Jet=eta", nil) },
 		"--sort 'Jet=-Jet_pt'":          func() (shardify.Transform, error) { return newSort("Jets=-Jet_pt", nil) },
 		"did you mean Jet_pt":           func() (shardify.Transform, error) { return newSort("Jet=-Jet_pT", nil) },
 		"lists of lists":                func() (shardify.Transform, error) { return newPad("deep=3") },

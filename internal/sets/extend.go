@@ -218,7 +218,7 @@ func (e *Extension) labels(schema []shardify.Field) ([][]int64, error) {
 			continue
 		}
 		if k != i && len(schema) == len(base) {
-			differ = append(differ, "field "+base[i].Name+" is in another position")
+			differ = append(differ, "field "+base[i].Name+" is at another position")
 			continue
 		}
 		x, y := base[i], schema[k]

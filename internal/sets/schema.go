@@ -38,7 +38,7 @@ func unify(a, b *Set) ([]shardify.Field, error) {
 			continue
 		}
 		if k != i && len(x.Schema) == len(y.Schema) {
-			differ = append(differ, "field "+out[i].Name+" is in another position")
+			differ = append(differ, "field "+out[i].Name+" is at another position")
 			continue
 		}
 		f, why := unifyField(&out[i], &y.Schema[k])

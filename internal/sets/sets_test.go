@@ -266,7 +266,7 @@ func TestWhatDiffersIsNamed(t *testing.T) {
 	a := first(t, "mmap", base, 1)
 	for want, fields := range map[string][]shardify.Field{
 		"field y is only in": {f("x", shardify.F32)}, "field z is not in": {f("x", shardify.F32), f("y", shardify.I64), f("z", shardify.F32)},
-		`"dtype":"f64"`: {f("x", shardify.F64), f("y", shardify.I64)}, "another place": {f("y", shardify.I64), f("x", shardify.F32)}, `"unit":"GeV"`: {unit, f("y", shardify.I64)},
+		`"dtype":"f64"`: {f("x", shardify.F64), f("y", shardify.I64)}, "another position": {f("y", shardify.I64), f("x", shardify.F32)}, `"unit":"GeV"`: {unit, f("y", shardify.I64)},
 	} {
 		b := first(t, "mmap", writertest.Schema{Fields: fields}, 2)
 		_, err := Merge(context.Background(), MergeOptions{Inputs: []string{a, b}, Output: filepath.Join(t.TempDir(), "c")})

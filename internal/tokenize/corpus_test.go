@@ -118,7 +118,7 @@ func TestDigitsOfANewerUnicode(t *testing.T) {
 func TestBrokenTokenizersAreRefused(t *testing.T) {
 	files := corpus(t, "broken/")
 	says := map[string]string{
-		"truncated.json": "the JSON ends early", "empty.json": "is empty", "array.json": "no object",
+		"truncated.json": "the JSON ends early", "empty.json": "is empty", "array.json": "not an object",
 		"merge_unknown_token.json": `"zzzz" is not in the vocabulary`, "merge_unknown_result.json": `"Ġ!" is not in the vocabulary`,
 		"merge_three_parts.json": "model.merges[0] [\"a\" \"b\" \"c\"] has 3 parts", "id_twice.json": "have id 5", "id_negative.json": `token "!" has id -1`,
 		"id_huge.json": `token "!" has id 2147483648`, "model_type.json": "model: type Quantum", "pretokenizer_type.json": "pre_tokenizer: type Jieba",
