@@ -59,7 +59,7 @@ func TestCFCorpusEqualsXarray(t *testing.T) {
 			}
 			c := on.cols[name]
 			switch {
-			case strings.Contains(a.CF.Error, "decode time units"): // units that nobody decodes: as stored
+			case strings.Contains(a.CF.Error, "decode time units"): // units that are not decoded: as stored
 				if c == nil || c.Attrs["unit"] == "" || digest(c.Data) != a.Raw.SHA {
 					t.Errorf("%s: units that cannot be decoded", what)
 				}

@@ -285,7 +285,7 @@ type loaded struct {
 // readWhole reads a data set as one sample. Leaves that cannot be read keep their
 // error.
 func readWhole(f *column.File, p string) (*loaded, error) {
-	f.SetOrder(p, nil) // and anew
+	f.SetOrder(p, nil) // and again from the file
 	a, err := f.Dataset(p)
 	if err != nil {
 		return nil, err

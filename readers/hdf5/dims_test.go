@@ -84,7 +84,7 @@ func TestNamedDimensionsDecide(t *testing.T) {
 	}
 	for _, line := range mustLoad(t, []string{"dims_astray.h5"}, []string{"!group"}, nil).notes {
 		if strings.Contains(line, "] (") && !strings.HasPrefix(line, "/s ") {
-			t.Errorf("a name that is none: %s", line)
+			t.Errorf("not a name: %s", line)
 		}
 	}
 	if s := mustLoad(t, []string{"dims_few.nc", "dims_nine.nc"}, nil, nil); values(s.cols["t2m"])[36] != 0 || values(s.cols["t2m"])[35] != 35 {

@@ -10,8 +10,8 @@ import (
 )
 
 // TestFlippedBitsLoseNoColumn flips bits of files that are metadata for the most part, none
-// of them compressed. What is read without an error has all samples, and all columns but
-// those of types that nobody reads, which are named.
+// of them compressed. What is read without an error has all samples, and all columns except
+// those of unsupported types, which are named.
 func TestFlippedBitsLoseNoColumn(t *testing.T) {
 	step := 211
 	if os.Getenv("SHARDIFY_LONG") != "" {

@@ -62,7 +62,7 @@ func TestFlatValuesAreListsByOffsets(t *testing.T) {
 	}
 	p := mustLoad(t, []string{"lists_none.h5"}, nil, nil)
 	if p.samples != 6 || p.cols["offset"] == nil {
-		t.Errorf("an offset that is none: %v", p.order)
+		t.Errorf("a field named offset: %v", p.order)
 	}
 }
 

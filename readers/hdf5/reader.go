@@ -192,15 +192,15 @@ func (j *spanRead) read(ctx context.Context, in *rows.Input) error {
 
 type colPlace struct{ column, leaf int }
 
-// announce tells the file where the rows of all wanted data sets are, as far as that is known
-// before something is read.
+// announce passes to the file where the rows of all wanted data sets are, as far as that is
+// known before something is read.
 func (j *spanRead) announce(cols [][]colPlace) {
 	for k := range cols {
 		o := &j.in.blob.Objects[k]
 		if len(cols[k]) == 0 || j.in.blob.Mode == look.ByGroup || o.Item || o.Lists != "" || o.Sparse || o.Once {
 			continue
 		}
-		if a, err := j.in.Dataset(o.Path); err == nil { // else object tells it
+		if a, err := j.in.Dataset(o.Path); err == nil { // else object returns the error
 			lo, hi := j.span.Lo, j.span.Hi
 			if j.in.blob.Mode == look.ByFile {
 				lo, hi = 0, a.Rows

@@ -170,8 +170,8 @@ func (j *spanRead) keys(prefix string) (*shardify.Column, error) {
 	return &shardify.Column{Field: index.KeyField(), Data: data, Offsets: [][]int64{off}}, nil
 }
 
-// keyPrefix is what stands before the names of an input: nothing if there is one input.
-// The name of the file without its extension, and a number if an earlier one has it too.
+// keyPrefix is what comes before the names of an input, or "" if there is one input: the
+// name of the file without its extension, and a number if an earlier one has it too.
 func (s *source) keyPrefix(input uint32) string {
 	s.prefixOnce.Do(func() {
 		if s.table.Len() < 2 {

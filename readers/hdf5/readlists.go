@@ -145,7 +145,7 @@ func (j *spanRead) jagged(ctx context.Context, o *look.BlobObject, cols []colPla
 			for e.Offsets[row+1] <= int64(at) {
 				row++
 			}
-			return &array.RowError{Row: j.span.Lo + int64(row), Err: shardify.Corrupt(-1, "a sparse matrix of %d columns with an index that is none of them", m.Columns)}
+			return &array.RowError{Row: j.span.Lo + int64(row), Err: shardify.Corrupt(-1, "a sparse matrix of %d columns with an index outside of them", m.Columns)}
 		}
 	}
 	return nil

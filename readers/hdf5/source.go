@@ -30,7 +30,7 @@ var Format = format.Input{
 	Outline: outline,
 }
 
-// again: names of samples that are data sets stand in the files.
+// again: the files hold the names of samples that are data sets.
 func again(o format.Options, schema []shardify.Field, keyed bool) format.Options {
 	return labels.Again(o, schema, keyed && o["sample"] != string(look.ByItem))
 }

@@ -382,7 +382,7 @@ func TestFilesThatAreNoHDF5AreLeftOut(t *testing.T) {
 		t.Errorf("%d samples beside a README", s.samples)
 	}
 	if _, err := load([]string{"calo.hdf5", broken}, nil, nil); !errors.Is(err, shardify.ErrCorrupt) {
-		t.Errorf("a file named .h5 that is none: %v", err)
+		t.Errorf("a file named .h5 that is not HDF5: %v", err)
 	}
 }
 

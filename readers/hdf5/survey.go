@@ -25,7 +25,7 @@ type survey struct {
 	splits map[string]*look.Choice // by split
 	// missing is the option.
 	missing string
-	want    *rows.Wanted // to tell the damage that matters
+	want    *rows.Wanted // to find the damage that matters
 
 	mu   sync.Mutex
 	refs []look.Reference
@@ -36,7 +36,7 @@ type survey struct {
 // maxLooks bounds the inputs that are tried for what the samples are.
 const maxLooks = 64
 
-// decide finds what the samples are from the first input that tells: one that holds a
+// decide finds what the samples are from the first input that shows it: one that holds a
 // single row, as the last part of a set may, leaves it open.
 func (s *survey) decide(ctx context.Context, a format.OpenArgs) error {
 	if s.opts.Splits {
@@ -46,7 +46,7 @@ func (s *survey) decide(ctx context.Context, a format.OpenArgs) error {
 	if s.choice != nil || !errors.Is(err, shardify.ErrCorrupt) || ctx.Err() != nil {
 		return err
 	}
-	// All inputs that could tell are damaged. Groups that are samples may be damaged by
+	// All inputs that could show it are damaged. Groups that are samples may be damaged by
 	// themselves.
 	if e := s.decideOn(ctx, a, true); e == nil && s.opts.Skip {
 		return nil
@@ -91,8 +91,8 @@ func (s *survey) decideOn(ctx context.Context, a format.OpenArgs, damage bool) e
 // decideBy looks at all data sets, whatever the columns: a column alone must have
 // the samples that it has among the others.
 //
-// Damaged parts may be what tells the samples. They are no part of what is chosen from, so
-// that damage comes before any choice.
+// Damaged parts may be those that show the samples. They are not among the parts to choose
+// from, so that damage comes before any choice.
 func (s *survey) decideBy(ctx context.Context, a format.OpenArgs, i int, damage bool) (c *look.Choice, err error) {
 	all, _ := rows.NewWanted(nil)
 	f, err := s.file(ctx, a.Table.Path(i))
@@ -224,7 +224,7 @@ func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (_ *r
 	if failed := t.File.Failed(); failed != nil {
 		return nil, failed
 	}
-	// What is left of a damaged file may seem to be anything.
+	// The rest of a damaged file may seem to be anything.
 	if list := t.Place(s.choice, t.Concerned(want, s.choice)); len(list) > 0 {
 		if err != nil || facts.Foreign != "" {
 			facts = &rows.Facts{}

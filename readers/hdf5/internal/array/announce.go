@@ -7,7 +7,7 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// Announce tells the file where rows [lo, hi) are, except those that w keeps decoded.
+// Announce passes to the file where rows [lo, hi) are, except those that w keeps decoded.
 func (a *Array) Announce(w *Buffers, lo, hi int64) {
 	if _, ok := storage.As[storage.Announcer](a.File.in); !ok || hi <= lo || a.ready() != nil {
 		return // errors come with the reads
@@ -47,8 +47,8 @@ func (a *Array) Announce(w *Buffers, lo, hi int64) {
 	})
 }
 
-// announceTurned tells where the parts of rows [lo, hi) are, of which a part is taken or whose
-// axes are turned.
+// announceTurned passes where the parts of rows [lo, hi) are, of which a part is taken or
+// whose axes are turned.
 func (a *Array) announceTurned(w *Buffers, lo, hi int64) {
 	if at, n, ok := a.stretch(lo, hi); ok {
 		a.base.Announce(w, at, at+n)

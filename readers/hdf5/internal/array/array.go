@@ -91,7 +91,7 @@ func (a *Array) ready() error {
 	return a.err
 }
 
-// Read reads rows [lo, hi) as they stand in the file, len(dst) = (hi-lo) rows.
+// Read reads rows [lo, hi) as the file has them, len(dst) = (hi-lo) rows.
 func (a *Array) Read(ctx context.Context, w *Buffers, dst []byte, lo, hi int64) error {
 	if err := a.ready(); err != nil {
 		return err

@@ -26,7 +26,7 @@ type Buffers struct {
 	Decoded map[*Array]int
 
 	scratch shardify.Scratch
-	mem     *shardify.Arena // of the span at hand; nil where nobody counts
+	mem     *shardify.Arena // of the span at hand; nil where memory is not counted
 	others  Others          // what the reader holds besides; may be nil
 	shared  *Buffers        // that counts for this one, too
 	bytes   int64           // of kept
@@ -53,8 +53,8 @@ type kept struct {
 }
 
 const (
-	// gap is how far apart two stored chunks may be to be read at once: less than
-	// what a disk delivers in the time of a seek.
+	// gap is how many bytes may be between two stored chunks that are read at once: less
+	// than a disk delivers in the time of a seek.
 	gap = 64 << 10
 	// together bounds what is read at once.
 	together = 1 << 20
@@ -393,7 +393,7 @@ func (c *chunks) placeInner(dst, src []byte, d int, coord []int64) {
 	}
 }
 
-// placeRuns is the innermost loop: count runs that lie apart.
+// placeRuns is the innermost loop: count separate runs.
 func (c *chunks) placeRuns(dst, src []byte, d int, count int64, coord []int64) {
 	origin := coord[c.run] * c.dims[c.run]
 	n := min(c.dims[c.run], c.a.Dims[c.run]-origin) * c.from[c.run]

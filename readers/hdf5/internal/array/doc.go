@@ -4,11 +4,11 @@
 //
 //	file.go      a file, and those of its folder that it leads to
 //	array.go     Array: a data set ready to be read; what its rows may take of memory
-//	geometry.go  chunks and where they lie in the array; chunks.go reads and decodes
+//	geometry.go  chunks and where they are in the array; chunks.go reads and decodes
 //	             them, and has the Buffers of one reader
 //	virtual.go   rows that are those of other data sets; slab.go selections
 //	external.go  rows in raw files
-//	announce.go  where rows are, told to files on other machines before they are read
+//	announce.go  where rows are, for files on other machines before they are read
 //	order.go     axes that are read in another order than they are stored in
 //	measures.go  what can be read at all, in which units, and how it is stored
 //

@@ -153,8 +153,8 @@ type turner struct {
 	origin, shape []int64
 }
 
-// read reads what is taken from axis d on, of the places of the axes before it that origin
-// names; at is where these stand in the file.
+// read reads what is taken from axis d on, for the places of the axes before it in origin;
+// at is where these are in the file.
 func (t *turner) read(ctx context.Context, d int, at int64) error {
 	a := t.a
 	list := a.portions(d, 0, a.base.Dims[d], t.lo, t.hi)

@@ -1,5 +1,5 @@
-// Package column reads rows of HDF5 data sets into columns. It is told which rows
-// and which fields, and knows nothing of how samples are found.
+// Package column reads rows of HDF5 data sets into columns. The caller says which rows and
+// which fields; the package knows nothing of how samples are found.
 //
 //	dataset.go    a file and its data sets, with the fields of their elements
 //	column.go     rows become columns, of fixed or varying size

@@ -9,13 +9,13 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 )
 
-// WholeNumbers tells a data set of single integers.
+// WholeNumbers reports whether the elements of a data set are single integers.
 func (a *Dataset) WholeNumbers() bool {
 	leaves, err := a.Leaves(nil)
 	return err == nil && len(leaves) == 1 && leaves[0].Err == nil && leaves[0].Kind == element.Numbers && leaves[0].At.Values() == 1 && leaves[0].Num.Whole()
 }
 
-// integerNamed finds an integer of a compound type, -1 if there is none.
+// integerNamed finds an integer of a compound type, or -1.
 func (a *Dataset) integerNamed(name string) int {
 	leaves, err := a.Leaves(nil)
 	if err != nil {
@@ -26,8 +26,8 @@ func (a *Dataset) integerNamed(name string) int {
 	})
 }
 
-// FirstOutside is the place of the first value that is not below n, or is negative; -1 if there
-// is none.
+// FirstOutside is the place of the first value that is not below n, or is negative; -1 without
+// such a value.
 func FirstOutside(c *shardify.Column, n int64) int {
 	switch c.DType {
 	case shardify.I8:

@@ -44,7 +44,7 @@ func (a *Dataset) Texts(m h5.Member) (out []string) {
 	return out
 }
 
-// ShortTexts reads a small data set of texts, nil if it is none.
+// ShortTexts reads a small data set of texts; nil for any other.
 func (f *File) ShortTexts(p string) []string {
 	a, err := f.Dataset(p)
 	if err != nil || a.Set.Type.Class != h5.String {
@@ -53,7 +53,7 @@ func (f *File) ShortTexts(p string) []string {
 	return f.items(a)
 }
 
-// items reads a small data set of texts or numbers as texts, nil if it is none.
+// items reads a small data set of texts or numbers as texts; nil for any other.
 func (f *File) items(a *Dataset) (out []string) {
 	if a.Rows > element.MaxColumns {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
-// appliedAttrs do not stand in a schema whose values they were applied to.
+// appliedAttrs are not in a schema whose values they were applied to.
 var appliedAttrs = map[string]string{"units": "unit"}
 
 // DecodeCF finds what attributes make of the values of a data set's leaves. of are the

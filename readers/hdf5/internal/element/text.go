@@ -19,7 +19,7 @@ const MaxAttr = 1 << 10
 // MaxText bounds the text of an attribute that is looked at.
 const MaxText = 1 << 18
 
-// TextOf is the text of an attribute, "" if there is none.
+// TextOf is the text of an attribute, or "".
 func TextOf(f *h5.File, o *h5.Object, name string) string {
 	a, ok, err := o.Attribute(name)
 	if !ok || err != nil {
@@ -115,7 +115,7 @@ func Trim(b []byte, p h5.Padding) []byte {
 // Attributes are those of an object; what is damaged is not among them.
 type Attributes []h5.Attribute
 
-// Find is the attribute with a name; nil if there is none, or it is damaged.
+// Find is the attribute with a name; nil if it is missing or damaged.
 func (l Attributes) Find(name string) *h5.Attribute {
 	if i := slices.IndexFunc(l, func(a h5.Attribute) bool { return a.Name == name && a.Err == nil }); i >= 0 {
 		return &l[i]

@@ -28,7 +28,7 @@ type Leaf struct {
 	Err  error  // why it cannot be delivered
 
 	Kind leafKind
-	At   number.Strided // where the values stand in the element
+	At   number.Strided // where the values are in the element
 	Dims []int          // of arrays around the values, and of complex numbers
 	// Of numbers.
 	Num     number.Form
@@ -92,7 +92,7 @@ type mapper struct {
 	out []Leaf
 }
 
-// add appends the leaves of t; l says where t stands in the element.
+// add appends the leaves of t; l says where t is in the element.
 func (m *mapper) add(t *h5.Type, l Leaf, depth int) {
 	if len(m.out) >= MaxLeaves || depth > maxDepth {
 		return
@@ -339,7 +339,7 @@ func numpyTime(tag string) (unit string, delta, ok bool) {
 	return s[1 : len(s)-1], delta, true
 }
 
-// complexParts are the two floats of a complex number, nil if t is none.
+// complexParts are the two floats of a complex number; nil for any other type.
 func complexParts(t *h5.Type) []h5.Member {
 	if t.Class == h5.Complex {
 		if t.Base == nil || t.Base.Class != h5.Float || t.Size != 2*t.Base.Size {
@@ -454,7 +454,7 @@ func WithBlocks(leaves []Leaf) []Leaf {
 	return leaves
 }
 
-// isBlock tells a block that can be taken apart.
+// isBlock reports whether the leaf is a block that can be split.
 func (l *Leaf) isBlock() bool {
 	return strings.HasPrefix(l.Name, blockPrefix) && len(l.Dims) == 1 && l.Err == nil && (l.Kind == Numbers || l.Kind == Texts)
 }

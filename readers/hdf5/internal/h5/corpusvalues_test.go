@@ -214,8 +214,8 @@ func typeJSON(t *Type) any {
 	return fmt.Sprintf("class%d size%d", t.Class, t.Size)
 }
 
-// sameType compares a type with its JSON. The oracle shows compounds with
-// variable-length members as they lie in memory, with other offsets.
+// sameType compares a type with its JSON. The oracle shows compounds with variable-length
+// members as in memory, with other offsets.
 func sameType(t *Type, want any) bool {
 	got, want := typeJSON(t), plainJSON(want)
 	if t.HasVarLen() {

@@ -94,8 +94,8 @@ func fingerprint(r io.ReaderAt, size int64) (string, error) {
 	return s.String(), err
 }
 
-// In a file of the current version every metadata byte lies under a checksum, so
-// a changed byte is noticed or is none that matters (data, gaps).
+// In a file of the current version a checksum covers every metadata byte, so a changed byte
+// is noticed or does not matter (data, gaps).
 func TestAChangedByteIsNoticedOrDoesNotMatter(t *testing.T) {
 	b := readTestdata(t, "new.h5")
 	want, err := fingerprint(bytes.NewReader(b), int64(len(b)))

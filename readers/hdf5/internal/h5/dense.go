@@ -30,9 +30,9 @@ func (g *groupLister) dense(m message) error {
 	})
 }
 
-// denseObjects calls fn for the heap object of each record of a name index. The
-// heap ID of idSize bytes stands at idAt in the record. Objects are fetched in the
-// order of their place in the heap, so that each block is read once.
+// denseObjects calls fn for the heap object of each record of a name index. The record has
+// the heap ID of idSize bytes at idAt. Objects are fetched in the order of their place in
+// the heap, so that each block is read once.
 func (f *File) denseObjects(heapAddr, tree int64, kind uint8, idAt, idSize int, bad func(error) error, fn func(b []byte, at int64, rec []byte) error) error {
 	h, err := f.openFractalHeap(heapAddr)
 	if err != nil {

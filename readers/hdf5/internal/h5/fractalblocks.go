@@ -82,7 +82,7 @@ func (h *fractalHeap) find(off uint64) (heapSlot, error) {
 				return slot, err
 			}
 			if slot.addr == Undefined {
-				return slot, h.corrupt("object at %d lies in a block that is not there", off)
+				return slot, h.corrupt("object at %d is in a block that is not there", off)
 			}
 			return slot, nil
 		}
@@ -93,7 +93,7 @@ func (h *fractalHeap) find(off uint64) (heapSlot, error) {
 			return slot, err
 		}
 		if child == Undefined {
-			return slot, h.corrupt("object at %d lies in a block that is not there", off)
+			return slot, h.corrupt("object at %d is in a block that is not there", off)
 		}
 		addr, base = child, at
 		rows = bits.TrailingZeros64(size) - bits.TrailingZeros64(h.start) - bits.TrailingZeros64(h.width) + 1

@@ -5,8 +5,8 @@ import (
 	"github.com/shardify/shardify/internal/inflate"
 )
 
-// hugeRecord is an object of a fractal heap that is too large for its blocks and
-// stands in the file alone.
+// hugeRecord is an object of a fractal heap that is too large for its blocks and has a
+// place of its own in the file.
 type hugeRecord struct {
 	addr, stored int64
 	mask         uint32

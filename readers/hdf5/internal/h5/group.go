@@ -186,7 +186,7 @@ func (g *groupLister) symbolNode(addr int64, heap *localHeap) (last string, err 
 	return last, nil
 }
 
-// notInNames tells what no name of a link has: nothing checks the names of old groups.
+// notInNames reports whether no name of a link has r: nothing checks the names of old groups.
 func notInNames(r rune) bool { return r < ' ' || r == 0x7f || r == '/' }
 
 // groupCache keeps the sorted links of groups looked into. It forgets all of them when

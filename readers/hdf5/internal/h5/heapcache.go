@@ -28,7 +28,7 @@ type heapState struct {
 type collection struct {
 	addr  int64
 	data  []byte
-	spans []heapSpan // by index; n is -1 where there is none
+	spans []heapSpan // by index; n is -1 for a missing one
 	newer *collection
 	older *collection
 }

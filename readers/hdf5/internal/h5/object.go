@@ -41,9 +41,9 @@ func (f *File) Object(addr int64, path string) (*Object, error) { return f.objec
 // be shared with other calls: do not change it.
 func (o *Object) Children() ([]Link, error) { return o.children() }
 
-// Child finds one link of a group. ok is false when there is none. It lists the
-// group; up to 131,072 links of the last four groups are kept, so a loop over names
-// is cheap up to there, and better served by Children beyond.
+// Child finds one link of a group; ok is false if the group has no such link. It lists the
+// group; up to 131,072 links of the last four groups are kept, so a loop over names is
+// cheap up to there, and better served by Children beyond.
 func (o *Object) Child(name string) (link Link, ok bool, err error) { return o.child(name) }
 
 // Comment returns the object's comment, "" without one.
@@ -57,7 +57,7 @@ func (o *Object) Type() (*Type, error) { return o.namedType() }
 // not even be named.
 func (o *Object) Attributes() ([]Attribute, error) { return o.attributes() }
 
-// Attribute finds one attribute. ok is false when there is none.
+// Attribute finds one attribute; ok is false if the object has no such attribute.
 func (o *Object) Attribute(name string) (a Attribute, ok bool, err error) { return o.attribute(name) }
 
 // Attribute is one attribute, its value as stored.

@@ -24,8 +24,8 @@ type Blob struct {
 	Chunk   *chunks.Size `json:"chunk,omitempty"` // that makes a sample
 }
 
-// shapeLeaf stands in a blob behind a leaf of numbers whose shape varies, for the
-// field that holds the shape. Texts and lists have none.
+// shapeLeaf comes in a blob after a leaf of numbers whose shape varies, for the field that
+// holds the shape. Texts and lists have none.
 const shapeLeaf = -1
 
 // BlobObject is a data set whose leaves are fields, one after the other.

@@ -80,7 +80,7 @@ func (t *Tree) wholeSeconds(ctx context.Context, o *object, l *element.Leaf) boo
 	}
 	raw := make([]byte, a.Rows*a.RowBytes)
 	if err := a.Read(ctx, new(array.Buffers), raw, 0, a.Rows); err != nil {
-		return false // whoever reads it again will say why
+		return false // the next read of it returns the error
 	}
 	size := l.Num.DType.Size()
 	codes := make([]byte, int(a.Rows*a.RowElems)*size*l.At.Values())

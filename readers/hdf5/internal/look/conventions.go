@@ -51,7 +51,7 @@ func (c *convention) Refused() error {
 	return nil
 }
 
-// hides tells links that the convention keeps for itself.
+// hides reports whether a link is of the convention itself, and not data.
 func (c *convention) hides(name string) bool {
 	return c.Pytables && (strings.HasPrefix(name, "_i_") || strings.HasPrefix(name, "_v_") || strings.HasPrefix(name, "_p_")) ||
 		c.matlab && (name == "#refs#" || name == "#subsystem#")

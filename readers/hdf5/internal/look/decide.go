@@ -31,7 +31,7 @@ type Choice struct {
 	parent, stem string
 	numbered     bool
 	Why          string
-	Unsure       bool               // another file may tell better
+	Unsure       bool               // another file may be a better guide
 	measure      string             // of rows: a data set that has all of them
 	dimension    []string           // of rows: the names of their dimension, if it has any
 	columns      map[string]int64   // of sparse matrices
@@ -496,7 +496,7 @@ func (t *Tree) chooseGroups(asked bool) (*Choice, error) {
 	}
 	if len(found) == 0 && asked {
 		if why == "" {
-			why = "there are none"
+			why = "the inputs have no such groups"
 		}
 		return nil, shardify.Mismatch("no groups of equal content that could be samples: %s; --object selects", why)
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
-// A dimension scale is a data set with CLASS = DIMENSION_SCALE; it names a dimension by
-// its own path. The axes of other data sets say theirs by
+// A dimension scale is a data set with CLASS = DIMENSION_SCALE; it names a dimension by its
+// own path. Other data sets name the scales of their axes by
 //
 //	DIMENSION_LIST        for each axis a list of references to scales
 //	_Netcdf4Coordinates   for each axis the number that a scale has as _Netcdf4Dimid,
-//	                      where netCDF was told not to attach scales
+//	                      where netCDF was set not to attach scales
 //	_Netcdf4Dimid         the same, of the first axis
 //
 // Lengths are not compared: a variable may be shorter than its dimension that grows, a
@@ -93,8 +93,8 @@ func (d *dimensions) look(f *h5.File, o *h5.Object, list element.Attributes, ran
 	return axes
 }
 
-// attached reads a DIMENSION_LIST; nil if it is none. References that lead nowhere are
-// those of scales that were deleted.
+// attached reads a DIMENSION_LIST; nil for any other attribute. References that lead
+// nowhere are those of scales that were deleted.
 func (d *dimensions) attached(f *h5.File, a *h5.Attribute, rank int) [][]int64 {
 	if a == nil || a.Type.Class != h5.VarLen || a.Type.VarString || a.Type.Size != f.RefSize() || a.Type.Base == nil ||
 		a.Type.Base.Class != h5.Reference || a.Type.Base.RefKind != 0 || a.Type.Base.Size != f.OffsetSize || a.Space.Elements() != int64(rank) {

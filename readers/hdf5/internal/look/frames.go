@@ -12,9 +12,9 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 )
 
-// Columns of one type stand in a pandas frame as a block: a member values_block_k of a
-// table, a data set blockk_values of a fixed frame. Each column is a field, by its name.
-// A block of many columns stays one field, which lists their names.
+// A pandas frame stores columns of one type as a block: a member values_block_k of a table,
+// a data set blockk_values of a fixed frame. Each column is a field, by its name. A block
+// of many columns stays one field, which lists their names.
 
 // maxFrameColumns is how many columns of a block become fields unless --frame says so.
 const maxFrameColumns = 128
@@ -34,8 +34,8 @@ func (s *scanner) apart(names []string, n int) bool {
 	return true
 }
 
-// blocks names the columns of a table's blocks. It tells which leaves are none: blocks that
-// are taken apart, and the columns of others.
+// blocks names the columns of a table's blocks. It returns which leaves to skip: blocks
+// that are split, and the columns of others.
 func (s *scanner) blocks(f *column.File, o *h5.Object, p string, leaves []element.Leaf) (skip map[int]bool) {
 	skip = map[int]bool{}
 	taken := map[string]bool{}

@@ -297,7 +297,7 @@ func (f *factory) order(main *itemSet, names []string, beside []*object) error {
 	if consecutive(names) || slices.IsSorted(names) {
 		return nil
 	}
-	return shardify.Mismatch("which row of %s belongs to which data set of %s/ is not certain: by number they stand in another order than by letter, and no list of the names is beside them; --columns or --object without %s",
+	return shardify.Mismatch("which row of %s belongs to which data set of %s/ is not certain: by number their order is another than by letter, and no list of the names is beside them; --columns or --object without %s",
 		list[0].path, main.parent, list[0].path)
 }
 

@@ -28,8 +28,8 @@ func (t *Tree) leads() *dims.Leads {
 	return dims.Find(arrays)
 }
 
-// chooseLead is the choice of the rows of a named dimension, nil if there is none. alone: for
-// a single input, or if rows are asked for.
+// chooseLead is the choice of the rows of a named dimension, or nil. alone: for a single
+// input, or if rows are asked for.
 func (t *Tree) chooseLead(all *dims.Leads, firm, alone bool) *Choice {
 	l, why := all.Choose(t.dims.time, firm, alone)
 	if l == nil {

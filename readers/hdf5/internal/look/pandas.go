@@ -10,8 +10,8 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
-// frameColumns are the names of the columns in a block of a pandas frame, nil if
-// the leaf is none.
+// frameColumns are the names of the columns in a block of a pandas frame; nil for any other
+// leaf.
 func frameColumns(f *column.File, o *h5.Object, p, leaf string) []string {
 	dir, base := path.Split(p)
 	switch {
@@ -70,7 +70,7 @@ func isCategories(p string) bool {
 	return n > 4 && parts[n-1] == "table" && parts[n-2] == "meta" && parts[n-4] == "meta"
 }
 
-// categories are the texts that the codes of a column stand for, nil if they are none.
+// categories are the texts of the codes of a column; nil if it has no codes.
 func categories(f *column.File, o *h5.Object, p, leaf string) []string {
 	if path.Base(p) != "table" || element.TextOf(f.H5, o, leaf+"_meta") != "category" {
 		return nil

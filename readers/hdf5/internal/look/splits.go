@@ -22,8 +22,8 @@ type SplitTree struct {
 	Tree *Tree
 }
 
-// Splits finds the splits of a file: training and others that have a data set in common
-// with it. Data sets of no split are in none, single values in all. nil if there are none.
+// Splits finds the splits of a file, training and others that have a data set in common
+// with it, or nil. Data sets of no split are in none, single values in all.
 func (t *Tree) Splits() []SplitTree {
 	rests := map[string]map[string]int{} // by split: index of the object by its path without
 	for i := range t.objects {
@@ -70,9 +70,10 @@ func (t *Tree) Splits() []SplitTree {
 	return out
 }
 
-// doubtfulSplits is the error about splits that nobody asked for: without them lengths
-// contradict each other, or the samples of one are taken for columns of the other. nil if
-// there are none, or they are columns of samples that others are of, too: masks.
+// doubtfulSplits is the error about splits that the user did not ask for, and without which
+// lengths contradict each other, or the samples of one are taken for columns of the other.
+// It is nil without splits, or if they are columns of samples that others are of, too:
+// masks.
 func (t *Tree) doubtfulSplits(inputs int) error {
 	all := t.Splits()
 	if all == nil {

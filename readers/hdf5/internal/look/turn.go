@@ -50,7 +50,7 @@ func (t *Tree) turns(opts *Settings) error {
 	return nil
 }
 
-// turnTo puts an axis first; nil if it is there. Of characters the last one is none.
+// turnTo puts an axis first; nil if it is there. Of characters the last axis does not count.
 func turnTo(axis int, o *object, chars bool) (*array.Order, error) {
 	rank := len(o.dims)
 	if chars {

@@ -112,8 +112,8 @@ func swap8(dst, src []byte, count, stride int) {
 	}
 }
 
-// Strided is where values stand inside an element: arrays in arrays, outermost
-// first. count[i] pieces begin step[i] bytes apart.
+// Strided is where values are inside an element: arrays in arrays, outermost first. From
+// one of count[i] pieces to the next it is step[i] bytes.
 type Strided struct {
 	Off   int
 	Count []int
@@ -147,8 +147,8 @@ func (s *Strided) Simplify() {
 	s.Count, s.Step = count, step
 }
 
-// Gather converts the values of n elements that stand stride bytes apart.
-// size is that of one value in dst.
+// Gather converts the values of n elements, with stride bytes from one to the next. size is
+// that of one value in dst.
 func (s *Strided) Gather(dst, src []byte, n, stride, size int, f Convert) {
 	if n == 0 || s.Values() == 0 {
 		return

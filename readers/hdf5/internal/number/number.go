@@ -6,8 +6,8 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// Form is how one number stands in a file: formats of the usual sizes, and
-// the odd ones that HDF5 can describe, bit by bit.
+// Form is how a file stores one number: formats of the usual sizes, and the odd ones that
+// HDF5 can describe, bit by bit.
 type Form struct {
 	Size      int // bytes
 	Big       bool
@@ -105,7 +105,7 @@ func (f *Float) within(g *Float) bool {
 	return largest(f) <= largest(g) && smallest(f) >= smallest(g)
 }
 
-// Whole tells integers.
+// Whole reports whether the numbers are integers.
 func (n *Form) Whole() bool { return n.Float == nil && !n.Truth && !n.Moment }
 
 // plain: the bytes are those of the dtype but for their order.
@@ -124,8 +124,8 @@ func (n *Form) plain() bool {
 // they stand.
 func (n *Form) InPlace() bool { return n.plain() || n.Truth && n.Size == 1 }
 
-// Convert writes count numbers, that stand stride bytes apart in src, side by
-// side into dst. src may be dst if stride is the size of both.
+// Convert writes count numbers side by side into dst. In src there are stride bytes from
+// one to the next. src may be dst if stride is the size of both.
 type Convert func(dst, src []byte, count, stride int)
 
 // Converter chooses the loop for a number.

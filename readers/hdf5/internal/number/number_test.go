@@ -28,7 +28,7 @@ func TestFloatFormsAreExact(t *testing.T) {
 }
 
 // The loops for neighbouring values do what those for single ones do, at every length, and
-// where they stand apart.
+// with gaps between them.
 func TestLoopsAgreeWithSingleValues(t *testing.T) {
 	for _, size := range []int{1, 2, 4, 8} {
 		for _, big := range []bool{false, true} {
@@ -46,7 +46,7 @@ func TestLoopsAgreeWithSingleValues(t *testing.T) {
 					n.integers(want, src, count, stride)
 					n.Converter()(got, src, count, stride)
 					if !bytes.Equal(got, want) {
-						t.Errorf("%d numbers of %d bytes, %d apart, big-endian %v: %x, want %x", count, size, stride, big, got, want)
+						t.Errorf("%d numbers of %d bytes, one every %d, big-endian %v: %x, want %x", count, size, stride, big, got, want)
 					}
 				}
 			}
