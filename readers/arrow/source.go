@@ -3,7 +3,6 @@ package arrow
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -49,13 +48,12 @@ func sniff(head []byte, name string) bool {
 
 // source is many inputs as one table.
 type source struct {
-	*rows.Set
-	handles *rows.Handles[*file]
-	fs      storage.FS
-	want    *rows.Wanted
-	fill    bool
-	bytes   bool // texts are bytes
-	ended   bool // streams must have an end mark
+	*rows.Table[*file]
+	fs    storage.FS
+	want  *rows.Wanted
+	fill  bool
+	bytes bool // texts are bytes
+	ended bool // streams must have an end mark
 }
 
 var errState = errors.New("the plan does not fit the file: other columns than at the survey")
@@ -70,17 +68,17 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
-	s.Set, err = rows.Open(ctx, a, rows.Format{Name: "Arrow", Look: s.look, Key: "1\x00" + opts[format.NullItems.Name] + "\x00" + opts[optText]})
+	set, err := rows.Open(ctx, a, rows.Format{Name: "Arrow", Look: s.look, Key: "1\x00" + opts[format.NullItems.Name] + "\x00" + opts[optText]})
 	if err != nil {
 		return nil, err
 	}
-	s.handles = rows.NewHandles(func(ctx context.Context, f storage.File, in *rows.Input) (*file, error) {
+	s.Table = rows.NewTable(set, func(ctx context.Context, f storage.File, in *rows.Input) (*file, error) {
 		x, err := openFile(ctx, f)
 		if err == nil && x.rows != in.Samples {
 			return nil, errState
 		}
 		return x, err
-	})
+	}, func() shardify.Reader { return rows.NewReader(s.Table, &reader{s: s}) })
 	return s, nil
 }
 
@@ -173,48 +171,23 @@ func (f *file) sizes(ctx context.Context, leaves []leaf) (nullable []bool, bytes
 	return nullable, bytes, packed, nil
 }
 
-// Close implements shardify.Source.
-func (s *source) Close() error { return s.handles.Close() }
-
-// Reopen implements format.Reopener.
-func (s *source) Reopen() { s.handles.Reopen() }
-
-// Reader implements shardify.Source.
-func (s *source) Reader(run uint32) (shardify.Reader, error) {
-	if run != 0 {
-		return nil, fmt.Errorf("arrow: there is no run %d", run)
-	}
-	return &reader{s: s}, nil
-}
-
 // reader reads spans. It keeps the batch that a span ends in for the next one.
 type reader struct {
 	s       *source
-	in      uint32
-	handle  *rows.Handle[*file]
+	file    *file
 	leaves  []*leaf // by column of the schema; nil where nothing is read
 	sinks   []sink
 	batch   *batch
 	number  int // of the batch in the file
 	scratch shardify.Scratch
 	extra   int64 // beside the batch and the sinks, of the span at hand
-	closed  bool
 }
 
-// Close implements shardify.Reader.
-func (r *reader) Close() error {
-	r.drop()
-	r.scratch.Close()
-	r.closed = true
-	return nil
-}
+// Close implements rows.Worker.
+func (r *reader) Close() { r.scratch.Close() }
 
-func (r *reader) drop() {
-	if r.handle != nil {
-		r.handle.Release()
-	}
-	r.handle, r.leaves, r.sinks, r.batch = nil, nil, nil, nil
-}
+// Drop implements rows.Worker.
+func (r *reader) Drop() { r.file, r.leaves, r.sinks, r.batch = nil, nil, nil, nil }
 
 func (r *reader) held() int64 {
 	n := r.extra
@@ -227,37 +200,10 @@ func (r *reader) held() int64 {
 	return n
 }
 
-// Read implements shardify.Reader.
-func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
-	if r.closed {
-		return nil, errors.New("arrow: Read after Close")
-	}
-	in, b, err := r.s.Begin(ctx, sp, mem)
-	if err != nil {
-		return nil, err
-	}
-	if err = r.open(ctx, &in, b); err == nil {
-		err = r.read(ctx, sp, b, mem)
-	}
-	if err != nil {
-		r.drop()
-		return nil, shardify.Annotate(err, "read", in.Name(), "")
-	}
-	return r.s.Finish(&in, b, mem)
-}
-
-// open makes the span's input the one at hand.
-func (r *reader) open(ctx context.Context, in *rows.Input, b *shardify.Batch) error {
-	if r.handle != nil && r.in == in.Index {
-		return nil
-	}
-	r.drop()
-	h, err := r.s.handles.Acquire(ctx, in)
-	if err != nil {
-		return err
-	}
-	r.handle, r.in = h, in.Index
-	found := r.s.choose(h.Value, r.s.want)
+// Take implements rows.Worker.
+func (r *reader) Take(f *file, in *rows.Input, b *shardify.Batch) error {
+	r.file = f
+	found := r.s.choose(f, r.s.want)
 	r.leaves, r.sinks = make([]*leaf, len(b.Columns)), make([]sink, len(b.Columns))
 	for i := range b.Columns {
 		k, c := in.Field(i), &b.Columns[i]
@@ -275,8 +221,9 @@ func (r *reader) open(ctx context.Context, in *rows.Input, b *shardify.Batch) er
 	return nil
 }
 
-func (r *reader) read(ctx context.Context, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
-	f := r.handle.Value
+// Read implements rows.Worker.
+func (r *reader) Read(ctx context.Context, _ *rows.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
+	f := r.file
 	r.extra = 0
 	for i := range r.sinks {
 		r.sinks[i].reset()

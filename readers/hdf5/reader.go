@@ -79,14 +79,6 @@ func errChanged(format string, args ...any) error {
 	return shardify.Mismatch("changed since the plan, or damaged: it has %s", fmt.Sprintf(format, args...))
 }
 
-// Reader implements shardify.Source.
-func (s *source) Reader(run uint32) (shardify.Reader, error) {
-	if run != 0 {
-		return nil, fmt.Errorf("hdf5: there is no run %d", run)
-	}
-	return &reader{src: s}, nil
-}
-
 type reader struct {
 	src    *source
 	work   column.Work
@@ -107,34 +99,30 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	if r.closed {
 		return nil, errors.New("hdf5: Read after Close")
 	}
-	in, b, err := r.src.Begin(ctx, sp, mem)
-	if err != nil {
-		return nil, err
-	}
-	h, err := r.src.handles.Acquire(ctx, &in)
-	if err != nil {
-		return nil, shardify.Annotate(err, "read", in.Name(), "")
-	}
-	defer h.Release()
-	sp.Lo, sp.Hi = sp.Lo-in.First, sp.Hi-in.First
-	j := spanRead{reader: r, in: h.Value, first: in.First, span: sp, batch: b, mem: mem}
-	if err = r.work.Begin(ctx, mem, &r.work); err == nil {
-		err = j.read(ctx, &in)
-		if err == nil && h.Value.blob.Mode == look.ByItem {
+	var at uint32
+	name := ""
+	b, err := r.src.ReadSpan(ctx, sp, mem, func(x *input, in *rows.Input, b *shardify.Batch) error {
+		sp.Lo, sp.Hi = sp.Lo-in.First, sp.Hi-in.First
+		j := spanRead{reader: r, in: x, first: in.First, span: sp, batch: b, mem: mem}
+		err := r.work.Begin(ctx, mem, &r.work)
+		if err != nil {
+			return err
+		}
+		err = j.read(ctx, in)
+		if err == nil && x.blob.Mode == look.ByItem {
 			b.Keys, err = j.keys(r.src.keyPrefix(in.Index))
 		}
 		if e := r.work.End(ctx); err == nil {
 			err = e
 		}
-	}
+		at, name = in.Index, in.Name()
+		return err
+	})
 	if err != nil {
-		return nil, shardify.Annotate(err, "read", in.Name(), "")
-	}
-	if b, err = r.src.Finish(&in, b, mem); err != nil {
 		return nil, err
 	}
-	if err := r.src.named.Finish(b, in.Index, mem); err != nil {
-		return nil, shardify.Annotate(err, "read", in.Name(), "")
+	if err := r.src.named.Finish(b, at, mem); err != nil {
+		return nil, shardify.Annotate(err, "read", name, "")
 	}
 	return b, nil
 }

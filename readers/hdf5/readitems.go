@@ -214,7 +214,7 @@ func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
 		if in.Samples == 0 {
 			continue
 		}
-		h, err := s.handles.Acquire(ctx, &in)
+		h, err := s.Acquire(ctx, &in)
 		if err != nil {
 			return err
 		}

@@ -81,10 +81,9 @@ func sniff(head []byte, name string) bool {
 
 // source implements shardify.Source.
 type source struct {
-	*rows.Set
-	opts    *look.Settings
-	want    *rows.Wanted
-	handles *rows.Handles[*input]
+	*rows.Table[*input]
+	opts *look.Settings
+	want *rows.Wanted
 
 	table      *format.Table
 	keyed      bool          // data sets are the samples
@@ -148,7 +147,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	} else if s.named.Fields() != nil {
 		f.Beside = labels.ClassField
 	}
-	s.Set, err = rows.Open(ctx, a, f)
+	set, err := rows.Open(ctx, a, f)
 	if e := sv.twice(ctx, a); e != nil {
 		return nil, e // also where it is why the inputs differ
 	}
@@ -158,10 +157,10 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.Table = rows.NewTable(set, s.openInput, func() shardify.Reader { return &reader{src: s} })
 	if err := s.ask(sv.choice); err != nil {
 		return nil, err
 	}
-	s.handles = rows.NewHandles(s.openInput)
 	s.keyed = s.mode() == look.ByItem
 	if err := s.name(a); err != nil || !opts.Chunked {
 		return s, err
@@ -242,9 +241,3 @@ func (s *source) mode() look.Mode {
 	}
 	return ""
 }
-
-// Close implements shardify.Source.
-func (s *source) Close() error { return s.handles.Close() }
-
-// Reopen implements format.Reopener.
-func (s *source) Reopen() { s.handles.Reopen() }

@@ -3,7 +3,6 @@ package mds
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -19,12 +18,11 @@ import (
 
 // source is many sets as one table.
 type source struct {
-	*rows.Set
-	handles *rows.Handles[*set]
-	fs      storage.FS
-	table   *format.Table
-	bytes   bool // texts are bytes
-	sets    dataset.Besides
+	*rows.Table[*set]
+	fs    storage.FS
+	table *format.Table
+	bytes bool // texts are bytes
+	sets  dataset.Besides
 }
 
 var errState = fmt.Errorf("%w: the index is another one than at the survey", shardify.ErrChanged)
@@ -41,17 +39,17 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		}
 	}
 	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
-	s.Set, err = rows.Open(ctx, a, rows.Format{Name: "MDS", Look: s.look, Key: "1\x00" + opts[optText]})
+	all, err := rows.Open(ctx, a, rows.Format{Name: "MDS", Look: s.look, Key: "1\x00" + opts[optText]})
 	if err != nil {
 		return nil, err
 	}
-	s.handles = rows.NewHandles(func(ctx context.Context, f storage.File, in *rows.Input) (*set, error) {
+	s.Table = rows.NewTable(all, func(ctx context.Context, f storage.File, in *rows.Input) (*set, error) {
 		x, err := s.openSet(ctx, f, in.Path())
 		if err == nil && x.samples != in.Samples {
 			return nil, errState
 		}
 		return x, err
-	})
+	}, func() shardify.Reader { return rows.NewReader(s.Table, &reader{s: s}) })
 	return s, nil
 }
 
@@ -244,76 +242,36 @@ func (s *source) empty(ctx context.Context, dir string, sh *shard) error {
 	return shardify.Annotate(o.count(), "", "", "shard "+sh.Raw.Name)
 }
 
-// Close implements shardify.Source.
-func (s *source) Close() error { return s.handles.Close() }
-
-// Reopen implements format.Reopener.
-func (s *source) Reopen() { s.handles.Reopen() }
-
-// Reader implements shardify.Source.
-func (s *source) Reader(run uint32) (shardify.Reader, error) {
-	if run != 0 {
-		return nil, fmt.Errorf("mds: there is no run %d", run)
-	}
-	return &reader{s: s}, nil
-}
-
 // reader reads spans. It keeps the shard that a span ends in for the next one.
 type reader struct {
 	s       *source
-	handle  *rows.Handle[*set]
-	in      uint32
+	set     *set
 	shard   *openShard
 	sums    dataset.Prover // of the shard
 	buf     []byte         // of the samples at hand
 	ends    []uint32
 	vals    [][]value // by column
 	scratch shardify.Scratch
-	closed  bool
 }
 
-// Close implements shardify.Reader.
-func (r *reader) Close() error {
-	r.drop()
-	r.scratch.Close()
-	r.closed = true
+// Close implements rows.Worker.
+func (r *reader) Close() { r.scratch.Close() }
+
+// Drop implements rows.Worker.
+func (r *reader) Drop() {
+	r.shard.close()
+	r.shard, r.set, r.buf = nil, nil, nil
+}
+
+// Take implements rows.Worker.
+func (r *reader) Take(x *set, _ *rows.Input, _ *shardify.Batch) error {
+	r.set = x
 	return nil
 }
 
-func (r *reader) drop() {
-	r.shard.close()
-	if r.handle != nil {
-		r.handle.Release()
-	}
-	r.shard, r.handle, r.buf = nil, nil, nil
-}
-
-// Read implements shardify.Reader.
-func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
-	if r.closed {
-		return nil, errors.New("mds: Read after Close")
-	}
-	in, b, err := r.s.Begin(ctx, sp, mem)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.read(ctx, &in, sp, b, mem); err != nil {
-		r.drop()
-		return nil, shardify.Annotate(err, "read", in.Name(), "")
-	}
-	return r.s.Finish(&in, b, mem)
-}
-
-func (r *reader) read(ctx context.Context, in *rows.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
-	if r.handle == nil || r.in != in.Index {
-		r.drop()
-		h, err := r.s.handles.Acquire(ctx, in)
-		if err != nil {
-			return err
-		}
-		r.handle, r.in = h, in.Index
-	}
-	x := r.handle.Value
+// Read implements rows.Worker.
+func (r *reader) Read(ctx context.Context, in *rows.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
+	x := r.set
 	columns := make([]*column, len(b.Columns))
 	for i := range b.Columns {
 		c := &b.Columns[i]

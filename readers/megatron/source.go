@@ -31,12 +31,11 @@ const (
 
 // source is many pairs as one table.
 type source struct {
-	*rows.Set
-	handles *rows.Handles[*pair]
-	fs      storage.FS
-	table   *format.Table
-	apart   bool // a sample is a sequence
-	sets    dataset.Besides
+	*rows.Table[*pair]
+	fs    storage.FS
+	table *format.Table
+	apart bool // a sample is a sequence
+	sets  dataset.Besides
 }
 
 // pair is an open pair; the readers of a source share it.
@@ -119,18 +118,18 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		}
 	}
 	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
-	s.Set, err = rows.Open(ctx, a, rows.Format{Name: "Megatron", Look: s.look, Key: "1\x00" + opts[rows.SampleOption]})
+	set, err := rows.Open(ctx, a, rows.Format{Name: "Megatron", Look: s.look, Key: "1\x00" + opts[rows.SampleOption]})
 	if err != nil {
 		return nil, err
 	}
-	s.handles = rows.NewHandles(func(ctx context.Context, f storage.File, in *rows.Input) (*pair, error) {
+	s.Table = rows.NewTable(set, func(ctx context.Context, f storage.File, in *rows.Input) (*pair, error) {
 		p, err := s.openPair(ctx, f, in.Path())
 		if err == nil && p.samples(s.apart) != in.Samples {
 			p.data.Close()
 			return nil, errState
 		}
 		return p, err
-	})
+	}, func() shardify.Reader { return &reader{s: s} })
 	return s, nil
 }
 
@@ -193,20 +192,6 @@ func (s *source) tokens(ctx context.Context, path string, p *pair) (shardify.Fie
 	return m.Schema[0], nil
 }
 
-// Close implements shardify.Source.
-func (s *source) Close() error { return s.handles.Close() }
-
-// Reopen implements format.Reopener.
-func (s *source) Reopen() { s.handles.Reopen() }
-
-// Reader implements shardify.Source.
-func (s *source) Reader(run uint32) (shardify.Reader, error) {
-	if run != 0 {
-		return nil, fmt.Errorf("megatron: there is no run %d", run)
-	}
-	return &reader{s: s}, nil
-}
-
 // ObjectName is the shard of a proof.
 func (s *source) ObjectName(input, object uint32) (file, name string) {
 	if int(input) >= s.table.Len() {
@@ -231,7 +216,7 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	if r.closed {
 		return nil, errors.New("megatron: Read after Close")
 	}
-	return r.s.handles.ReadSpan(ctx, r.s.Set, sp, mem, func(p *pair, in *rows.Input, b *shardify.Batch) error {
+	return r.s.ReadSpan(ctx, sp, mem, func(p *pair, in *rows.Input, b *shardify.Batch) error {
 		return r.read(ctx, p, in, sp, b, mem)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
@@ -25,11 +26,9 @@ func TestReadersCountWhatTheyHold(t *testing.T) {
 		defer src.Close()
 		for _, limit := range []int64{1 << 10, 64 << 10, 1 << 30} {
 			pool := shardify.NewPool(limit)
-			r, err := src.Reader(0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p := r.(*reader)
+			s := src.(*source)
+			p := &reader{s: s}
+			r := rows.NewReader(s.Table, p)
 			for _, sp := range readertest.Spans(t, src, 200) {
 				mem, err := pool.Grant(context.Background(), sp.Bytes)
 				if err != nil {

@@ -106,7 +106,7 @@ func (x *part) field(samples int64) rows.Field {
 
 // hive fills the columns that are in the path.
 func (r *reader) hive(b *shardify.Batch, mem *shardify.Arena) {
-	f := r.handle.Value
+	f := r.file
 	for i := range b.Columns {
 		c := &b.Columns[i]
 		if r.cursors[i] != nil || len(f.parts) == 0 {

@@ -178,7 +178,7 @@ func (s *source) Preview(ctx context.Context, field string, values int, yield fu
 // preview shows the first values of some row groups of a file. What cannot be read is left
 // to those who read all.
 func (s *source) preview(ctx context.Context, in *rows.Input, col, groups, values int, yield func(value []byte)) {
-	h, err := s.handles.Acquire(ctx, in)
+	h, err := s.Acquire(ctx, in)
 	if err != nil {
 		return
 	}

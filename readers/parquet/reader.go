@@ -2,8 +2,6 @@ package parquet
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"sort"
 
@@ -17,20 +15,26 @@ import (
 // share of the memory may, too. Those that are dropped are decoded again.
 const keepBytes = 64 << 20
 
-// Reader implements shardify.Source.
-func (s *source) Reader(run uint32) (shardify.Reader, error) {
-	if run != 0 {
-		return nil, fmt.Errorf("parquet: there is no run %d", run)
+// mediaReader makes columns those of the fields that hold images.
+type mediaReader struct {
+	shardify.Reader
+	s *source
+}
+
+// Read implements shardify.Reader.
+func (r *mediaReader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
+	b, err := r.Reader.Read(ctx, sp, mem)
+	if err == nil {
+		r.s.setMedia(b)
 	}
-	return &reader{s: s}, nil
+	return b, err
 }
 
 // reader reads spans. Where a span ends in the middle of pages they are kept for the
 // next one.
 type reader struct {
 	s       *source
-	in      uint32
-	handle  *rows.Handle[*file]
+	file    *file
 	cursors []*cursor // by column of the schema; nil where nothing is read
 	window  window
 	spare   []*page.Page
@@ -38,7 +42,6 @@ type reader struct {
 	part    float64 // of the row group that is being read
 	// announced is the row group up to which the file knows what is read.
 	announced int
-	closed    bool
 
 	scratch shardify.Scratch
 	mem     *shardify.Arena // of the span at hand
@@ -46,19 +49,12 @@ type reader struct {
 	keep    int64           // of them between spans, at most
 }
 
-// Close implements shardify.Reader.
-func (r *reader) Close() error {
-	r.drop()
-	r.scratch.Close()
-	r.closed = true
-	return nil
-}
+// Close implements rows.Worker.
+func (r *reader) Close() { r.scratch.Close() }
 
-func (r *reader) drop() {
-	if r.handle != nil {
-		r.handle.Release()
-	}
-	r.handle, r.cursors, r.window, r.bytes = nil, nil, window{}, 0
+// Drop implements rows.Worker.
+func (r *reader) Drop() {
+	r.file, r.cursors, r.window, r.bytes = nil, nil, window{}, 0
 	for _, p := range r.spare {
 		r.bytes += p.Memory()
 	}
@@ -90,34 +86,15 @@ func (r *reader) ahead(c *cursor) int64 {
 	return min(readAhead, headGuess+int64(r.part*float64(c.chunk.End-c.chunk.Off)))
 }
 
-// Read implements shardify.Reader.
-func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
-	if r.closed {
-		return nil, errors.New("parquet: Read after Close")
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	in, b, err := r.s.Begin(ctx, sp, mem)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.open(ctx, &in, b); err != nil {
-		return nil, shardify.Annotate(err, "open", in.Name(), "")
-	}
+// Read implements rows.Worker.
+func (r *reader) Read(ctx context.Context, _ *rows.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
 	r.mem = mem
-	err = r.read(ctx, &sp, b, mem)
+	err := r.read(ctx, &sp, b, mem)
 	if err == nil {
 		err = r.hold(ctx, 0) // less than before
 	}
-	if r.mem = nil; err != nil {
-		r.drop() // pages may be half read
-		return nil, shardify.Annotate(err, "read", in.Name(), "")
-	}
-	if b, err = r.s.Finish(&in, b, mem); err == nil {
-		r.s.setMedia(b)
-	}
-	return b, err
+	r.mem = nil
+	return err
 }
 
 func (r *reader) read(ctx context.Context, sp *shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
@@ -154,7 +131,7 @@ const wholeChunk = 1 << 20
 
 // announce passes to the file which chunks the span reads, once for each row group.
 func (r *reader) announce(sp *shardify.Span) {
-	f := r.handle.Value
+	f := r.file
 	groups := f.pq.Groups
 	first := sort.Search(len(groups)-1, func(i int) bool { return groups[i+1] > sp.Lo })
 	storage.Announce(f.f, func(yield func(storage.Range) bool) {
@@ -267,17 +244,8 @@ func (r *reader) forget() {
 	}
 }
 
-// open makes the span's input the one at hand.
-func (r *reader) open(ctx context.Context, in *rows.Input, b *shardify.Batch) error {
-	if r.handle != nil && r.in == in.Index {
-		return nil
-	}
-	r.drop()
-	h, err := r.s.handles.Acquire(ctx, in)
-	if err != nil {
-		return err
-	}
-	f := h.Value
+// Take implements rows.Worker.
+func (r *reader) Take(f *file, in *rows.Input, b *shardify.Batch) error {
 	cursors := make([]*cursor, len(b.Columns))
 	for i := range b.Columns {
 		k := in.Field(i)
@@ -285,12 +253,11 @@ func (r *reader) open(ctx context.Context, in *rows.Input, b *shardify.Batch) er
 			continue // not in this file, or in its path
 		}
 		if k >= len(f.cols) || !fits(&f.cols[k].field, &b.Columns[i].Field) {
-			h.Release()
 			return errState
 		}
 		cursors[i] = &cursor{r: r, f: f, col: &f.cols[k], group: -1}
 	}
-	r.handle, r.in, r.cursors, r.window, r.announced = h, in.Index, cursors, window{r: f.f, own: r}, 0
+	r.file, r.cursors, r.window, r.announced = f, cursors, window{r: f.f, own: r}, 0
 	return nil
 }
 

@@ -46,8 +46,7 @@ func sniff(head []byte, name string) bool {
 
 // source is many inputs as one table.
 type source struct {
-	*rows.Set
-	handles   *rows.Handles[*file]
+	*rows.Table[*file]
 	fs        storage.FS
 	want      *rows.Wanted
 	opts      format.Options
@@ -73,14 +72,14 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
-	s.Set, err = rows.Open(ctx, a, rows.Format{
+	set, err := rows.Open(ctx, a, rows.Format{
 		Name: "Parquet", Look: s.look, Oversize: oversize,
 		Key: fmt.Sprintf("1\x00%s\x00%s", opts["text"], opts[format.NullItems.Name]),
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.handles = rows.NewHandles(s.acquire)
+	s.Table = rows.NewTable(set, s.acquire, func() shardify.Reader { return &mediaReader{rows.NewReader(s.Table, &reader{s: s}), s} })
 	return s, s.findMedia()
 }
 
@@ -201,9 +200,3 @@ func (s *source) acquire(ctx context.Context, f storage.File, in *rows.Input) (*
 	p.Keep(keep)
 	return x, nil
 }
-
-// Close implements shardify.Source.
-func (s *source) Close() error { return s.handles.Close() }
-
-// Reopen implements format.Reopener.
-func (s *source) Reopen() { s.handles.Reopen() }

@@ -60,8 +60,7 @@ func sniff(head []byte, name string) bool {
 
 // source is many inputs as one table.
 type source struct {
-	*rows.Set
-	handles *rows.Handles[*joined]
+	*rows.Table[*joined]
 	fs      storage.FS
 	want    *rows.Wanted
 	opts    format.Options
@@ -97,14 +96,14 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
-	s.Set, err = rows.Open(ctx, a, rows.Format{
+	set, err := rows.Open(ctx, a, rows.Format{
 		Name: "ROOT", Look: s.look, Oversize: oversize,
 		Key: stateKey(opts),
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.handles = rows.NewHandles(s.acquire)
+	s.Table = rows.NewTable(set, s.acquire, func() shardify.Reader { return rows.NewReader(s.Table, &reader{}) })
 	return s, nil
 }
 
@@ -216,9 +215,3 @@ func (s *source) acquire(ctx context.Context, f storage.File, in *rows.Input) (*
 	}
 	return j, nil
 }
-
-// Close implements shardify.Source.
-func (s *source) Close() error { return s.handles.Close() }
-
-// Reopen implements format.Reopener.
-func (s *source) Reopen() { s.handles.Reopen() }

@@ -135,11 +135,10 @@ func (s *settings) matches(p string, above bool) bool {
 
 // source implements shardify.Source.
 type source struct {
-	*rows.Set
-	fs      storage.FS
-	opts    *settings
-	handles *rows.Handles[*input]
-	doubt   []string // another reading of the inputs
+	*rows.Table[*input]
+	fs    storage.FS
+	opts  *settings
+	doubt []string // another reading of the inputs
 }
 
 // Source opens inputs of the kind as one table.
@@ -171,9 +170,11 @@ func (k *Kind) Source(ctx context.Context, a format.OpenArgs) (shardify.Source, 
 	if s.opts.chunked {
 		f.Beside = chunks.Field
 	}
-	if s.Set, err = rows.Open(ctx, a, f); err != nil {
+	set, err := rows.Open(ctx, a, f)
+	if err != nil {
 		return nil, err
 	}
+	s.Table = rows.NewTable(set, s.openInput, func() shardify.Reader { return &reader{src: s} })
 	if a.State == nil {
 		if err := s.opts.sel.Rest(a.Table.Paths()); err != nil {
 			return nil, err
@@ -182,7 +183,6 @@ func (k *Kind) Source(ctx context.Context, a format.OpenArgs) (shardify.Source, 
 	if s.doubt, err = sv.ask(s.Set); err != nil {
 		return nil, err
 	}
-	s.handles = rows.NewHandles(s.openInput)
 	if s.opts.chunked {
 		return chunks.New(s, numbers, chunksOf)
 	}
@@ -239,20 +239,6 @@ func (s *source) Notes() []string {
 // maxNotes is the most notes of stores other than the first.
 const maxNotes = 8
 
-// Close implements shardify.Source.
-func (s *source) Close() error { return s.handles.Close() }
-
-// Reopen implements format.Reopener.
-func (s *source) Reopen() { s.handles.Reopen() }
-
-// Reader implements shardify.Source.
-func (s *source) Reader(run uint32) (shardify.Reader, error) {
-	if run != 0 {
-		return nil, fmt.Errorf("%s: there is no run %d", s.opts.kind.Name, run)
-	}
-	return &reader{src: s}, nil
-}
-
 // reader implements shardify.Reader.
 type reader struct {
 	src    *source
@@ -276,25 +262,16 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	if r.closed {
 		return nil, fmt.Errorf("%s: Read after Close", r.src.opts.kind.Name)
 	}
-	in, b, err := r.src.Begin(ctx, sp, mem)
-	if err != nil {
-		return nil, err
-	}
-	h, err := r.src.handles.Acquire(ctx, &in)
-	if err != nil {
-		return nil, shardify.Annotate(err, "read", in.Name(), "")
-	}
-	defer h.Release()
-	if err = r.work.begin(ctx, mem); err == nil {
-		err = r.span(h.Value, &in, sp, b, mem)
-		if e := r.work.end(); err == nil {
-			err = e
+	return r.src.ReadSpan(ctx, sp, mem, func(x *input, in *rows.Input, b *shardify.Batch) error {
+		err := r.work.begin(ctx, mem)
+		if err == nil {
+			err = r.span(x, in, sp, b, mem)
+			if e := r.work.end(); err == nil {
+				err = e
+			}
 		}
-	}
-	if err != nil {
-		return nil, shardify.Annotate(err, "read", in.Name(), "")
-	}
-	return r.src.Finish(&in, b, mem)
+		return err
+	})
 }
 
 // span reads the columns array by array.
