@@ -18,10 +18,11 @@ func sampleFits(most int64, s shardify.Span, bytes int64, t *format.Table) error
 	if n <= most {
 		return nil
 	}
-	return atSample(s, t, fmt.Errorf("a sample of %s; at most %s are taken, --max-sample SIZE sets another bound", shardify.FormatSize(n), shardify.FormatSize(most)))
+	err := atSample(s, t, fmt.Errorf("a sample of %s; at most %s are taken, --max-sample SIZE sets another bound", shardify.FormatSize(n), shardify.FormatSize(most)))
+	return format.Cure(err, format.With("max-sample", MemoryFor(n), "a bound above it"))
 }
 
-func atSample(s shardify.Span, t *format.Table, cause error) error {
+func atSample(s shardify.Span, t *format.Table, cause error) *shardify.Error {
 	err := &shardify.Error{Op: "read", Sample: s.Lo, Offset: -1, Err: cause}
 	if t != nil && int(s.Input) < t.Len() {
 		err.File = t.Path(int(s.Input))
@@ -39,8 +40,8 @@ func (l *lane) memoryFits(s shardify.Span) error {
 	if l.memory <= 0 || each/2 <= l.memory {
 		return nil
 	}
-	return shardify.Hint(atSample(s, l.table, fmt.Errorf("a sample of %s takes more than twice the memory, %s", shardify.FormatSize(each), shardify.FormatSize(l.memory))),
-		"--memory "+MemoryFor(each)+" has room for it; --columns FIELD,... takes a part of it")
+	err := atSample(s, l.table, fmt.Errorf("a sample of %s takes more than twice the memory, %s", shardify.FormatSize(each), shardify.FormatSize(l.memory)))
+	return shardify.Hint(format.Cure(err, format.With("memory", MemoryFor(each), "room for it")), "--columns FIELD,... takes a part of it")
 }
 
 // MemoryFor is a size of at least n bytes as users write it.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/transform"
 )
@@ -60,7 +61,7 @@ func (s *Settings) together() error {
 			continue
 		}
 		if with := k.Rules.With; with != nil && !slices.ContainsFunc(with, on) {
-			return shardify.Hint(shardify.Usage("--%s goes with --%s", k.Name, strings.Join(with, " or --")), "leave --"+k.Name+" out")
+			return without(k.Name, shardify.Usage("--%s goes with --%s", k.Name, strings.Join(with, " or --")))
 		}
 		for name, why := range k.Rules.Not {
 			if on(name) {
@@ -74,6 +75,11 @@ func (s *Settings) together() error {
 	return nil
 }
 
+// without is an error that a setting causes.
+func without(name string, err error) error {
+	return &format.Cured{Err: err, Ways: []format.Way{{Without: name, Makes: "without it"}}}
+}
+
 // useless refuses a setting that has no effect.
 func (s *Settings) useless(p *plan.Plan) error {
 	if s.recorded {
@@ -82,7 +88,7 @@ func (s *Settings) useless(p *plan.Plan) error {
 	for i := range Keys {
 		if k := &Keys[i]; k.Rules.Useless != nil && k.given(s) {
 			if why := k.Rules.Useless(s, p); why != "" {
-				return shardify.Hint(shardify.Usage("--%s %s has no effect: %s", k.Name, k.Of(s), why), "leave --"+k.Name+" out")
+				return without(k.Name, shardify.Usage("--%s %s has no effect: %s", k.Name, k.Of(s), why))
 			}
 		}
 	}

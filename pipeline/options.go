@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -59,8 +58,7 @@ func Belong(given format.Options, src *format.Input, sinks ...format.Output) err
 		if len(sinks) == 1 {
 			does += " and writes " + sinks[0].Name
 		}
-		return shardify.Hint(shardify.Usage("--%s is an option of %s; %s", name, strings.Join(Owners(name), ", "), does),
-			fmt.Sprintf("leave --%s out, or choose another format with --from or --format", name))
+		return without(name, shardify.Usage("--%s is an option of %s; %s", name, strings.Join(Owners(name), ", "), does))
 	}
 	return nil
 }

@@ -7,8 +7,11 @@ import (
 
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/value"
+	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/writers"
 )
 
 // choices are the commands for the ways to read inputs of which the user has to choose one.
@@ -25,12 +28,15 @@ func (o *IO) choices(err error) (hints []string) {
 	begun := o.Begun.Load()
 	for i := range ways {
 		set := ways[i].Set()
-		_, same := set["memory"] // as the plan
-		same = same && len(set) == 1
+		same := len(set) == 1 && set["memory"]+set["max-sample"] != "" // as the plan
 		if begun && !same && o.Args[1] != "convert" || set[format.OutputFormat] != "" && o.Args[1] == "inspect" {
 			continue // the settings are those of the plan, or of no use here
 		}
 		args := withWay(o.Args, &ways[i])
+		if w := ways[i].Without; w != "" && len(args) == len(o.Args) { // of a recipe
+			hints = append(hints, "leave "+w+" out of the recipe")
+			continue
+		}
 		if begun && !same && !slices.Contains(args, "--fresh") {
 			args = slices.Insert(args, 2, "--fresh")
 		}
@@ -60,6 +66,17 @@ func (o *IO) splits(err error) (hints []string) {
 	return hints
 }
 
+// isSwitch reports whether a flag takes no value of its own.
+func isSwitch(name string) bool {
+	if k := pipeline.Lookup(name); k != nil {
+		_, ok := k.Of(&pipeline.Settings{}).(*value.Bool)
+		return ok
+	}
+	is := func(o format.Option) bool { return o.Name == name && o.Kind == format.KindBool }
+	return slices.ContainsFunc(readers.Formats, func(f format.Input) bool { return slices.ContainsFunc(f.Options, is) }) ||
+		slices.ContainsFunc(writers.Formats, func(f format.Output) bool { return slices.ContainsFunc(f.Options, is) })
+}
+
 // withWay is a command with the settings of a way in place of those it has. An object is one of
 // them also as FILE:OBJECT.
 func withWay(args []string, w *format.Way) []string {
@@ -77,7 +94,7 @@ func withWay(args []string, w *format.Way) []string {
 			rest, args = args[i:], args[:i]
 		case !again || !strings.HasPrefix(args[i], "--"):
 			out = append(out, args[i])
-		case !joined:
+		case !joined && !isSwitch(name):
 			i++
 		}
 	}

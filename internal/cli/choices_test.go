@@ -76,9 +76,12 @@ func TestOffers(t *testing.T) {
 		{"shardify convert b.h5:/old -o out", object, false, "x: shardify convert b.h5:/old -o out '--object=/units/*'"},
 		{"shardify convert a.h5:/old --seed 3 -o out", seed, false, "x: shardify convert a.h5:/old -o out"},
 		{"shardify convert a.h5 --seed=3 -o out", seed, true, "x: shardify convert --fresh a.h5 -o out"},
-		{"shardify convert a.h5 -o out --fresh", seed, true, "x: shardify convert a.h5 -o out --fresh"},
+		{"shardify convert a.h5 --seed 3 -o out --fresh", seed, true, "x: shardify convert a.h5 -o out --fresh"},
 		{"shardify work out --memory 1MiB", memory, true, "x: shardify work out --memory=1GiB"},
 		{"shardify work out", seed, true, ""},
+		{"shardify convert --recipe r.yaml -o out", seed, false, "leave seed out of the recipe"},
+		{"shardify convert --external a.h5 -o out", format.Way{Without: "external"}, false, "x: shardify convert a.h5 -o out"},
+		{"shardify convert --provenance a.h5 -o out", format.Way{Without: "provenance"}, false, "x: shardify convert a.h5 -o out"},
 	} {
 		o := &IO{Args: strings.Fields(c.args)}
 		o.Begun.Store(c.begun)

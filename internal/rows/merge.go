@@ -3,6 +3,7 @@ package rows
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -208,7 +209,7 @@ func (m *merger) unreadable() error {
 		if b.files < m.files {
 			why = fmt.Sprintf("%s, in %s of %d", why, m.in(b.layouts), m.files)
 		}
-		m.left = append(m.left, format.Leftover{Name: b.name, Reason: why, Unreadable: b.unreadable})
+		m.left = append(m.left, format.Leftover{Name: b.name, Reason: why, Unreadable: b.unreadable, Err: b.err})
 	}
 	return m.someUnread(some)
 }
@@ -301,9 +302,14 @@ func (m *merger) available() []string {
 // nothing says why there is no field at all.
 func (m *merger) nothing() error {
 	var why []string
+	var ways []format.Way // of the first that has any
 	for _, l := range m.left {
-		if l.Count == 0 {
-			why = append(why, l.Name+": "+l.Reason)
+		if l.Count > 0 {
+			continue
+		}
+		why = append(why, strings.TrimPrefix(l.Name+": "+l.Reason, ": "))
+		if c, ok := errors.AsType[*format.Cured](l.Err); ok && ways == nil {
+			ways = c.Ways
 		}
 	}
 	text := "no fields to read"
@@ -313,5 +319,9 @@ func (m *merger) nothing() error {
 	if more := len(why) - shown; more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
-	return shardify.Annotate(shardify.Unsupported("%s", text), "open", m.table.Shown(int(m.live[0].first[0])), "")
+	err := shardify.Unsupported("%s", text)
+	if ways != nil {
+		err = format.Cure(err, ways...)
+	}
+	return shardify.Annotate(err, "open", m.table.Shown(int(m.live[0].first[0])), "")
 }

@@ -98,6 +98,7 @@ type leftField struct {
 	name, reason string
 	unreadable   bool
 	input        uint32 // that the reason is about
+	err          error  // the reason, nil where it is a text alone
 }
 
 // interner keeps equal byte strings once.
@@ -316,13 +317,13 @@ func (l *layout) join(input uint32, s *surveyed, isNew bool) (jagged int64) {
 	}
 	if isNew {
 		for _, x := range s.left {
-			l.left = append(l.left, leftField{x.Name, x.Reason, x.Unreadable, input})
+			l.left = append(l.left, leftField{x.Name, x.Reason, x.Unreadable, input, x.Err})
 		}
 		return jagged
 	}
 	for i, x := range s.left {
 		if input < l.left[i].input {
-			l.left[i] = leftField{x.Name, x.Reason, x.Unreadable, input}
+			l.left[i] = leftField{x.Name, x.Reason, x.Unreadable, input, x.Err}
 		}
 	}
 	return jagged

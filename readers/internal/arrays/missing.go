@@ -18,6 +18,9 @@ import (
 // errNoChunks is an array of which nothing was written.
 var errNoChunks = errors.New("nothing was written")
 
+// filled takes fill_value where chunks are missing.
+var filled = format.With("missing-chunks", "fill", "fill_value where chunks are missing")
+
 // farFolders is how many folders of another machine are listed for the chunks of an array.
 const farFolders = 64
 
@@ -73,9 +76,9 @@ func (t *tree) chunks(ctx context.Context, o *object, opts *settings, x *blobObj
 	case opts.chunks == "fail":
 		return false, shardify.Corrupt(-1, "%d of %d chunks are missing", missing, total)
 	case c.found == 0 && total > 1 && !fill:
-		return false, fmt.Errorf("%w: none of its %d chunks is there; --missing-chunks fill takes fill_value", errNoChunks, total)
+		return false, &format.Cured{Err: fmt.Errorf("%w: none of its %d chunks is there; --missing-chunks fill takes fill_value", errNoChunks, total), Ways: []format.Way{filled}}
 	case end && total > 1 && !fill:
-		return false, shardify.Corrupt(-1, "%d of %d chunks are missing, all at the end: was the store copied in part? --missing-chunks fill takes fill_value", missing, total)
+		return false, format.Cure(shardify.Corrupt(-1, "%d of %d chunks are missing, all at the end: was the store copied in part? --missing-chunks fill takes fill_value", missing, total), filled)
 	}
 	x.Missing, x.Fill = missing, "its fill_value"
 	if o.NoFill {

@@ -99,7 +99,7 @@ func (s *survey) scan(ctx context.Context, name string) (*tree, error) {
 	}
 	if n := len(t.Foreign); n > 0 && s.opts.chunks != "fill" {
 		t.close()
-		return nil, shardify.Corrupt(-1, "files of the archive belong to no array and no group of the store, %d in all, the first is %q: its directory may be damaged; --missing-chunks fill leaves them out", n, t.Foreign[0])
+		return nil, format.Cure(shardify.Corrupt(-1, "files of the archive belong to no array and no group of the store, %d in all, the first is %q: its directory may be damaged; --missing-chunks fill leaves them out", n, t.Foreign[0]), filled)
 	}
 	t.left = t.Left
 	for _, name := range t.Foreign {

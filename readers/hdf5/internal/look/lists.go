@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/dims"
+	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
@@ -93,11 +95,11 @@ func (s *scanner) offset(p string) error {
 	}
 	switch {
 	case len(other) > 0 && (len(in) == 0 && rows || of != ""):
-		return shardify.Corrupt(-1, "offsets of %d lists that end at %d, but %s has %d rows; --lists off reads them as they are", l.Rows, l.Stored, other[0].path, other[0].dims[0])
+		return format.Cure(shardify.Corrupt(-1, "offsets of %d lists that end at %d, but %s has %d rows; --lists off reads them as they are", l.Rows, l.Stored, other[0].path, other[0].dims[0]), wholeFiles)
 	case len(in) == 0:
 		return nil
 	case l.Stored == l.Rows && of == "":
-		return shardify.Mismatch("offsets of %d lists with %d values in all: it is not certain whether %s has a row or a list for each sample; --lists off reads rows", l.Rows, l.Stored, in[0].path)
+		return format.Cure(shardify.Mismatch("offsets of %d lists with %d values in all: it is not certain whether %s has a row or a list for each sample; --lists off reads rows", l.Rows, l.Stored, in[0].path), asRows(p, in[0].path))
 	}
 	return t.haveLists(l, in)
 }
@@ -125,7 +127,7 @@ func (s *scanner) ends(p string) error {
 	}
 	if last[0] != o.dims[0] {
 		if said {
-			return shardify.Corrupt(-1, "ends of %d lists of which the last one is %d, but %s has %d rows; --lists off reads them as they are", a.Rows, last[0], o.path, o.dims[0])
+			return format.Cure(shardify.Corrupt(-1, "ends of %d lists of which the last one is %d, but %s has %d rows; --lists off reads them as they are", a.Rows, last[0], o.path, o.dims[0]), wholeFiles)
 		}
 		return nil // numbers of another meaning
 	}
@@ -224,4 +226,12 @@ func (t *Tree) foldLists(o *object) {
 		o.lists, o.dims = l, append([]int64{l.Rows}, o.dims[1:]...)
 		o.unlimited, o.unit, o.chunkRows, o.axes = make([]bool, len(o.dims)), 1, 0, nil
 	}
+}
+
+// wholeFiles reads arrays that would be lists as they are: without lists they have no rows in common.
+var wholeFiles = format.Way{Options: format.Options{"lists": "off", rows.SampleOption: rows.SampleFile}, Makes: "each file one sample, arrays as they are"}
+
+// asRows reads what would be lists of one value each as rows, without their offsets.
+func asRows(offsets, of string) format.Way {
+	return format.Way{Options: format.Options{"lists": "off"}, Columns: []string{"!" + strings.TrimPrefix(offsets, "/")}, Makes: "rows of " + of}
 }

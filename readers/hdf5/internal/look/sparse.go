@@ -5,8 +5,10 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
@@ -100,11 +102,11 @@ func (t *Tree) observations() (int64, bool) {
 }
 
 // sparseField makes a field of whole rows one of a sparse matrix.
-func (o *object) sparseField(f *shardify.Field) error {
+func (o *object) sparseField(f *shardify.Field) *shardify.Error {
 	m := o.matrix
 	switch {
 	case m.ByColumns:
-		return shardify.Unsupported("a sparse matrix stored by columns (csc), whose rows lie apart; adata.X = adata.X.tocsr() in anndata stores it by rows, S = full(S) in MATLAB makes it dense, --object selects other data sets")
+		return shardify.Unsupported("a sparse matrix stored by columns (csc), whose rows lie apart; adata.X = adata.X.tocsr() in anndata stores it by rows, S = full(S) in MATLAB makes it dense")
 	case f.Levels != 0 || len(f.Shape) != 0:
 		return shardify.Unsupported("a sparse matrix of other values than numbers")
 	case path.Base(o.path) == m.Indices && (f.DType.IsFloat() || f.DType == shardify.Bool):
@@ -113,4 +115,23 @@ func (o *object) sparseField(f *shardify.Field) error {
 	f.Levels, f.Counter = 1, m.Counter
 	f.Attrs = element.WithAttr(f.Attrs, SparseColumns, strconv.FormatInt(m.Columns, 10))
 	return nil
+}
+
+// withoutSparse is the way to read what is not in a sparse matrix by columns, if there is any.
+func (t *Tree) withoutSparse() []format.Way {
+	seen := map[string]bool{}
+	var out []string
+	rest := false
+	for i := range t.objects {
+		switch m := t.objects[i].matrix; {
+		case m == nil:
+			rest = rest || t.note(&t.objects[i]) == ""
+		case m.ByColumns && !seen[m.Group]:
+			seen[m.Group], out = true, append(out, "!"+strings.TrimPrefix(m.Group, "/"))
+		}
+	}
+	if !rest || out == nil {
+		return nil
+	}
+	return []format.Way{{Columns: out, Makes: "samples without it"}}
 }
