@@ -147,6 +147,9 @@ func (p *pipeline) start() {
 		p.wg.Go(func() { a.Run(p.ctx) })
 	}
 	if p.scrub != nil {
+		if !p.set.remote() { // else what is read is another's, too
+			p.scrub.Spare = p.spare
+		}
 		p.wg.Go(func() {
 			if err := p.scrub.Run(p.ctx); err != nil {
 				p.fail(err)
@@ -161,6 +164,13 @@ func (p *pipeline) start() {
 	defer p.mu.Unlock()
 	p.running = true
 	p.rouse()
+}
+
+// spare reports that all batches are made that there is room for, and that nobody waits for one.
+func (p *pipeline) spare() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.idle == p.makers && !p.waiting
 }
 
 // fail keeps further batches from being delivered.

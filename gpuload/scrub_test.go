@@ -72,6 +72,42 @@ func TestTheStreamTierFindsDamage(t *testing.T) {
 	}
 }
 
+// TestAWaitingLoaderChecksAll: while the trainer computes on its first batch, all shards are
+// checked, however large the set is.
+func TestAWaitingLoaderChecksAll(t *testing.T) {
+	for format, ext := range map[string]string{index.FormatMmap: "*.safetensors", index.FormatWDS: "*.tar", index.FormatMegatron: "*.bin"} {
+		schema := "x:f32[300],hits:f32*"
+		if format == index.FormatMegatron {
+			schema = "x:i32*300"
+		}
+		dir := makeSet(t, setOptions{format: format, schema: schema, samples: 120, shard: 10})
+		all := shardsOf(t, dir, ext)
+		name := all[len(all)-1]
+		flip(t, name)
+		for _, c := range []Config{{Shuffle: None, Workers: 1}, {Shuffle: Global}, {Shuffle: Block, ShuffleWindow: 40, Streams: 4}} {
+			c.Tier, c.Batch, c.Depth, c.World = TierStream, 2, 3, 1
+			l := asLarge(t, mustOpen(t, dir), c)
+			b, err := l.Next(bg)
+			for wait := time.Now(); err == nil && time.Since(wait) < 30*time.Second; {
+				time.Sleep(5 * time.Millisecond)
+				l.mu.Lock()
+				err = l.pipeline.reason
+				l.mu.Unlock()
+			}
+			if !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), filepath.Base(name)) {
+				t.Errorf("%s, %s: %v", format, c.Shuffle, err)
+			}
+			if b != nil {
+				b.Release()
+			}
+			if err := readAll(l, nil); !errors.Is(err, shardify.ErrCorrupt) {
+				t.Errorf("%s, %s: the epoch goes on: %v", format, c.Shuffle, err)
+			}
+			l.Close()
+		}
+	}
+}
+
 // asLarge is a Loader of a small set that treats it as a large one, with nothing read
 // ahead for checks.
 func asLarge(t testing.TB, d *Dataset, c Config) *Loader {

@@ -9,13 +9,15 @@ import (
 
 // Scrubber compares the checksums of shards with their data beside the reading of
 // TierStream, which sees no tensor whole: each shard once in a Loader's life, shared
-// out to the ranks, and no faster than a fraction of what is delivered.
+// out to the ranks, while batches wait for the trainer, and else no faster than a fraction
+// of what is delivered.
 type Scrubber struct {
 	Set         *Shards
 	Rank, World int
 	next        int   // shard
-	Used        int64 // bytes read so far
+	Used        int64 // bytes read so far, beside those of Spare
 	Delivered   func() int64
+	Spare       func() bool // the Loader has nothing to do; nil: not known
 }
 
 const (
@@ -65,7 +67,11 @@ type paced struct {
 
 // ReadAt reads when it may, outside of the statistics.
 func (r *paced) ReadAt(b []byte, at int64) (int, error) {
+	spare := false
 	for r.Used > ScrubAhead+r.Delivered()/ScrubShare {
+		if spare = r.Spare != nil && r.Spare(); spare {
+			break
+		}
 		select {
 		case <-r.ctx.Done():
 			return 0, r.ctx.Err()
@@ -75,6 +81,8 @@ func (r *paced) ReadAt(b []byte, at int64) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
-	r.Used += int64(len(b))
+	if !spare {
+		r.Used += int64(len(b))
+	}
 	return r.h.File.ReadAt(b, at)
 }
