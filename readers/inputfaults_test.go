@@ -36,6 +36,7 @@ var injected = []struct {
 	{"hdf5", "rows_earliest.h5", "", "", false}, {"hdf5", "groups_latest.h5", "", "", false}, {"root", "tree.root", "", "", false}, {"root", "ntuple.root", "", "", false},
 	{"parquet", "plain.parquet", "", "", false}, {"parquet", "snappy.parquet", "", "", false}, {"tar", "samples.tar", "", "", false},
 	{"csv", "rows.csv", "", "", false}, {"jsonl", "rows.jsonl", "", "", false}, {"arrow", "../../arrow/testdata/types_lz4.feather", "", "", false}, {"arrow", "../../arrow/testdata/stream.arrows", "", "", false},
+	{"netcdf3", "../../netcdf3/testdata/weather_1.nc", "", "", false},
 	{"zarr", "../../../testdata/demo/digits.zarr.zip", "object=x", "", false},
 	{"mmap", "mmap set", "", "shard-000000.safetensors", false}, {"mmap", "mmap set", "", "shardify.json", true},
 	{"wds", "wds set", "", "shard-000000.tar", false}, {"wds", "wds set", "", "shard-000000.tar.idx", false},
