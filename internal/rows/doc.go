@@ -7,21 +7,20 @@
 // A format says what one file holds and reads samples of one file:
 //
 //	set, err := rows.Open(ctx, args, rows.Format{Name: "HDF5", Look: look})
-//	handles := rows.NewHandles(open)
+//	table := rows.NewTable(set, open, reader)
 //
-// look returns the Facts of one file; open makes what the format needs to read one,
-// a *file, say. A Source is then a *Set, which has Schema, Spans, State, Leftovers
-// and Describe, and a Reader which for a span does
+// look returns the Facts of one file; open makes what the format needs to read one, a *file, say.
+// The Table is a Source: the Set in it has Schema, Spans, State, Leftovers and Describe, Handles keep
+// files open. reader makes a Reader, mostly by NewReader of a Worker, which is handed the open file
+// (Take) and fills the columns of a span that the file has, in the file's own types (Read):
 //
-//	in, b, err := set.Begin(ctx, span, mem) // columns of the file's own types
-//	h, err := handles.Acquire(ctx, in)
-//	defer h.Release()
 //	for i := range b.Columns {
 //		if f := in.Field(i); f >= 0 {
-//			err = h.Value.read(f, span.Lo, span.Hi, &b.Columns[i], mem)
+//			err = w.file.read(f, span.Lo, span.Hi, &b.Columns[i], mem)
 //		}
 //	}
-//	return set.Finish(in, b, mem) // columns of the common types, missing ones filled
+//
+// Columns get the common types, and missing ones are filled, behind it.
 //
 // The example of the package is a whole Source.
 package rows

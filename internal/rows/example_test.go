@@ -72,12 +72,6 @@ func look(ctx context.Context, path string, want *rows.Wanted) (*rows.Facts, err
 	return facts, err
 }
 
-// source is the whole Source: a Set has all of it but the readers.
-type source struct {
-	*rows.Set
-	files *rows.Handles[*file]
-}
-
 func open(ctx context.Context, a format.OpenArgs, f rows.Format) (shardify.Source, error) {
 	var err error
 	if a.Options, err = format.CheckOptions([]format.Option{rows.Option}, a.Options); err != nil {
@@ -88,44 +82,43 @@ func open(ctx context.Context, a format.OpenArgs, f rows.Format) (shardify.Sourc
 	if err != nil {
 		return nil, err
 	}
-	return &source{set, rows.NewHandles(func(_ context.Context, f storage.File, _ *rows.Input) (*file, error) { return openFile(f) })}, nil
+	var t *rows.Table[*file] // the whole Source
+	t = rows.NewTable(set, func(_ context.Context, f storage.File, _ *rows.Input) (*file, error) { return openFile(f) },
+		func() shardify.Reader { return rows.NewReader(t, &worker{}) })
+	return t, nil
 }
 
-func (s *source) Close() error { return s.files.Close() }
+// worker reads the spans of a Reader.
+type worker struct {
+	file   *file
+	places []int
+}
 
-func (s *source) Reader(uint32) (shardify.Reader, error) { return reader{s}, nil }
-
-type reader struct{ *source }
-
-func (r reader) Close() error { return nil } // its files are the source's
-
-func (r reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
-	in, b, err := r.Begin(ctx, sp, mem)
-	if err != nil {
-		return nil, err
+func (w *worker) Take(f *file, in *rows.Input, _ *shardify.Batch) error {
+	w.file = f
+	if err := json.Unmarshal(in.Blob, &w.places); err != nil {
+		return shardify.Corrupt(-1, "survey of the plan: %v", err)
 	}
-	h, err := r.files.Acquire(ctx, &in)
-	if err != nil {
-		return nil, err
-	}
-	defer h.Release()
-	var places []int
-	if err := json.Unmarshal(in.Blob, &places); err != nil {
-		return nil, shardify.Corrupt(-1, "survey of the plan: %v", err)
-	}
+	return nil
+}
+
+func (w *worker) Drop()  { *w = worker{} }
+func (w *worker) Close() {}
+
+func (w *worker) Read(_ context.Context, in *rows.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
 	for i := range b.Columns {
 		k := in.Field(i)
 		if k < 0 {
 			continue // Finish makes it
 		}
-		if k >= len(places) || places[k] >= len(h.Value.Fields) {
-			return nil, shardify.Corrupt(-1, "survey of the plan: field %d", k)
+		if k >= len(w.places) || w.places[k] >= len(w.file.Fields) {
+			return shardify.Corrupt(-1, "survey of the plan: field %d", k)
 		}
-		if err := h.Value.read(places[k], sp, &b.Columns[i], mem); err != nil {
-			return nil, shardify.Annotate(err, "read", in.Name(), b.Columns[i].Name)
+		if err := w.file.read(w.places[k], sp, &b.Columns[i], mem); err != nil {
+			return shardify.Annotate(err, "read", in.Name(), b.Columns[i].Name)
 		}
 	}
-	return r.Finish(&in, b, mem)
+	return nil
 }
 
 // read fills a column with samples [sp.Lo, sp.Hi) of a field.
