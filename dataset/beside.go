@@ -102,7 +102,7 @@ func (b *Besides) Whole(ctx context.Context, t *format.Table) error {
 			}
 		}
 		if n != want {
-			return shardify.Annotate(shardify.Mismatch("%d of the %d shards of a data set: name its folder alone; if it was named, shards are missing or others came beside them", n, want), "open", folders[m], "")
+			return shardify.Annotate(shardify.Mismatch("%d of the %d shards of a data set: name its folder alone; if you named it, shards are missing or were added", n, want), "open", folders[m], "")
 		}
 	}
 	return b.NoSplits(ctx, t)

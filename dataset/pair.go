@@ -205,7 +205,7 @@ func alone(ctx context.Context, in storage.FS, sets *Besides, path string) error
 	case err != nil:
 		return err
 	case m != nil && Record(m, filepath.Base(path)) != nil:
-		return shardify.Mismatch("it is of a data set: name its folder")
+		return shardify.Mismatch("it belongs to a data set: name its folder")
 	case place{ctx, in}.begun(storage.Dir(path)):
 		return shardify.Mismatch("the conversion into this folder is not finished: run its command again; shardify status shows what is missing")
 	}

@@ -123,7 +123,7 @@ func (w *Walk) takeKey(e *tar.Entry) error {
 	case !ok:
 		return shardify.Corrupt(e.Offset, "no dot in the name")
 	case tar.CheckKey(key) != nil:
-		return shardify.Corrupt(e.Offset, "%q is no key of this format", key)
+		return shardify.Corrupt(e.Offset, "%q is not a key of this format", key)
 	case bytes.Equal(key, w.before):
 		return shardify.Corrupt(e.Offset, "two samples in a row are named %s", key)
 	}

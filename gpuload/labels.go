@@ -53,7 +53,7 @@ func (d *Dataset) labelField(name string) (*shardify.Field, error) {
 		return nil, dataset.NoField("balance", schema, name)
 	}
 	if !isLabel(&schema[i]) {
-		return nil, shardify.Mismatch("balance: field %s is no scalar integer", name)
+		return nil, shardify.Mismatch("balance: field %s is not a scalar integer", name)
 	}
 	return &schema[i], nil
 }

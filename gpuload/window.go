@@ -171,7 +171,7 @@ func (w *window) indices(list []int64) error {
 			return 0
 		})
 		if !ok || (v-w.Anchors[k].Lo)%w.Anchors[k].Step != 0 {
-			return fmt.Errorf("index %d is row %d, which is no anchor of a window", i, v)
+			return fmt.Errorf("index %d is row %d, which is not the anchor of a window", i, v)
 		}
 	}
 	return nil

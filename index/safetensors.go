@@ -257,7 +257,7 @@ func (t *Tensor) bytes() (int64, error) {
 		n *= d
 	}
 	if n%8 != 0 {
-		return 0, shardify.Corrupt(-1, "tensor %q of %s %v is no whole number of bytes", t.Name, t.Type, t.Shape)
+		return 0, shardify.Corrupt(-1, "tensor %q of %s %v is not a whole number of bytes", t.Name, t.Type, t.Shape)
 	}
 	return n / 8, nil
 }

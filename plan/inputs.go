@@ -62,7 +62,7 @@ func MatchInput(glob, name string) bool {
 // and folders become parts.
 func (s *Split) ByInput(t *format.Table) error {
 	if t.Len() == 0 {
-		return shardify.Mismatch("the inputs have no names for the split to go by")
+		return shardify.Mismatch("the inputs have no names to split by")
 	}
 	if s.Dirs {
 		return s.byDir(t)
@@ -154,7 +154,7 @@ func (s *Split) byDir(t *format.Table) error {
 		}
 		dirs[i] = dir
 		if names[dir]++; len(names) > maxSplits {
-			return shardify.Mismatch("more than %d folders: these are no splits", maxSplits)
+			return shardify.Mismatch("more than %d folders: these are not splits", maxSplits)
 		}
 	}
 	if len(none) > 0 {

@@ -220,7 +220,7 @@ func (s *Split) Settled() error {
 	named := s.Named()
 	switch {
 	case named && len(s.Needs()) > 0:
-		return shardify.Mismatch("splits that exist go by input: --identity, --stratify and --group-by are for --split")
+		return shardify.Mismatch("existing splits follow the inputs: --identity, --stratify and --group-by are for --split")
 	case s.GroupBy != "" && s.Stratify != "":
 		return shardify.Mismatch("--stratify and --group-by exclude each other: a group may have several values")
 	case s.GroupBy != "" && len(s.Identity) > 0:

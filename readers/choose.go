@@ -202,7 +202,7 @@ func (at place) detectFile(name string) (f format.Input, why string, err error) 
 		dir := storage.Dir(name)
 		if b, err := dataset.ReadManifest(at.ctx, at.fs, name); err == nil {
 			if m, err := index.DecodeManifest(b); err == nil && m.Format != "" {
-				return f, "", shardify.Unsupported("%s is a set of %s shards, which are for others to read", dir, m.Format)
+				return f, "", shardify.Unsupported("%s is a set of %s shards, which other programs read", dir, m.Format)
 			}
 		}
 		return f, "", shardify.Corrupt(-1, "%s is not the manifest of a data set; shardify verify %s says more", name, dir)

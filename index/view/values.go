@@ -78,7 +78,7 @@ func (s *Spec) timed(d Distance, nanos int64) error {
 	case s.Axis == "":
 		return fmt.Errorf("%v: a time wants a field that has times, such as time=%d+%d", d, s.In, s.Out)
 	case nanos == 0:
-		return fmt.Errorf("%v: the values of %s are no times (no attribute time): give rows", d, s.Axis)
+		return fmt.Errorf("%v: the values of %s are not times (no attribute time): give rows", d, s.Axis)
 	}
 	return nil
 }

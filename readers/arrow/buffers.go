@@ -173,7 +173,7 @@ func (b *batch) agree(f *field) error {
 	for i := range f.children {
 		c := &f.children[i]
 		if n := b.nodes[b.places[c].node].rows; n < children {
-			return shardify.Corrupt(b.bufs[p.buf].off, "%d values of %s, which are to be %d", n, c.name, children)
+			return shardify.Corrupt(b.bufs[p.buf].off, "%d values of %s, want %d", n, c.name, children)
 		}
 		if err := b.agree(c); err != nil {
 			return err
@@ -254,7 +254,7 @@ func (b *batch) size(i int) (int64, error) {
 	case n == -1:
 		n = x.len - 8
 	case n < 0 || n > maxBuffer || n/most[b.packed] > x.len:
-		return 0, shardify.Corrupt(x.off, "%d bytes that are to decode to %d", x.len-8, n)
+		return 0, shardify.Corrupt(x.off, "%d bytes that must decode to %d", x.len-8, n)
 	}
 	b.sizes[i] = n + 1
 	return n, nil
@@ -323,7 +323,7 @@ func (b *batch) part(i int, from, n int64, dst []byte) ([]byte, error) {
 		return nil, err
 	}
 	if from < 0 || n < 0 || n > size || from > size-n {
-		return nil, shardify.Corrupt(b.bufs[i].off, "a buffer of %d bytes that is to have %d", size, from+n)
+		return nil, shardify.Corrupt(b.bufs[i].off, "a buffer of %d bytes, want %d", size, from+n)
 	}
 	if n == 0 {
 		return nil, nil

@@ -70,7 +70,7 @@ func (b *batch) read(l *leaf, lo, hi int64, fill bool, s *sink) error {
 		p := b.places[f]
 		x := b.nodes[p.node]
 		if z > x.rows {
-			return shardify.Corrupt(-1, "%d values where there are to be %d", x.rows, z)
+			return shardify.Corrupt(-1, "%d values, want %d", x.rows, z)
 		}
 		if x.nulls > 0 && b.bufs[p.buf].len > 0 {
 			bits, err := b.bits(p.buf, a, z-a)
@@ -327,7 +327,7 @@ func (b *batch) views(l *leaf, p place, a, n int64, mask []byte, s *sink) error 
 			} else {
 				k, off := int(int32(binary.LittleEndian.Uint32(x[8:]))), int64(int32(binary.LittleEndian.Uint32(x[12:])))
 				if size < 0 || k < 0 || k >= p.views || off < 0 {
-					return shardify.Corrupt(b.bufs[p.buf+1].off, "a view that is nowhere")
+					return shardify.Corrupt(b.bufs[p.buf+1].off, "a view of no buffer")
 				}
 				text, err := b.whole(p.buf + 2 + k)
 				if err != nil {

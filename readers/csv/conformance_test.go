@@ -100,12 +100,12 @@ func TestDamage(t *testing.T) {
 		{"a.csv", "a,b,a\n1,2,3\n", "", "two columns", shardify.ErrSchema},
 		{"a.csv.gz", readertest.Gzip("a,b\n1,2\n")[:20], "", "gzip", shardify.ErrCorrupt},
 		{"a.csv.zst", readertest.Zstd("a,b\n1,2\n")[:14], "", "unexpected end", shardify.ErrCorrupt},
-		{"a.csv", "a,b\n1,x\n", "types=*:f64", `field b sample 0 at byte 6: "x" is no value of type f64`, shardify.ErrCorrupt},
+		{"a.csv", "a,b\n1,x\n", "types=*:f64", `field b sample 0 at byte 6: "x" is not a value of type f64`, shardify.ErrCorrupt},
 		{"a.csv", "a,b\n1,\n", "types=*:f64", `types=b:f64? lets cells be empty`, shardify.ErrCorrupt},
-		{"a.csv", "a,b\n1,300\n", "types=*:u8", `"300" is no value of type u8`, shardify.ErrCorrupt},
+		{"a.csv", "a,b\n1,300\n", "types=*:u8", `"300" is not a value of type u8`, shardify.ErrCorrupt},
 		{"a.csv", "a,b\n1,2\n3,4,5\n", "types=*:i64", "2 columns", shardify.ErrCorrupt},
 		{"a.csv", "a,b\n1,2\n", "sep=;", "seems to be separated by ','", shardify.ErrUsage},
-		{"a.csv", "a,b\n1,2\n", "sop=;", "is no setting", shardify.ErrUsage},
+		{"a.csv", "a,b\n1,2\n", "sop=;", "is not a setting", shardify.ErrUsage},
 		{"a.csv", "a,b\n1,2\n", "decimal=,", "one character for two things", shardify.ErrUsage},
 	} {
 		if i < 2 && os.Getenv("SHARDIFY_LONG") == "" {

@@ -335,7 +335,7 @@ func (x *parser) missing(s *sink, i int) error {
 
 // wrong is the error of a cell that the type of its column does not have.
 func (x *parser) wrong(s *sink, text []byte, i int) error {
-	e := x.p.Corrupt(i, "%.40q is no value of type %s", text, s.dtype)
+	e := x.p.Corrupt(i, "%.40q is not a value of type %s", text, s.dtype)
 	e.Field = s.name
 	return e
 }

@@ -37,7 +37,7 @@ func parseSettings(text string) (*settings, error) {
 	for text != "" {
 		key, rest, ok := strings.Cut(text, "=")
 		if !ok || !known(key) {
-			return nil, shardify.Misuse("--csv: %.40q is no setting; want KEY=VALUE with one of %s", key, strings.Join(settingNames, ", "))
+			return nil, shardify.Misuse("--csv: %.40q is not a setting; want KEY=VALUE with one of %s", key, strings.Join(settingNames, ", "))
 		}
 		value, next := rest, ""
 		for at := 0; ; {

@@ -178,7 +178,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 func (s *source) name(a format.OpenArgs) (err error) {
 	if s.mode() != look.ByFile {
 		if s.named != nil {
-			return shardify.Corrupt(-1, "state of HDF5 inputs: names of files that are no samples")
+			return shardify.Corrupt(-1, "state of HDF5 inputs: names of files that are not samples")
 		}
 		return labels.None(a.Options)
 	}

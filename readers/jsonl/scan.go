@@ -45,7 +45,7 @@ func (s *scanner) blanks(i int) int {
 func (s *scanner) record(i int, root *node) (int, error) {
 	if s.b[i] != '{' {
 		if s.b[i] == '[' {
-			return 0, shardify.Hint(s.wrong(i, "an array where a line is to be an object"), "jq -c '.[]' FILE.json > FILE.jsonl makes a line of each item")
+			return 0, shardify.Hint(s.wrong(i, "an array; a line must be an object"), "jq -c '.[]' FILE.json > FILE.jsonl makes a line of each item")
 		}
 		return 0, s.wrong(i, "no object")
 	}
@@ -165,7 +165,7 @@ func (s *scanner) object(i int, n *node, depth int) (int, error) {
 			break
 		}
 		if s.b[i] != '"' {
-			return 0, s.wrong(i, "a name is to come, in quotes")
+			return 0, s.wrong(i, "want a name in quotes")
 		}
 		name, end, err := s.text(i)
 		if err != nil {
@@ -188,7 +188,7 @@ func (s *scanner) object(i int, n *node, depth int) (int, error) {
 			c.stamp = stamp
 		}
 		if end = s.blanks(end); s.b[end] != ':' {
-			return 0, s.wrong(end, "a colon is to come")
+			return 0, s.wrong(end, "want a colon")
 		}
 		next := 0
 		if n != nil {
@@ -206,7 +206,7 @@ func (s *scanner) object(i int, n *node, depth int) (int, error) {
 			break
 		}
 		if s.b[i] != ',' {
-			return 0, s.wrong(i, "a comma or } is to come")
+			return 0, s.wrong(i, "want a comma or }")
 		}
 		i = s.blanks(i + 1)
 	}
@@ -247,7 +247,7 @@ func (s *scanner) list(i int, n *node, depth int) (int, error) {
 			break
 		}
 		if s.b[i] != ',' {
-			return 0, s.wrong(i, "a comma or ] is to come")
+			return 0, s.wrong(i, "want a comma or ]")
 		}
 		i = s.blanks(i + 1)
 	}
@@ -365,7 +365,7 @@ func (s *scanner) number(i int, n *node) (int, error) {
 		}
 		k.float(v)
 	} else if !whole || !exact(b[i:end], &m, digits) || !k.whole(m, neg) {
-		return 0, s.wrong(from, "%.40q is no value of type %s", b[from:end], k.dtype)
+		return 0, s.wrong(from, "%.40q is not a value of type %s", b[from:end], k.dtype)
 	}
 	return end, nil
 }

@@ -260,7 +260,7 @@ func TestClaims(t *testing.T) {
 		"a long name":     {patch: func(b []byte) []byte { copy(b[16:], be(uint32(1<<31))); return b }, want: "the name of a dimension has 2147483648 bytes"},
 		"two record axes": {change: func(m *made) { m.dims = append(m.dims, madeDim{"other", 0}) }, want: "two dimensions are those of the records"},
 		"the same name":   {change: func(m *made) { m.vars[1].name = "a" }, want: "two variables are named a"},
-		"a slash":         {change: func(m *made) { m.vars[1].name = "a/b" }, want: "is no name of a variable"},
+		"a slash":         {change: func(m *made) { m.vars[1].name = "a/b" }, want: "is not a valid name of a variable"},
 		"an inner record": {change: func(m *made) { m.vars[0].dims = []int{1, 0} }, want: "is not its first"},
 		"an unknown type": {change: func(m *made) { m.vars[1].typ = 7 }, want: "type 7 is unknown: CDF-1 has 1 to 6"},
 		"a longer dimension": {patch: func(b []byte) []byte {

@@ -182,7 +182,7 @@ func (o *output) takeTexts(items []byte, size, n int) error {
 				if l.Scalar.Kind == 'S' {
 					o.pos += copy(o.data[o.pos:], v[:npy.TextEnd(v, 1)])
 				} else if r, ok := o.takeUTF32(v); !ok {
-					return &badValue{int64(o.texts / l.Values()), l.Name, fmt.Sprintf("text has the code %#x, which is no character", r)}
+					return &badValue{int64(o.texts / l.Values()), l.Name, fmt.Sprintf("text has the code %#x, which is not a character", r)}
 				}
 				o.texts++
 				o.offs[o.texts] = int64(o.pos)

@@ -43,7 +43,7 @@ func (b *groupBuilder) fit(l *npy.Listing, s *surveyed, extra []string) error {
 		}
 		if !b.choose.byFile && !c.single {
 			if s.samples >= 0 && a.Shape[0] != s.samples {
-				return shardify.Mismatch("%s has %d samples, %s has %d; if one is no column, name the others with --columns", first, s.samples, a.Key, a.Shape[0])
+				return shardify.Mismatch("%s has %d samples, %s has %d; if one is not a column, name the others with --columns", first, s.samples, a.Key, a.Shape[0])
 			}
 			s.samples, first = a.Shape[0], a.Key
 		}

@@ -231,7 +231,7 @@ func (s *source) decodeGroup(sg *stateGroup, r *stateReader) (*group, error) {
 	for i := range g.files {
 		input := prev + r.uvarint(math.MaxUint32)
 		if r.bad || input >= uint64(s.table.Len()) || i > 0 && input == prev {
-			return nil, badState("files that are no inputs")
+			return nil, badState("files that are not inputs")
 		}
 		prev = input
 		g.files[i] = file{input: uint32(input), size: int64(r.uvarint(1 << 62)), samples: int64(r.uvarint(1 << 62)), first: g.samples}

@@ -77,7 +77,7 @@ func (g *group) oneSeries(t *format.Table) error {
 			a, stemA := series(&uses[0])
 			b, stemB := series(&uses[k])
 			if stemA != stemB {
-				return shardify.Mismatch("%s and %s have other types: columns of the same samples are joined by --zip A B; if they are to follow each other, numpy.astype makes them alike", a, b)
+				return shardify.Mismatch("%s and %s have other types: columns of the same samples are joined by --zip A B; to read one after the other, convert them to one type with numpy.astype", a, b)
 			}
 		}
 	}

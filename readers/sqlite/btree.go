@@ -376,7 +376,7 @@ func (c *cursor) enter(n uint32) (err error) {
 		return err
 	}
 	if kind := c.page[0]; kind != leafTable && !c.index || kind != leafIndex && c.index {
-		return c.corrupt(n, "is of kind %d, where a leaf is to be", kind)
+		return c.corrupt(n, "is of kind %d, want a leaf", kind)
 	}
 	c.number, c.at = n, 0
 	if c.cells, err = c.count(c.page, n); err == nil && c.cells == 0 && n != c.root {

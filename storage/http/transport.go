@@ -42,7 +42,7 @@ func NewTransport() *Transport {
 	}}
 }
 
-var errStall = errors.New("no byte came for a while")
+var errStall = errors.New("no byte arrived for a while")
 
 // RoundTrip makes one request.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -40,7 +40,7 @@ func find(scheme, bucket string) (s settings, err error) {
 	}
 	s.endpoint, err = url.Parse(endpoint)
 	if err != nil || s.endpoint.Host == "" || s.endpoint.User != nil || s.endpoint.Scheme != "http" && s.endpoint.Scheme != "https" {
-		return s, errors.New("the endpoint of the environment or the profile is no http or https address")
+		return s, errors.New("the endpoint of the environment or the profile is not an http or https address")
 	}
 	s.style = minio.BucketLookupDNS
 	if on, set := flag("AWS_VIRTUAL_HOSTING"); set && !on || !set && own != "" || strings.Contains(bucket, ".") || strings.ToLower(bucket) != bucket {

@@ -209,7 +209,7 @@ func (c *conn) authenticate(ways []string, name string) error {
 			return fmt.Errorf("login by %s: %w", kind, err)
 		}
 		if f.status != stOK {
-			return fmt.Errorf("login by %s: the server wants more than is known", kind)
+			return fmt.Errorf("login by %s: the server asks for more than this program knows", kind)
 		}
 		return nil
 	}
@@ -336,8 +336,8 @@ func (c *conn) once(ctx context.Context, number int, p params, text []byte, room
 		case <-ctx.Done():
 			return 0, context.Cause(ctx)
 		case <-t.C:
-			c.end(errors.New("no byte came for a while"))
-			return 0, broken(errors.New("no byte came for a while"))
+			c.end(errors.New("no byte arrived for a while"))
+			return 0, broken(errors.New("no byte arrived for a while"))
 		}
 		t.Reset(c.stall)
 		switch f.status {

@@ -58,7 +58,7 @@ func NewView(rows *index.Layout, v *index.View, next func(name string) string, w
 		}
 	}
 	if len(schema) == 0 {
-		return nil, shardify.Mismatch("window: no field is wanted")
+		return nil, shardify.Mismatch("window: no field is selected")
 	}
 	var err error
 	if w.Layout, err = index.NewLayout(schema, false); err != nil {

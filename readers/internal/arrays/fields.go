@@ -323,7 +323,7 @@ func (l *leaf) take(dst, p []byte) ([]byte, error) {
 	for ; len(p) >= 4 && end > 0; p, end = p[4:], end-4 {
 		r := le.Uint32(p)
 		if r > utf8.MaxRune || !utf8.ValidRune(rune(r)) {
-			return dst, shardify.Corrupt(-1, "text has the code %#x, which is no character", r)
+			return dst, shardify.Corrupt(-1, "text has the code %#x, which is not a character", r)
 		}
 		dst = utf8.AppendRune(dst, rune(r))
 	}

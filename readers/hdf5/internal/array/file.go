@@ -175,7 +175,7 @@ func (f *File) object(p string) (*h5.Object, *File, error) {
 			p = "/" + p
 		}
 	}
-	return nil, nil, shardify.Corrupt(-1, "external links that lead on without end")
+	return nil, nil, shardify.Corrupt(-1, "an endless chain of external links")
 }
 
 // maxDirs bounds the groups that are remembered.

@@ -393,7 +393,7 @@ func permutation(v any, rank int) ([]int, error) {
 	for i, x := range l {
 		n, err := integer(x)
 		if err != nil || n < 0 || n >= int64(rank) || seen[n] {
-			return nil, shardify.Corrupt(-1, "transpose: order %v is no permutation", v)
+			return nil, shardify.Corrupt(-1, "transpose: order %v is not a permutation", v)
 		}
 		out[i], seen[n] = int(n), true
 	}

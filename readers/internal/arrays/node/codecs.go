@@ -137,7 +137,7 @@ func (b *builder) numcodec(id string, o object, arrays bool) error {
 	case "lz4":
 		b.add(id, -1, func(dst, src []byte, _ *Scratch) ([]byte, error) {
 			if len(src) < 4 {
-				return nil, shardify.Corrupt(-1, "lz4: %d bytes are no header", len(src))
+				return nil, shardify.Corrupt(-1, "lz4: %d bytes are not a header", len(src))
 			}
 			n := int64(binary.LittleEndian.Uint32(src))
 			if size >= 0 && n != size || n > 256*int64(len(src)) {
@@ -233,7 +233,7 @@ func (b *builder) checksum(id string, o object) error {
 			return filter.Fletcher32(src)
 		}
 		if len(src) < 4 {
-			return nil, shardify.Corrupt(-1, "%s: %d bytes are no checksum", id, len(src))
+			return nil, shardify.Corrupt(-1, "%s: %d bytes are not a checksum", id, len(src))
 		}
 		data, at := src[:len(src)-4], len(src)-4
 		if start {
@@ -542,7 +542,7 @@ func (b *builder) categories(o object) error {
 	for i, x := range l {
 		s, ok := x.(string)
 		if !ok {
-			return shardify.Corrupt(-1, "categorize: a label is no text")
+			return shardify.Corrupt(-1, "categorize: a label is not text")
 		}
 		labels[i] = []byte(s)
 	}
@@ -583,7 +583,7 @@ func (b *builder) categories(o object) error {
 func lengthsOf(id string, utf bool, unit int) func(p []byte, dst [][]byte) error {
 	return func(p []byte, dst [][]byte) error {
 		if len(p) < 4 {
-			return shardify.Corrupt(0, "%s: %d bytes are no count", id, len(p))
+			return shardify.Corrupt(0, "%s: %d bytes are not a count", id, len(p))
 		}
 		if n := binary.LittleEndian.Uint32(p); uint64(n) != uint64(len(dst)) {
 			return shardify.Corrupt(0, "%s: %d values in a chunk of %d", id, n, len(dst))

@@ -94,7 +94,7 @@ func lengths(v any, what string, zero bool) ([]int64, error) {
 	for i, x := range l {
 		n, err := integer(x)
 		if err != nil || n < 0 || n == 0 && !zero {
-			return nil, shardify.Corrupt(-1, "%s: %v is no length", what, x)
+			return nil, shardify.Corrupt(-1, "%s: %v is not a length", what, x)
 		}
 		out[i] = n
 	}
@@ -134,7 +134,7 @@ func dims(v any, rank int) ([]string, error) {
 	for i, x := range l {
 		s, ok := x.(string)
 		if !ok && x != nil {
-			return nil, shardify.Corrupt(-1, "the name of a dimension is no text")
+			return nil, shardify.Corrupt(-1, "the name of a dimension is not text")
 		}
 		out[i] = s
 	}

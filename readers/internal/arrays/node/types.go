@@ -180,11 +180,11 @@ func structType(v []any, depth int) (Type, error) {
 	for _, f := range v {
 		l, ok := f.([]any)
 		if !ok || len(l) < 2 || len(l) > 3 {
-			return t, shardify.Corrupt(-1, "a field of a structure is no pair of name and type")
+			return t, shardify.Corrupt(-1, "a field of a structure is not a pair of name and type")
 		}
 		name, ok := l[0].(string)
 		if !ok {
-			return t, shardify.Corrupt(-1, "the name of a field is no text")
+			return t, shardify.Corrupt(-1, "the name of a field is not text")
 		}
 		var m Type
 		var err error
@@ -194,7 +194,7 @@ func structType(v []any, depth int) (Type, error) {
 		case []any:
 			m, err = structType(x, depth+1)
 		default:
-			err = shardify.Corrupt(-1, "the type of field %q is no text", name)
+			err = shardify.Corrupt(-1, "the type of field %q is not text", name)
 		}
 		if err != nil {
 			return t, err

@@ -180,7 +180,7 @@ func (p *parser) name(what string) string {
 	}
 	s := string(p.padded(n))
 	if p.err == nil && (s == "" || !utf8.ValidString(s) || strings.ContainsAny(s, "/\x00")) {
-		p.fail("%.40q is no name of %s", s, what)
+		p.fail("%.40q is not a valid name of %s", s, what)
 	}
 	return s
 }

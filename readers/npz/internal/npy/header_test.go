@@ -121,7 +121,7 @@ func TestHeadersRefused(t *testing.T) {
 		{dict("'<f4", "False", "(1,)"), shardify.ErrCorrupt, ""},
 		{dict(`'\q'`, "False", "(1,)"), shardify.ErrCorrupt, "escape"},
 		{dict(`'\xZZ'`, "False", "(1,)"), shardify.ErrCorrupt, "escape"},
-		{dict(`'\ud800'`, "False", "(1,)"), shardify.ErrCorrupt, "no character"},
+		{dict(`'\ud800'`, "False", "(1,)"), shardify.ErrCorrupt, "not a character"},
 		{dict("[('a', '<f4'), ('a', '<f4')]", "False", "(1,)"), shardify.ErrCorrupt, "two fields"},
 		{dict("[('a/b', '<f4'), ('a', [('b', '<f4')])]", "False", "(1,)"), shardify.ErrCorrupt, "two fields"},
 		{dict("[('', '<f4')]", "False", "(1,)"), shardify.ErrCorrupt, "without a name"},

@@ -287,7 +287,7 @@ func (l *literal) escape(b *strings.Builder) error {
 		r = r<<4 | uint32(d)
 	}
 	if r > utf8.MaxRune || !utf8.ValidRune(rune(r)) {
-		return l.fail(at, "escape is no character")
+		return l.fail(at, "escape is not a character")
 	}
 	l.pos += digits
 	b.WriteRune(rune(r))

@@ -194,7 +194,7 @@ func nanos(dst, src []byte) error {
 		ns := day*nanosPerDay + in
 		// Two days around the range in which nanoseconds fit into 64 bits are left out.
 		if day < -106750 || day > 106750 || in < -nanosPerDay || in > nanosPerDay {
-			return shardify.Unsupported("a time %d days and %d ns from 1970: it is no 64-bit number of nanoseconds", day, in)
+			return shardify.Unsupported("a time %d days and %d ns from 1970: it is not a 64-bit number of nanoseconds", day, in)
 		}
 		binary.LittleEndian.PutUint64(dst[8*i:], uint64(ns))
 	}

@@ -87,7 +87,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 
 func readFooter(r io.ReaderAt, size int64) (*format.FileMetaData, error) {
 	if size < 2*tailBytes-4 {
-		return nil, shardify.Corrupt(-1, "%d bytes are no Parquet file", size)
+		return nil, shardify.Corrupt(-1, "%d bytes are not a Parquet file", size)
 	}
 	var head [4]byte
 	if err := readAt(r, head[:], 0); err != nil {

@@ -223,7 +223,7 @@ func (d *Decoder) measure(b *Basket, offs []int32, list []int64, from int) error
 		n := end - prev - head
 		k := n / size
 		if n < 0 || k*size != n {
-			return d.at(shardify.Corrupt(-1, "entry of %d bytes is no array of values of %d", end-prev, size), b.First+int64(from+i))
+			return d.at(shardify.Corrupt(-1, "entry of %d bytes is not an array of values of %d", end-prev, size), b.First+int64(from+i))
 		}
 		sum += int64(k)
 		list[i+1] = sum

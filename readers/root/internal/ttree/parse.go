@@ -152,7 +152,7 @@ func (p *parser) slot(to member, v *values) {
 		obj, err := p.object()
 		v.slot[to] = obj
 		if _, isBranch := obj.(*Branch); err == nil && obj != nil && !isBranch {
-			err = shardify.Corrupt(int64(p.c.Pos()), "the branch of counts is no branch")
+			err = shardify.Corrupt(int64(p.c.Pos()), "the branch of counts is not a branch")
 		}
 		if err != nil {
 			p.c.FailWith(err)

@@ -215,7 +215,7 @@ func (p *parser) leaf(l *Leaf) {
 	obj, err := p.object()
 	isLeaf := false
 	if l.Count, isLeaf = obj.(*Leaf); err == nil && obj != nil && !isLeaf {
-		err = shardify.Corrupt(int64(c.Pos()), "the count of leaf %s is no leaf", l.Name)
+		err = shardify.Corrupt(int64(c.Pos()), "the count of leaf %s is not a leaf", l.Name)
 	}
 	if err != nil {
 		// Without its count the leaf would read as one of fixed length.
