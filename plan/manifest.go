@@ -41,12 +41,11 @@ func (p *Plan) recipe() map[string]string {
 	r := maps.Clone(p.Recipe)
 	maps.Copy(r, p.InputOptions)
 	maps.Copy(r, p.OutputOptions)
-	if len(p.Columns) > 0 {
-		r["columns"] = value.Record((*value.List)(&p.Columns))
-	}
 	r["on-error"] = p.OnError
-	if p.Shuffle != "" {
-		r["shuffle"] = p.Shuffle
+	for name, text := range map[string]string{"columns": value.Record((*value.List)(&p.Columns)), "shuffle": p.Shuffle} {
+		if text != "" {
+			r[name] = text
+		}
 	}
 	if p.Shuffle != "" || p.Split != nil || len(p.Ops) > 0 {
 		r["seed"] = strconv.FormatUint(p.Seed, 10)
