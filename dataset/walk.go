@@ -15,7 +15,7 @@ import (
 // and values. It is used by one goroutine.
 type Walk struct {
 	tar.Window
-	Key []byte // of the sample at hand, once it had a member
+	Key []byte // of the current sample, once it had a member
 
 	tar    *Tar
 	walker tar.Walker

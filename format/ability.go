@@ -77,7 +77,7 @@ type Strayer interface {
 }
 
 // Stater is a Source whose survey of the inputs is worth keeping in the plan,
-// so that each task need not repeat it. State is handed back in OpenArgs.State.
+// so that each task need not repeat it. It comes back as OpenArgs.State.
 type Stater interface{ State() ([]byte, error) }
 
 // Keyer is a Source that says whether its samples have names of their own; without

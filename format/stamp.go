@@ -35,7 +35,7 @@ func (t *Table) Remember(ctx context.Context, fs storage.FS) {
 	}
 }
 
-// RememberOpened takes down which files of other machines the table has, as they were when
+// RememberOpened notes which files of other machines the table has, as they were when
 // they were opened: to look at each would be a request.
 func (t *Table) RememberOpened(fs storage.FS) {
 	for i := range min(t.Len(), maxStamps) {

@@ -124,7 +124,7 @@ type Config struct {
 	// less than 0 means no memory.
 	DeviceMemory int64
 	// Stage is the folder of TierStaged (default /dev/shm). Loaders of one set share
-	// the copy there; the last one that is closed removes it, but for KeepStage.
+	// the copy there; the last one that is closed removes it, except for KeepStage.
 	Stage     string
 	KeepStage bool
 	// Cache is a folder in which all Loaders of this node keep what they read from other

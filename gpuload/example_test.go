@@ -37,7 +37,7 @@ func Example() {
 	}
 }
 
-// A state is written beside the model's and goes on at the same sample, on any
+// A state is written beside the model's and continues at the same sample, on any
 // number of ranks.
 func ExampleLoader_Restore() {
 	set, err := gpuload.Open(context.Background(), "data/train")

@@ -254,7 +254,7 @@ func (l *Loader) direct() bool {
 	return l.order.Block() == 1 || each >= tier.LargeRow*calls
 }
 
-// Next returns the next batch, io.EOF at the end of an epoch. After that it goes on
+// Next returns the next batch, io.EOF at the end of an epoch. After that it continues
 // with the next epoch. While the consumer holds all slots it waits, at most
 // Config.Patience. An error of reading is final until SetEpoch or Restore; that of ctx
 // and ErrHeld are not.

@@ -183,7 +183,7 @@ func (p *pipeline) fail(err error) {
 	p.rouse()
 }
 
-// rouse wakes the consumer if it waits. Under Loader.mu, as all that follows but for
+// rouse wakes the consumer if it waits. Under Loader.mu, as all that follows except for
 // take.
 func (p *pipeline) rouse() {
 	if p.waiting {

@@ -16,7 +16,7 @@ func (l *Loader) Steps() int { return int(l.steps.Count(0)) }
 // Together is the most steps that a batch holds.
 func (l *Loader) Together() int { return int(l.steps.Together) }
 
-// Remaining is the number of steps up to the end of the epoch at hand.
+// Remaining is the number of steps up to the end of the current epoch.
 func (l *Loader) Remaining() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

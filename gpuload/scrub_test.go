@@ -118,7 +118,7 @@ func asLarge(t testing.TB, d *Dataset, c Config) *Loader {
 	return l
 }
 
-// TestAShardWrittenToWhileOpenIsCheckedAgain: an equal copy goes on, another is an
+// TestAShardWrittenToWhileOpenIsCheckedAgain: an equal copy is accepted, another is an
 // error.
 func TestAShardWrittenToWhileOpenIsCheckedAgain(t *testing.T) {
 	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[300]", samples: 120, shard: 60})
@@ -160,7 +160,7 @@ func TestAShardWrittenToWhileOpenIsCheckedAgain(t *testing.T) {
 	}
 }
 
-// TestNextSaysThatAllBatchesAreHeld instead of waiting for ever, and goes on.
+// TestNextSaysThatAllBatchesAreHeld instead of waiting for ever, and continues.
 func TestNextSaysThatAllBatchesAreHeld(t *testing.T) {
 	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:i64", samples: 100}))
 	for _, tier := range []Tier{TierPinned, TierStream} {

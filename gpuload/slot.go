@@ -19,7 +19,7 @@ type slot struct {
 	// Under Loader.mu: the batch is there, or could not be made.
 	made bool
 	err  error
-	// Of the batch at hand:
+	// Of the current batch:
 	order.Step
 	ids      []int64
 	naming   sync.Mutex    // guards ids once the consumer has them

@@ -10,7 +10,7 @@ import (
 )
 
 // State is a place in the order of samples. It does not depend on world and batch
-// size: a Loader with others goes on at the same sample.
+// size: a Loader with others continues at the same sample.
 type State struct {
 	Version     int    `json:"shardify_loader"`
 	Fingerprint string `json:"fingerprint"` // of the data set

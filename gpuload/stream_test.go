@@ -142,7 +142,7 @@ func tokensOf(t *testing.T, d *Dataset, c Config, from *State) (all [][]byte, mi
 }
 
 // TestStreamsMixAndResume: a mixture of a set of mmap shards, one of pairs and one of others' pairs is
-// the same for any world size, and goes on where it was.
+// the same for any world size, and continues where it was.
 func TestStreamsMixAndResume(t *testing.T) {
 	foreign, _ := makePairs(t, shardify.U16, 400, 300)
 	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "tok:u16*", samples: 300, shard: 90, seed: 1}),

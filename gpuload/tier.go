@@ -20,7 +20,7 @@ import (
 // without being asked for.
 const windowsOnDevice = 768 << 20
 
-// planTier decides where samples come from, on the device at hand.
+// planTier decides where samples come from, for the loader's device.
 func (l *Loader) planTier() error {
 	budget := l.memory()
 	need := l.set.columnBytes(l.layout)

@@ -209,7 +209,7 @@ func FuzzParseShard(f *testing.F) {
 	})
 }
 
-// The scanner takes exactly what encoding/json takes, but for what it refuses on
+// The scanner takes exactly what encoding/json takes, except for what it refuses on
 // purpose: depth, equal names, bytes that are not UTF-8, lone surrogates.
 func FuzzScanner(f *testing.F) {
 	for _, s := range []string{`{}`, `[1,-2.5e+3,true,null,"a\u00e9\n"]`, `{"a":{"b":[]}}`, `01`, `-`, `1.`, `"\ud800"`, `tru`, `[1,]`} {

@@ -134,7 +134,7 @@ func (k *packer) unit(lo int) int {
 }
 
 // exactUnit makes shards of exactly ShardSamples (the spans end there), and ends
-// the unit where no run goes on.
+// the unit where no run continues.
 func (k *packer) exactUnit(lo int) int {
 	u := Unit{Lo: len(k.p.Shards)}
 	var n int64

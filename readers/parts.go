@@ -62,7 +62,7 @@ func (r *Request) args(t *format.Table) format.OpenArgs {
 	return format.OpenArgs{Table: t, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, SkipDamaged: r.SkipDamaged, Splits: r.Splits, Folders: r.Folders}
 }
 
-// More is a list of inputs that goes on.
+// More is a list of inputs that continues.
 type More struct {
 	Survey format.PartSurvey
 	cancel context.CancelFunc

@@ -11,7 +11,7 @@ import (
 	"github.com/shardify/shardify/pipeline"
 )
 
-// conversion is one that goes on in the background.
+// conversion is a conversion that runs in the background.
 type conversion struct {
 	cancel   context.CancelCauseFunc
 	progress atomic.Pointer[pipeline.Progress]

@@ -13,7 +13,7 @@ type Cursor struct {
 // partCursor keeps the permutations of a part.
 type partCursor struct {
 	*part
-	pass    [2]passOrder // the pass at hand and the one before or after
+	pass    [2]passOrder // the current pass and the one before or after
 	windows []windowOrder
 }
 
@@ -129,7 +129,7 @@ func (c *Cursor) fillBlock(ids []int64, q, stride int64) {
 	}
 }
 
-// mixed: each stream is a mixture of its own that goes on from epoch to epoch.
+// mixed: each stream is a mixture of its own that continues from epoch to epoch.
 func (c *Cursor) mixed(q int64) int64 {
 	s := c.shape.streams
 	at, stream := c.shape.byStreams.div(q)

@@ -20,7 +20,7 @@ type groups struct {
 	seen   map[uint64]struct{} // hashes of the keys so far
 	full   bool
 	key    []byte
-	at     int64 // of the sample at hand; -1 before the first
+	at     int64 // of the current sample; -1 before the first
 	fields []string
 	first  []string // of the first sample
 	open   bool
@@ -76,7 +76,7 @@ func reserved(name []byte) bool {
 	return len(part) >= 4 && bytes.HasPrefix(part, []byte("__")) && bytes.HasSuffix(part, []byte("__"))
 }
 
-// group adds a member to the sample at hand, or ends it and begins the next.
+// group adds a member to the current sample, or ends it and begins the next.
 func (l *linter) group(at int64, name, key, field []byte) {
 	g := &l.groups
 	if !g.open || !bytes.Equal(key, g.key) {

@@ -180,7 +180,7 @@ type reader struct {
 	batch   *batch
 	number  int // of the batch in the file
 	scratch shardify.Scratch
-	extra   int64 // beside the batch and the sinks, of the span at hand
+	extra   int64 // beside the batch and the sinks, of the current span
 }
 
 // Close implements rows.Worker.

@@ -163,7 +163,7 @@ func (x *parser) record(i int) (int, error) {
 	return i, nil
 }
 
-// ends is where the cell before i ends, at a separator or line feed; -1 if it goes on.
+// ends is where the cell before i ends, at a separator or line feed; -1 if it continues.
 func ends(b []byte, i int, sep byte) int {
 	switch {
 	case b[i] == sep || b[i] == '\n':

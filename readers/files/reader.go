@@ -272,7 +272,7 @@ func (r *reader) typeCode(k int64, member int) byte {
 	return 0
 }
 
-// batch hands out what was filled.
+// batch returns what was filled.
 func (r *reader) batch(s shardify.Span, mem *shardify.Arena) *shardify.Batch {
 	b := mem.Batch(len(r.fields))
 	b.Samples = int(s.Samples())

@@ -11,7 +11,7 @@ import (
 // their first file.
 //
 // As long as the folders come in the order of a walk, none of them comes twice, so
-// the table holds those of the folder at hand only and stays in the processor's
+// the table holds those of the current folder only and stays in the processor's
 // cache. When one comes back (a folder with others in between its files, a list of
 // files in any order), all samples go into the table and stay.
 type stems struct {

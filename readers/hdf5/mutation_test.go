@@ -180,7 +180,7 @@ func mend(b []byte) {
 }
 
 // TestEveryFlippedByteIsFoundOrHarmless flips each byte of a file whose metadata
-// have checksums, but for stored values that have none: what can be read then has
+// have checksums, except for stored values that have none: what can be read then has
 // the values of before.
 func TestEveryFlippedByteIsFoundOrHarmless(t *testing.T) {
 	good, err := os.ReadFile("testdata/rows_b.h5")

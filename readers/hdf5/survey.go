@@ -161,7 +161,7 @@ func (s *survey) decideAlone(ctx context.Context, f *column.File, columns []stri
 	return sub.Choose(s.opts.Sample, s.inputs)
 }
 
-// take hands out the kept tree of a file, once.
+// take returns the kept tree of a file, once.
 func (s *survey) take(name string) *look.Tree {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,7 +25,7 @@ type sink struct {
 	data  []byte
 	ends  [2][]int64
 	valid []byte // nil while none is missing
-	rows  int    // samples before the one at hand
+	rows  int    // samples before the current one
 	keep  []byte // of valid
 
 	replaced int64 // U+FFFD in the place of what is not UTF-8
@@ -111,7 +111,7 @@ func (k *sink) missing() error {
 	return k.mark()
 }
 
-// mark notes that the sample at hand has no value.
+// mark notes that the current sample has no value.
 func (k *sink) mark() error {
 	if !k.Nullable {
 		return &shardify.Error{Sample: -1, Offset: -1, Field: k.name, Err: fmt.Errorf("%w: a value is missing where there was one", shardify.ErrChanged)}

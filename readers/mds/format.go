@@ -13,7 +13,7 @@
 //	pkl, list[pil], others                left out, with the reason
 //
 // In a set of shardify the manifest says the rest: booleans, lists of texts, attributes. Its index
-// is held against its digest, and the sums of the pieces of each shard are handed on as Proofs.
+// is held against its digest, and the sums of the pieces of each shard are passed on as Proofs.
 // Names of samples, __key__, become the field key. Shards may be compressed by zstd, and are then decoded
 // whole; one that was unpacked beside is read as it is. The configuration of all shards must be the
 // same, and every size and place that is read is held against the bytes that are there.

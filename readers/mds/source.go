@@ -248,7 +248,7 @@ type reader struct {
 	set     *set
 	shard   *openShard
 	sums    dataset.Prover // of the shard
-	buf     []byte         // of the samples at hand
+	buf     []byte         // of the current samples
 	ends    []uint32
 	vals    [][]value // by column
 	scratch shardify.Scratch
@@ -377,7 +377,7 @@ func (r *reader) part(ctx context.Context, x *set, k int, in *rows.Input, lo, hi
 	return err
 }
 
-// prove adds the proof of the samples at hand, which are [lo, hi) of the shard.
+// prove adds the proof of the current samples, which are [lo, hi) of the shard.
 func (r *reader) prove(in *rows.Input, lo, hi int64, b *shardify.Batch) error {
 	end := int64(r.ends[hi-lo])
 	if hi == r.shard.n {

@@ -5,7 +5,7 @@
 // What of an index is read is checked: a sequence begins where the one before it ends, the last
 // one where the data do, and documents begin at sequences, in order. In a folder with a manifest
 // of shardify all shards must be there, with the samples and the index that it says, and the sums
-// of the pieces of the tokens are handed on as Proofs; the field has its name and shape from there.
+// of the pieces of the tokens are passed on as Proofs; the field has its name and shape from there.
 package megatron
 
 import (

@@ -160,7 +160,7 @@ func (r *reader) rows(tensor int, lo, hi int64, mem *shardify.Arena) ([]byte, er
 	return b, err
 }
 
-// prove hands on the CRC-32C of what was read of a tensor from step lo on.
+// prove passes on the CRC-32C of what was read of a tensor from step lo on.
 func (r *reader) prove(tensor int, lo int64, b []byte) {
 	object, ok := r.src.object(r.shard, tensor)
 	if !ok || len(b) == 0 {

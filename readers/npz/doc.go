@@ -49,13 +49,13 @@
 //
 // Where a field has other types in other files, it gets the smallest type that holds
 // the values of all exactly, by the rule of package rows; without one it is refused.
-// Files without samples have no say.
+// Files without samples do not count.
 //
 // # Checks
 //
 // Every length is compared with the bytes present before anything is allocated.
 // The CRC-32 of a deflated member is compared when its last rows are read; of a
-// stored one when a span covers it, else its parts are handed on as Proofs. A
+// stored one when a span covers it, else its parts are passed on as Proofs. A
 // stored array in Fortran order, whose rows are scattered, is checked by an
 // extra pass with its first rows, as is one whose samples are along another axis.
 package npz

@@ -92,7 +92,7 @@ func (b *groupBuilder) note(key, why string) {
 	}
 }
 
-// empty reports whether a file has no samples, and so no say in what the columns are.
+// empty reports whether a file has no samples, and so does not decide what the columns are.
 func (b *groupBuilder) empty(at map[string]*npy.Array) bool {
 	for i := range b.cols {
 		a := at[b.cols[i].key]

@@ -22,7 +22,7 @@ func each(names ...string) (all []member) {
 	return all
 }
 
-// classed are archives of equal names but for their folders.
+// classed are archives of equal names except for their folders.
 func classed(names ...string) (all []member) {
 	for _, n := range names {
 		all = append(all, npz(n, member{"x.npy", npy.Stored, zeros("<f4", 2, 3)}, member{"cls.npy", npy.Stored, zeros("<i2")}))

@@ -85,7 +85,7 @@ func (g *group) oneSeries(t *format.Table) error {
 }
 
 // uses lists the types of a column in the order of the files. Files without samples
-// have no say, unless all are such: they often have another type.
+// do not count, unless all are such: they often have another type.
 func (g *group) uses(j int) []use {
 	var all []use
 	at := map[uint32]int{}

@@ -78,7 +78,7 @@ func (c *cursor) readDict(ctx context.Context, h *pq.PageHeader, n int64) error 
 	return nil
 }
 
-// drop forgets the page at hand.
+// drop forgets the current page.
 func (c *cursor) drop() {
 	if c.page != nil {
 		c.r.spare = append(c.r.spare, c.page)
@@ -124,7 +124,7 @@ func (c *cursor) seek(ctx context.Context, row int64) error {
 			return err
 		}
 	}
-	if c.page != nil && row < c.row { // in this page, before the place at hand
+	if c.page != nil && row < c.row { // in this page, before the current place
 		c.entry, c.value, c.row = 0, 0, c.pageRow
 	}
 	if c.page == nil || c.row < row || !c.starts() {
@@ -138,7 +138,7 @@ func (c *cursor) starts() bool {
 	return c.page != nil && c.entry < c.page.Entries && (c.page.Rep == nil || c.page.Rep[c.entry] == 0)
 }
 
-// forward goes on to the entry at which row begins.
+// forward continues to the entry at which row begins.
 func (c *cursor) forward(ctx context.Context, row int64) error {
 	for {
 		if c.page != nil {

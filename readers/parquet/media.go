@@ -209,7 +209,7 @@ func (s *source) preview(ctx context.Context, in *rows.Input, col, groups, value
 }
 
 // findMedia decides which fields are images: those that are of one kind in all files.
-// Files in which nothing was found have no say if they have no samples.
+// Files in which nothing was found do not count if they have no samples.
 func (s *source) findMedia() error {
 	var fields []string
 	for _, f := range s.Set.Schema() {

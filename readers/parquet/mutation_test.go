@@ -39,7 +39,7 @@ func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
 type seed struct {
 	name string
 	data []byte
-	// summed: the bytes before the footer are under checksums, but for the headers of
+	// summed: the bytes before the footer are under checksums, except for the headers of
 	// pages. want is what it holds.
 	summed bool
 	want   *readertest.Content

@@ -44,7 +44,7 @@ type reader struct {
 	announced int
 
 	scratch shardify.Scratch
-	mem     *shardify.Arena // of the span at hand
+	mem     *shardify.Arena // of the current span
 	bytes   int64           // of all pages, dictionaries and the window
 	keep    int64           // of them between spans, at most
 }

@@ -35,6 +35,6 @@
 // # Checks
 //
 // XXH64 of LZ4 blocks, the checksums inside of zlib, xz and zstd streams, and all of
-// RNTuple's are verified. Every length is compared with the bytes at hand, and every
+// RNTuple's are verified. Every length is compared with the available bytes, and every
 // entry must be explained to its last byte by its type.
 package root

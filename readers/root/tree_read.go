@@ -36,9 +36,9 @@ type treeReader struct {
 	kept     int64 // bytes of baskets kept
 	scratch  *shardify.Pool
 	held     shardify.Scratch
-	mem      *shardify.Arena // of the span at hand
+	mem      *shardify.Arena // of the current span
 	keeps    int64           // bytes of baskets to keep, at most
-	follows  bool            // that span goes on where one before it ended
+	follows  bool            // that span continues where one before it ended
 }
 
 // branchReader is one branch of a reader.
@@ -47,7 +47,7 @@ type branchReader struct {
 	d    *ttree.Decoder
 	want []bool
 	cols []int // of the read's cols, by column of the reading; -1: not wanted
-	// from the span at hand
+	// from the current span
 	lo, hi     int64         // entries, of counters those before the span, too
 	first, end int           // baskets
 	lengths    ttree.Lengths // of this branch's entries
@@ -299,7 +299,7 @@ func (t *treeReader) drain(ctx context.Context) error {
 	return nil
 }
 
-// aheadBytes is how much is announced of what follows a span that goes on where another ended,
+// aheadBytes is how much is announced of what follows a span that continues where another ended,
 // or that is the first one and more than this part of the table: less may be a look at it.
 const (
 	aheadBytes = 8 << 20

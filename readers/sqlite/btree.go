@@ -159,7 +159,7 @@ type inner struct {
 	told   bool // its own row behind that child was given
 }
 
-// load makes an inner page the one at hand.
+// load makes an inner page the current one.
 func (t *tree) load(x *inner, n uint32) (err error) {
 	x.page = slices.Grow(x.page[:0], t.size)[:t.size]
 	x.number, x.at, x.told = n, 0, false
@@ -292,7 +292,7 @@ type window struct {
 func (w *window) page(t *tree, n uint32) ([]byte, error) {
 	if n-w.first >= w.count {
 		most := uint32(max(windowBytes/t.size, 1))
-		if w.count > 0 && n-w.first < w.count+8 { // in order, but for pages of other kinds
+		if w.count > 0 && n-w.first < w.count+8 { // in order, except for pages of other kinds
 			w.ahead = min(2*w.ahead, most)
 		} else {
 			w.ahead = min(4, most)
@@ -320,20 +320,20 @@ type cursor struct {
 	leaves window
 	spills window
 
-	page   []byte // the leaf at hand
+	page   []byte // the current leaf
 	number uint32
 	cells  int
 	at     int
 
 	rowid  int64
-	row    []byte // the bytes of the row at hand, or the first of them
+	row    []byte // the bytes of the current row, or the first of them
 	bytes  int64  // of all of it
 	over   uint32 // the page where the others begin; 0 if these are all
 	first  bool   // no row was met yet
 	whole  []byte
 	cols   []value
 	have   int  // columns that the row has, in cols
-	beyond bool // the row at hand has more values than cols has room for
+	beyond bool // the current row has more values than cols has room for
 }
 
 // held is the bytes that the cursor takes.
@@ -367,7 +367,7 @@ func (c *cursor) seek(path []uint32, leaves int) error {
 	return c.enter(n)
 }
 
-// enter makes a leaf the one at hand.
+// enter makes a leaf the current one.
 func (c *cursor) enter(n uint32) (err error) {
 	if c.page, err = c.leaves.page(c.tree, n); err != nil {
 		return err

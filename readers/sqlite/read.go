@@ -93,7 +93,7 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	return r.s.Finish(&in, b, mem)
 }
 
-// open makes the span's input the one at hand.
+// open makes the span's input the current one.
 func (r *reader) open(ctx context.Context, in *rows.Input, b *shardify.Batch) error {
 	if r.db == nil || r.in != in.Index {
 		r.drop()

@@ -41,7 +41,7 @@ func (v value) class() sqlite.ColumnType {
 	return sqlite.TypeText
 }
 
-// columns finds the first values of the row at hand, as many as cols has room for.
+// columns finds the first values of the current row, as many as cols has room for.
 func (c *cursor) columns() error {
 	n, at := varint(c.row)
 	if at == 0 || n < uint64(at) || n > uint64(c.bytes) {
@@ -112,7 +112,7 @@ type cell struct {
 	Text  []byte            `json:"t,omitempty"`
 }
 
-// cell reads the value of a column of the row at hand, which is valid until the next one.
+// cell reads the value of a column of the current row, which is valid until the next one.
 func (c *cursor) cell(x *field) (cell, error) {
 	switch {
 	case x.Rowid:

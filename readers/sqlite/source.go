@@ -52,7 +52,7 @@ func sniff(head []byte, name string) bool {
 
 // settings are what the options say of types.
 type settings struct {
-	text     string // of --sqlite, but for types=found
+	text     string // of --sqlite, except for types=found
 	declared bool
 	bytes    bool // texts are bytes
 	types    rows.Givens

@@ -155,7 +155,7 @@ func (s *stream) ended() bool {
 	return err == io.EOF
 }
 
-// skip goes on to a place, or to the end if that comes first.
+// skip continues to a place, or to the end if that comes first.
 func (s *stream) skip(to int64) error {
 	if to < s.pos {
 		return errBackwards

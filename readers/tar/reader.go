@@ -271,7 +271,7 @@ func (r *reader) integer(col *column, m *member, at int) error {
 	return nil
 }
 
-// batch hands out what was filled.
+// batch returns what was filled.
 func (r *reader) batch(s shardify.Span, mem *shardify.Arena) *shardify.Batch {
 	b := mem.Batch(len(r.cols))
 	b.Samples, b.First = int(s.Samples()), shardify.ID{Input: s.Input, Sample: s.Lo}

@@ -173,7 +173,7 @@ func (r *reader) pass(ctx context.Context, lo int64, offsets []int64, keys *shar
 	return nil
 }
 
-// sample hands on the members of one sample.
+// sample passes on the members of one sample.
 func (r *reader) sample(i int, visit visitor) error {
 	for {
 		m, e, code, err := r.walk.Next()

@@ -80,7 +80,7 @@ const (
 )
 
 // CopyTo writes the extents one after the other at off of dst, the long ones inside
-// the kernel where both are files. buf is scratch memory, handed back for the next
+// the kernel where both are files. buf is scratch memory, returned for the next
 // call.
 func (s *Spill) CopyTo(dst storage.Pending, off int64, extents []Extent, buf []byte) ([]byte, error) {
 	kernel, ok := storage.As[storage.RangeCopier](dst)

@@ -206,7 +206,7 @@ func (f *File) some(ctx context.Context, b []byte, off int64) (int, error) {
 }
 
 // find is the extent that has a byte, or the place where it would be. The caller holds
-// Pool.mu, as for what follows but for fetch and straight.
+// Pool.mu, as for what follows except for fetch and straight.
 func (c *content) find(off int64) (int, bool) {
 	i, found := slices.BinarySearchFunc(c.extents, off, func(e *extent, off int64) int { return cmp.Compare(e.lo, off) })
 	if found {
@@ -256,7 +256,7 @@ func (f *File) want(i int, lo, hi int64) []*extent {
 	if lo == 0 && f.many != nil {
 		n = headBytes
 	}
-	if last := f.before(lo); last != nil { // it goes on
+	if last := f.before(lo); last != nil { // it continues
 		if n, run = last.step, last.run+1; run > 2 { // and has gone on for a while
 			n = max(n, last.hi-last.lo)
 		}

@@ -78,7 +78,7 @@ func (p *Pool) largest() int64 { return max(min(blockBytes, p.most/8), firstByte
 type request struct {
 	lo, hi int64
 	step   int64 // how much was asked for, as far as it was a guess
-	run    int   // requests before it that it goes on from
+	run    int   // requests before it that it follows
 }
 
 // extent is a range of a file that was fetched, or is being.

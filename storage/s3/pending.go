@@ -159,7 +159,7 @@ func (p *pending) begin() (err error) {
 	return err
 }
 
-// spill goes on in a file of this machine.
+// spill continues in a file of this machine.
 func (p *pending) spill() (err error) {
 	if p.file, err = p.s.Scratch(); err != nil {
 		return err

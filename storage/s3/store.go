@@ -191,7 +191,7 @@ func (s *Store) RemoveTemp(name string) error {
 }
 
 // Clean drops uploads that are too old to be in use. A user who may publish may not be
-// allowed to list uploads: then gc says so, and a run goes on.
+// allowed to list uploads: then gc says so, and a run continues.
 func (s *Store) Clean() error {
 	var old []minio.ObjectMultipartInfo
 	for u, err := range s.uploads(s.context(), s.root, s.root) {

@@ -15,12 +15,12 @@ type column struct {
 	elem  int
 	inner []int64 // shape of one element
 	rank  int     // of the companion with the shape
-	// Of the batch at hand.
+	// Of the current batch.
 	data    []byte
 	offsets []int64
 	texts   []int64
 	shape   []byte
-	// Of the sample at hand.
+	// Of the current sample.
 	head   []byte // in front of the value: shape, list
 	lo, hi int
 	dims   []int64

@@ -12,7 +12,7 @@ const (
 	// piece is how much is summed and written at a time: it stays in the
 	// processor's cache between the two.
 	piece = 512 << 10
-	// straight is from how much at a time nothing is gathered but for the rest of a page.
+	// straight is the size from which bytes are written without being gathered, except for the rest of a page.
 	straight = 64 << 10
 	page     = 4 << 10
 )

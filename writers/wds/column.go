@@ -16,7 +16,7 @@ type column struct {
 	field *shardify.Field
 	elem  int
 	npy   npy.Header
-	// Of the batch at hand.
+	// Of the current batch.
 	data    []byte
 	offsets []int64 // nil for a fixed field
 	texts   []int64 // the second level

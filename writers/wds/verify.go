@@ -55,7 +55,7 @@ type tarWalk struct {
 	bad     bool
 }
 
-// run walks to the end. Where the headers are damaged it goes on with the next
+// run walks to the end. Where the headers are damaged it continues with the next
 // sample that the offset index names.
 func (w *tarWalk) run() {
 	end := w.walk.Size() - tar.End

@@ -135,7 +135,7 @@ func (g *generator) copy(v []int64) []int64 {
 	return c
 }
 
-// values makes n elements: any bits, but for booleans and codes.
+// values makes n elements: any bits, except for booleans and codes.
 func (g *generator) values(f *shardify.Field, n int) []byte {
 	size := f.DType.Size()
 	b := g.mem.Alloc(n * f.ElemBytes())

@@ -275,7 +275,7 @@ func (d *Device) given(err error) error {
 	return err
 }
 
-// destroy goes on after errors: what can be given back is.
+// destroy continues after errors, and gives back what it can.
 func (d *Device) destroy() error {
 	var all []error
 	try := func(err error) { all = append(all, d.given(err)) }

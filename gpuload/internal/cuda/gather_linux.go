@@ -20,7 +20,7 @@ type Source struct {
 	Window *Window
 	At     int64
 	Rows   int64
-	First  int64 // the number of its first row: 0, but for the first source of a batch that is Parted
+	First  int64 // the number of its first row: 0, except for the first source of a batch that is Parted
 }
 
 // Column is a tensor of a batch and where its rows of Row bytes come from.

@@ -27,7 +27,7 @@ const Unknown = ^Stream(0)
 // is the host's, nothing is to be done in between.
 //
 // Methods may be called from several goroutines, those about one slot never at
-// once. All memory is allocated before the first batch, but for tensors of variable
+// once. All memory is allocated before the first batch, except for tensors of variable
 // length that turn out longer (Table.grow), and for the tables of a tier.
 type Device interface {
 	load.Memory

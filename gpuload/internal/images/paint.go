@@ -17,7 +17,7 @@ type painter struct {
 	form   *Form
 	chain  *augment.Chain
 	tables *[3][256]uint32
-	// Of the image at hand: its place in the batch, and what is random.
+	// Of the current image: its place in the batch, and what is random.
 	out    []byte
 	chance chance
 	seed   uint64

@@ -57,7 +57,7 @@ func LayOutBatch(t *Table, rows int64, from []Segment) error {
 	return nil
 }
 
-// CopyBatch copies the data of a batch that was laid out, but for the tensors that
+// CopyBatch copies the data of a batch that was laid out, except for the tensors that
 // are in skip. t is all of the batch, or a part of one of size bytes.
 func CopyBatch(c *Crew, t *Table, from []Segment, skip []bool, size int64) error {
 	n := int64(0)

@@ -30,7 +30,7 @@ const (
 	ScrubWhole = 64 << 20
 )
 
-// Run checks one shard after the other. It returns nil when ctx ends, and goes on
+// Run checks one shard after the other. It returns nil when ctx ends, and continues
 // there when it is called again.
 func (c *Scrubber) Run(ctx context.Context) error {
 	for ; c.next < len(c.Set.Shards); c.next++ {

@@ -20,7 +20,7 @@ type resident struct {
 	dev    device.GPU
 	load   load.Reader
 	passes [2]*load.Table
-	// sums are the running checksums of the shard at hand, by tensor.
+	// sums are the running checksums of the current shard, by tensor.
 	sums []uint32
 }
 
@@ -119,7 +119,7 @@ func (r *resident) group(ctx context.Context, t *load.Table, at, rows int64, run
 	return r.append(t, at)
 }
 
-// check goes on with the checksums of the runs' shards.
+// check continues with the checksums of the runs' shards.
 func (r *resident) check(t *load.Table, runs []load.Run) error {
 	for _, run := range runs {
 		if run.Lo == 0 {

@@ -26,7 +26,7 @@ type Buffers struct {
 	Decoded map[*Array]int
 
 	scratch shardify.Scratch
-	mem     *shardify.Arena // of the span at hand; nil where memory is not counted
+	mem     *shardify.Arena // of the current span; nil where memory is not counted
 	others  Others          // what the reader holds besides; may be nil
 	shared  *Buffers        // that counts for this one, too
 	bytes   int64           // of kept

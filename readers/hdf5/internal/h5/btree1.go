@@ -95,7 +95,7 @@ func (t *btree1) rootLevel(root int64) (int, error) {
 }
 
 // leaves returns the addresses of all leaf nodes, sorted. Damaged inner nodes are
-// reported to bad, which decides by its result whether the walk goes on.
+// reported to bad, which decides by its result whether the walk continues.
 func (t *btree1) leaves(root int64, bad func(error) error) ([]int64, error) {
 	t.root = root
 	level, err := t.rootLevel(root)

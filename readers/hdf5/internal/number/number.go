@@ -108,7 +108,7 @@ func (f *Float) within(g *Float) bool {
 // Whole reports whether the numbers are integers.
 func (n *Form) Whole() bool { return n.Float == nil && !n.Truth && !n.Moment }
 
-// plain: the bytes are those of the dtype but for their order.
+// plain: the bytes are those of the dtype except for their order.
 func (n *Form) plain() bool {
 	if n.Truth || n.Moment || n.Size != n.DType.Size() {
 		return false

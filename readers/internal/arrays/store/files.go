@@ -1,5 +1,5 @@
 // Package store finds the arrays of a Zarr store: a folder of any storage, or a zip file. It
-// reads metadata and hands out files; package node understands them.
+// reads metadata and returns files; package node understands them.
 //
 //	files, err := store.Open(ctx, fs, "x.zarr/zarr.json", file)
 //	tree, err := store.Scan(ctx, files, nil)

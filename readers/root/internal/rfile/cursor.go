@@ -47,7 +47,7 @@ func (c *Cursor) FailWith(err error) {
 	}
 }
 
-// ClearErr returns the error and forgets it, for a caller that goes on behind
+// ClearErr returns the error and forgets it, for a caller that continues behind
 // the damage.
 func (c *Cursor) ClearErr() error {
 	err := c.err
