@@ -5,9 +5,11 @@ import (
 	"errors"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/inspect"
 	"github.com/shardify/shardify/internal/stats"
+	"github.com/shardify/shardify/storage"
 )
 
 // StatsSettings say what a pass over all data looks for.
@@ -58,4 +60,25 @@ func Stats(ctx context.Context, r Inspection, s StatsSettings) (*Statistics, err
 	rep := set.Report()
 	inspect.NameTypes(rep)
 	return rep, nil
+}
+
+// StatsOf reads everything once; of a set of splits, each split by itself, in the order of their
+// names. empty are the splits without samples.
+func StatsOf(ctx context.Context, r Inspection, s StatsSettings) (all []inspect.SplitReport, empty []string, err error) {
+	rep, err := Stats(ctx, r, s)
+	set, ok := errors.AsType[*dataset.SplitSet](err)
+	switch {
+	case err == nil:
+		return []inspect.SplitReport{{Report: rep}}, nil, nil
+	case !ok || len(r.Inputs) != 1 || len(set.Names) == 0:
+		return nil, nil, err
+	}
+	for _, name := range set.Names {
+		r.Inputs = []string{storage.Join(set.Folder, name)}
+		if rep, err = Stats(ctx, r, s); err != nil {
+			return nil, nil, err
+		}
+		all = append(all, inspect.SplitReport{Split: name, Report: rep})
+	}
+	return all, set.Empty, nil
 }

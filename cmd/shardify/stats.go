@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"path/filepath"
 	"time"
 
 	"github.com/shardify/shardify/internal/cli"
@@ -49,12 +50,17 @@ func (p *program) stats(ctx context.Context, f *statsFlags, r inspect.Request) (
 	f.s.Jobs, f.s.Memory, f.s.Opened = f.running.Jobs, f.running.Memory, limitMemory
 	f.s.Hooks = pipeline.Hooks{Progress: p.Reading(), Every: time.Minute}
 	start := time.Now()
-	rep, err := pipeline.Stats(ctx, r, f.s)
+	all, empty, err := pipeline.StatsOf(ctx, r, f.s)
 	if err != nil {
 		return err
 	}
-	if err := p.Statistics(rep, r, time.Since(start), file, f.html); err != nil || f.npy == "" {
+	if err := p.Statistics(all, empty, r, time.Since(start), file, f.html); err != nil || f.npy == "" {
 		return err
 	}
-	return p.StatisticsNPY(rep, f.npy)
+	for _, x := range all {
+		if err := p.StatisticsNPY(x.Report, filepath.Join(f.npy, x.Split)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

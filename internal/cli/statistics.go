@@ -26,10 +26,21 @@ func (o *IO) Reading() func(pipeline.Progress) {
 }
 
 // Statistics shows what a pass over data has found, and writes the page, if there is a file.
-func (o *IO) Statistics(rep *stats.Report, r inspect.Request, took time.Duration, file *OutFile, name string) error {
-	o.Object("statistics", rep)
-	if !o.JSON {
-		inspect.WriteStats(o.Out, rep)
+// Splits have a report each; empty are those without samples.
+func (o *IO) Statistics(all []inspect.SplitReport, empty []string, r inspect.Request, took time.Duration, file *OutFile, name string) error {
+	var samples int64
+	for i := range all {
+		o.Object("statistics", all[i])
+		if !o.JSON {
+			if all[i].Split != "" {
+				o.Result("%s:", all[i].Split)
+			}
+			inspect.WriteStats(o.Out, all[i].Report)
+		}
+		samples += all[i].Samples
+	}
+	if empty != nil {
+		o.Result("without samples: %s", strings.Join(empty, ", "))
 	}
 	if file == nil {
 		return nil
@@ -38,9 +49,14 @@ func (o *IO) Statistics(rep *stats.Report, r inspect.Request, took time.Duration
 	if len(names) > 3 {
 		names = append(names[:3:3], fmt.Sprintf("and %d more", len(r.Inputs)-3))
 	}
-	lead := []string{fmt.Sprintf("%s, read as %s in %s.", printable.Of(rep.Samples, "sample"), r.Format.Name, printable.Seconds(took.Seconds()))}
+	lead := []string{fmt.Sprintf("%s, read as %s in %s.", printable.Of(samples, "sample"), r.Format.Name, printable.Seconds(took.Seconds()))}
 	w := bufio.NewWriter(file)
-	if err := errors.Join(inspect.Page("Statistics of "+strings.Join(names, ", "), lead, rep).Write(w), w.Flush()); err != nil {
+	title := "Statistics of " + strings.Join(names, ", ")
+	p := inspect.Page(title, lead, all[0].Report)
+	if all[0].Split != "" {
+		p = inspect.SplitsPage(title, lead, all, empty)
+	}
+	if err := errors.Join(p.Write(w), w.Flush()); err != nil {
 		return err
 	}
 	if err := file.Commit(); err != nil {

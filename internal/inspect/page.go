@@ -98,9 +98,14 @@ func overview(r *stats.Report, links []string) page.Section {
 	return page.Section{Title: "Fields", Parts: []page.Part{t}}
 }
 
+// asClasses reports whether a field is shown as its classes rather than its values.
+func asClasses(f *stats.Field) bool {
+	return len(f.Classes) > 1 && (f.Values == nil || f.Field.Labels() != nil || len(f.Classes) <= pageClasses)
+}
+
 func fieldSection(f *stats.Field, compact bool) page.Section {
 	s := page.Section{Title: f.Name, Text: f.Type}
-	if len(f.Classes) > 1 && (f.Values == nil || f.Field.Labels() != nil || len(f.Classes) <= pageClasses) {
+	if asClasses(f) {
 		s.Parts = append(s.Parts, classBars(f))
 	} else if f.Values != nil {
 		s.Parts = histogram(s.Parts, "", unitOf(f), f.Values, 0, compact)

@@ -46,6 +46,8 @@ section[id] { display: inline-block; vertical-align: top; width: min(100%, 452px
 figcaption { font-size: 13px; margin-bottom: 2px; }
 .legend { display: flex; flex-wrap: wrap; gap: 2px 18px; font-size: 13px; color: var(--text); margin: 2px 0; padding: 0; list-style: none; }
 .legend i { display: inline-block; width: 11px; height: 11px; border-radius: 2px; margin-right: 6px; }
+.side { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 280px), 1fr)); gap: 0 16px; }
+.side h3 { font-size: 14px; color: var(--soft); margin: 8px 0 0; } .side figure { margin: 6px 0; }
 svg { display: block; width: 100%; height: auto; }
 svg text { font: 12px system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; fill: var(--soft); }
 svg text.strong { fill: var(--text); }
