@@ -24,6 +24,7 @@ type file struct {
 	in  storage.File
 	far bool
 	*cdf.File
+	named map[string]*cdf.Variable
 }
 
 func open(_ context.Context, fs storage.FS, name string, in storage.File) (store.Files, error) {
@@ -32,7 +33,11 @@ func open(_ context.Context, fs storage.FS, name string, in storage.File) (store
 		return nil, err
 	}
 	_, own := storage.Path(fs, name)
-	return &file{in, !own, f}, nil
+	x := &file{in, !own, f, map[string]*cdf.Variable{}}
+	for i := range f.Variables {
+		x.named[f.Variables[i].Name] = &f.Variables[i]
+	}
+	return x, nil
 }
 
 func scan(_ context.Context, f store.Files, c *store.Choice) (*store.Tree, error) {
@@ -82,21 +87,13 @@ func reopen(_ context.Context, f store.Files, names []string) (*store.Tree, erro
 	x := f.(*file)
 	t := &store.Tree{Files: f, Whole: true}
 	for _, name := range names {
-		v := x.variable(name)
+		v := x.named[name]
 		if v == nil {
 			return nil, fmt.Errorf("%w: there is no variable %s", shardify.ErrChanged, name)
 		}
 		t.Arrays = append(t.Arrays, x.array(v))
 	}
 	return t, nil
-}
-
-func (f *file) variable(name string) *cdf.Variable {
-	i := slices.IndexFunc(f.Variables, func(v cdf.Variable) bool { return v.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &f.Variables[i]
 }
 
 // array is a variable as an array.
@@ -135,7 +132,7 @@ func chunkOf(v *cdf.Variable) []int64 {
 // Open implements store.Files.
 func (f *file) Open(_ context.Context, key string) (storage.Blob, error) {
 	name, place, _ := strings.Cut(key, "/")
-	v := f.variable(name)
+	v := f.named[name]
 	if v == nil {
 		return nil, fs.ErrNotExist
 	}
