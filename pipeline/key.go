@@ -49,7 +49,7 @@ func opKey(name string, r Rules, of func(s *Settings) Value) Key {
 	return Key{setting{name, "", GroupColumns, transform.Lookup(name).Usage(), of}, AsOperation, r}
 }
 
-// Lookup finds a key; nil if there is none of the name.
+// Lookup finds a key; nil if no key has the name.
 func Lookup(name string) *Key {
 	if i := slices.IndexFunc(Keys, func(k Key) bool { return k.Name == name }); i >= 0 {
 		return &Keys[i]

@@ -99,7 +99,7 @@ type Settings struct {
 	shape    transform.Settings
 	beside   sideFiles
 	compile  flow.Compile // transform.Compile if nil
-	local    string       // folder for shards in the making; "" is the output folder
+	local    string       // folder for shards that are being written; "" is the output folder
 	alone    bool         // this process does all of the plan
 	recorded bool         // they are those of a finished set
 }

@@ -53,8 +53,8 @@ func TestSplits(t *testing.T) {
 	}
 }
 
-// TestOffers: an error may offer other settings. An object that stands behind its file is replaced,
-// too, and a way that changes a plan whose work has begun makes the plan again.
+// TestOffers: an error may offer other settings. An object that is named after its file is
+// replaced, too, and a way that changes a plan whose work has started makes the plan again.
 func TestOffers(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("a.h5", []byte("x"), 0o666); err != nil {

@@ -43,7 +43,7 @@ type Worker[T any] interface {
 	// Read fills the columns of a span of that input.
 	Read(ctx context.Context, in *Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error
 	// Drop forgets all of that input: another one follows, or a read has failed and it may be half
-	// done. It may be called when there is none.
+	// done. It may be called without an input.
 	Drop()
 	// Close gives back what is left, after a Drop.
 	Close()
@@ -59,7 +59,7 @@ type keeper[T io.Closer] struct {
 	table  *Table[T]
 	work   Worker[T]
 	input  uint32
-	handle *Handle[T] // of the input; nil if there is none
+	handle *Handle[T] // of the input; nil without one
 	closed bool
 }
 
