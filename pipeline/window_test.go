@@ -200,7 +200,7 @@ func TestWindowsThatOtherSettingsExclude(t *testing.T) {
 		{Settings{Window: []string{"time=1+1", "time=2+1"}}, "both named window"},
 		{Settings{Window: []string{"name"}}, "IN+OUT"},
 		{Settings{Window: []string{"t=1+1"}}, "no field t"},
-		{Settings{Window: []string{"time=1+1,lead=6h"}}, "no times"},
+		{Settings{Window: []string{"time=1+1,lead=6h"}}, "are not times"},
 	} {
 		s := c.s
 		s.Inputs, s.Output, s.Sync, s.Jobs = []string{filepath.Join(in, "a.csv")}, filepath.Join(t.TempDir(), "set"), "none", 1
