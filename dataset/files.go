@@ -13,7 +13,7 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// FilePath is where a published file of the input's data set stands.
+// FilePath is where a published file of the input's data set is.
 func FilePath(input, name string) string {
 	return storage.Join(storage.Dir(ManifestPath(input)), name)
 }

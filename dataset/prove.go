@@ -60,7 +60,7 @@ func pieceFrom(at int64) int64 {
 	return (at + index.PieceBytes - 1) / index.PieceBytes * index.PieceBytes
 }
 
-// Fill reads bytes of the file from a place on, and what lies between what was summed and them.
+// Fill reads bytes of the file from a place on, and what is between what was summed and them.
 func (p *Prover) Fill(b []byte, at int64) error {
 	if err := p.read(at); err != nil {
 		return err

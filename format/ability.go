@@ -16,7 +16,7 @@ type Reopener interface{ Reopen() }
 // the spans that it gave.
 type Ranger interface{ ReadsRanges() }
 
-// Collector is a Source whose samples stand all over the inputs: they are brought together in
+// Collector is a Source whose samples are spread over all inputs: they are collected in
 // scratch files, in front of the first span that is read. It may be asked again, for other
 // spans. A nil store is the system's folder for temporary files.
 type Collector interface {

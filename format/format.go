@@ -104,7 +104,7 @@ type Output struct {
 	// key.
 	KeyRule func(schema []shardify.Field, o Options) (memberMax int, check func(key []byte) error)
 	// Members names what a reader finds for each field in a shard, for the
-	// manifest; nil if fields stand under their own names.
+	// manifest; nil if fields keep their own names.
 	Members func(schema []shardify.Field, o Options) (map[string]string, error)
 	New     func(store storage.Store, spec ShardSpec) (shardify.Sink, error)
 	// Finish writes what foreign loaders want for the whole set; nil if nothing.

@@ -25,7 +25,7 @@ func onMachine(t *testing.T, files map[string]string) {
 
 const locked8K = "Max locked memory         8192                 8192                 bytes\n"
 
-// Host memory lies on the GPU's NUMA node, and is copied by its cores.
+// Host memory is on the GPU's NUMA node, and is copied by its cores.
 func TestTheDevicesNodeCopies(t *testing.T) {
 	useFakeDriver(t)
 	var set unix.CPUSet

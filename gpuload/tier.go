@@ -151,7 +151,7 @@ func (l *Loader) hold() {
 	}
 }
 
-// reach is how many shards lie between the first and the last row of a window, about. A shard that
+// reach is how many shards are between the first and the last row of a window, about. A shard that
 // its last rows are of is used again by its first rows so many shards later: twice as many are
 // used in between.
 func (l *Loader) reach() int64 {

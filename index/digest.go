@@ -37,7 +37,7 @@ const PieceBytes = 256 << 10
 
 // PieceDigest is the digest of a large file: XXH3-128 over the XXH3-128 (16 bytes,
 // high half first) of its consecutive pieces of PieceBytes, the last one shorter. A
-// piece that comes whole is hashed where it lies; the streaming form of XXH3 would
+// piece that comes whole is hashed where it is; the streaming form of XXH3 would
 // copy every byte first, which costs a tenth of a conversion of small files. The
 // zero value is ready.
 type PieceDigest struct {

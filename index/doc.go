@@ -1,6 +1,6 @@
 // Package index is shardify's bytes on disk: the manifest, the layout of mmap
 // shards (safetensors), and the checksums of all files. The layout of wds shards is
-// in index/tar and index/npy. Encoding and decoding of one layout stand side by side, and
+// in index/tar and index/npy. Encoding and decoding of one layout are side by side, and
 // docs/format.md states the result. It opens no files: callers bring bytes, an
 // io.ReaderAt and sizes.
 //

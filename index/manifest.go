@@ -145,7 +145,7 @@ const (
 	digestDigits = 32
 )
 
-// noDigest stands where the digest will be while it is computed.
+// noDigest is in the place of the digest while that is computed.
 var noDigest = strings.Repeat("0", digestDigits)
 
 // Encode writes the canonical text: equal manifests give equal bytes. It sets
@@ -175,7 +175,7 @@ func (m *Manifest) EncodeTo(w io.Writer) error {
 	}
 	var h xxh3.Hasher
 	out := io.MultiWriter(&h, w)
-	// Text in JSON holds no line feeds, and what is nested stands further to the right.
+	// Text in JSON holds no line feeds, and nested lines are indented further.
 	head, tail, _ := bytes.Cut(text, []byte(noShards))
 	if _, err := out.Write(head); err != nil {
 		return err

@@ -197,7 +197,7 @@ func FuzzParseShard(f *testing.F) {
 		for i := range s.Places {
 			s.CheckTensor(r, i, buf)
 		}
-		// What was read can be written, and the tensors then stand where they stood.
+		// What was read can be written, and the tensors then are where they were.
 		head, err := s.Header(s.Samples, s.Counts, s.CRC32C)
 		if err != nil {
 			t.Fatal(err)

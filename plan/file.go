@@ -95,7 +95,7 @@ func (p *Plan) packBlock() error {
 	return nil
 }
 
-// SetBase fixes the digest of what stands fixed before surveys look at the samples.
+// SetBase fixes the digest of what is fixed before surveys look at the samples.
 func (p *Plan) SetBase() {
 	p.Base = index.DigestOf(appendSpans(appendNames(p.content(), p.Table), p.Spans))
 }

@@ -59,7 +59,7 @@ func (p *Plan) recipe() map[string]string {
 	return r
 }
 
-// inputs describes the input table without saying where it lies.
+// inputs describes the input table without saying where it is.
 func (p *Plan) inputs() index.Inputs {
 	in := *p.Listed
 	if in.Count <= index.MaxInputNames {

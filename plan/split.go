@@ -253,7 +253,7 @@ func (s *Split) Shares() (cum []float64, order []int) {
 	return cum, order
 }
 
-// CutAt is the hash below which a share of all hashes lies; a share of 1 has none.
+// CutAt is the hash below which a share of all hashes is; a share of 1 has none.
 func CutAt(share float64) uint64 {
 	if share >= 1 {
 		return math.MaxUint64

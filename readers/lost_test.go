@@ -133,7 +133,7 @@ func (s *lostSeed) read(out, onError string, inputs ...string) (*lostRead, error
 	return x, nil
 }
 
-// What stands where a chunk is not there.
+// The bytes in place of a missing chunk.
 var (
 	blankZero = make([]byte, 16)
 	blankNaN  = bytes.Repeat([]byte{0, 0, 0xc0, 0x7f}, 4)

@@ -38,8 +38,8 @@ type blocks struct {
 	n, size int64
 	by      divisor // size
 	perm    perm
-	// The last block may be shorter: it has length last and stands from place at to
-	// at+last.
+	// The last block may be shorter: it has length last, and takes the places
+	// from at to at+last.
 	at, last int64
 	table    []uint32 // of perm, where a list of samples is wanted and it is short
 }

@@ -54,7 +54,7 @@ func Data(name string) string { return strings.TrimSuffix(name, IndexExt) + Data
 // Index is the name of the index of the tokens in a file.
 func Index(name string) string { return strings.TrimSuffix(name, DataExt) + IndexExt }
 
-// Append appends the index of sequences of such lengths, in tokens, that lie one after the other.
+// Append appends the index of sequences of such lengths, in tokens, that follow each other.
 // Each is a document of its own.
 func Append(b []byte, d shardify.DType, lengths []int32) []byte {
 	n := len(lengths)
@@ -208,7 +208,7 @@ func (w *Walk) next(r io.ReaderAt, h *Head, i, hi int64) (s sequence, err error)
 }
 
 // Lengths yields the tokens of sequences [lo, hi) and returns where in the data, of size bytes, the
-// first one begins. It refuses sequences that do not lie one after the other, up to the next one or
+// first one begins. It refuses sequences that do not follow each other, up to the next one or
 // the end of the data.
 func (w *Walk) Lengths(ctx context.Context, r io.ReaderAt, h *Head, lo, hi, size int64, yield func(length int32)) (start int64, err error) {
 	w.lo, w.hi = 0, 0

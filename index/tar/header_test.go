@@ -285,7 +285,7 @@ func FuzzTarWalk(f *testing.F) {
 }
 
 // TestWindowReadsOnce: neighbouring small reads share system calls, and far
-// jumps do not read what lies between.
+// jumps do not read what is between.
 func TestWindowReadsOnce(t *testing.T) {
 	b := make([]byte, 10<<20)
 	for _, c := range []struct {

@@ -218,7 +218,7 @@ func (l *linter) member(h *foreignHeader) error {
 	return nil
 }
 
-// file judges what stands under a name.
+// file judges the members of a name.
 func (l *linter) file(h *foreignHeader, size int64) {
 	at := l.at
 	if l.ext.at >= 0 {

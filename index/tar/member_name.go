@@ -7,7 +7,7 @@ import (
 )
 
 // memberName is what follows the key and a dot in the name of a field's member.
-// Decoders of other libraries go by what stands after its last dot.
+// Decoders of other libraries use what follows its last dot.
 func memberName(f *shardify.Field) string {
 	base := memberText(f.Name)
 	switch {

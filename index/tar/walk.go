@@ -39,7 +39,7 @@ func (w *Window) Hold(b []byte, at int64) {
 	*w = Window{size: at + int64(len(b)), buf: b, lo: at, n: len(b)}
 }
 
-// Expect says how many bytes lie between the coming reads on average. From that the first
+// Expect says how many bytes are between the coming reads on average. From that the first
 // of them decides how much to read ahead.
 func (w *Window) Expect(apart int64) {
 	w.step = minStep

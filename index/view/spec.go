@@ -17,7 +17,7 @@ type Spec struct {
 	Text string
 	// View is the name of a view that the set has; then only Out may be set.
 	View string
-	// Axis is the field that says where rows stand, by whose values the rows of a window are
+	// Axis is the field that says where rows are, by whose values the rows of a window are
 	// chosen; "" is their number.
 	Axis    string
 	In, Out int64

@@ -27,7 +27,7 @@ func Ints(b []byte, d shardify.DType) []int64 {
 	return list
 }
 
-// Axis checks that a field can say where rows stand.
+// Axis checks that a field can say where rows are.
 func Axis(schema []shardify.Field, name string) (*shardify.Field, error) {
 	i := shardify.FieldIndex(schema, name)
 	if i < 0 {

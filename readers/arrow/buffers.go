@@ -288,7 +288,7 @@ func (b *batch) whole(i int) ([]byte, error) {
 	return v, nil
 }
 
-// unpack decodes a buffer to v. What lies behind v within its capacity may change.
+// unpack decodes a buffer to v. What is behind v within its capacity may change.
 func (b *batch) unpack(v []byte, x extent) error {
 	if x.len == 0 {
 		return nil

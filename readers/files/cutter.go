@@ -12,7 +12,7 @@ import (
 //
 // The files of a stem are the stem itself (a file without extension) and names that go
 // on with a dot behind it. In the order of a walk, as in that of bytes, all names that
-// stand between two of them begin with the stem. So it is enough to remember the stems
+// are between two of them begin with the stem. So it is enough to remember the stems
 // that the current name begins with, and of those no more than their lengths.
 //
 // Stems that go on behind digits begin with those that end at the first dot, so that parts

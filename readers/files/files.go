@@ -5,7 +5,7 @@
 //	cats/0001.jpg  cats/0001.json  cats/0001.seg.png
 //
 // is the sample cats/0001 with the fields jpg, json and seg.png, and, if every
-// sample stands below a folder such as cats, a field cls with the folder's
+// sample is below a folder such as cats, a field cls with the folder's
 // number among all. Nothing is decoded: bytes go from the file into the column
 // with three system calls a file.
 //

@@ -15,7 +15,7 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// sides finds folders that lie side by side and hold parts of the same samples, such as
+// sides finds folders that are side by side and hold parts of the same samples, such as
 // images/1.jpg and masks/1.png: without the name of the folder, both have one name.
 type sides struct {
 	levels [maxLevels]level
@@ -32,7 +32,7 @@ const (
 	sketchSize = 1 << 10
 )
 
-// level is the folders at one level, wherever they lie.
+// level is the folders at one level, wherever they are.
 type level struct {
 	sides []*side
 	last  *side

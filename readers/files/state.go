@@ -11,7 +11,7 @@ import (
 	"github.com/shardify/shardify/internal/labels"
 )
 
-// survey is the part of a state that is JSON. After it stand the file numbers of
+// survey is the part of a state that is JSON. After it are the file numbers of
 // the samples, if they are not simply 0, 1, 2, ...
 type survey struct {
 	Version  int               `json:"version"`

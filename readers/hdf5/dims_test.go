@@ -109,8 +109,8 @@ func written(t *testing.T, b []byte) string {
 	return name
 }
 
-// TestReferencesThatLeadAstrayAreIgnored: whatever stands where references to scales are
-// stored, the values are those of the file.
+// TestReferencesThatLeadAstrayAreIgnored: whatever is stored as references to
+// scales, the values are those of the file.
 func TestReferencesThatLeadAstrayAreIgnored(t *testing.T) {
 	good, err := os.ReadFile("testdata/dims_nine.nc")
 	if err != nil {

@@ -42,7 +42,7 @@ func (i *input) listGroups() ([]sampleGroup, error) {
 			groups = append(groups, sampleGroup{links[k].Name, links[k].Addr})
 		}
 	}
-	if int64(len(groups)) != i.samples && len(b.Objects) > 0 { // others stand among them
+	if int64(len(groups)) != i.samples && len(b.Objects) > 0 { // others are among them
 		groups = slices.DeleteFunc(groups, func(g sampleGroup) bool {
 			_, err := i.within(g, b.Parent, b.Objects[0].Path)
 			return err != nil && !errors.Is(err, shardify.ErrCorrupt)

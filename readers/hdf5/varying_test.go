@@ -47,7 +47,7 @@ func TestGroupsOfMembersThatVary(t *testing.T) {
 	}
 }
 
-// Rows of a source do not stand where the rows of the virtual data set go to, which
+// Rows of a source are not where the rows of the virtual data set go to, which
 // are converted afterwards.
 func TestVirtualRecords(t *testing.T) {
 	s := mustLoad(t, []string{"virtual_records.h5"}, nil, nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
-// fit compares a file with the reference and keeps where its columns stand.
+// fit compares a file with the reference and keeps where its columns are.
 // extra are keys that the reference does not have.
 func (b *groupBuilder) fit(l *npy.Listing, s *surveyed, extra []string) error {
 	at := make(map[string]*npy.Array, len(l.Arrays))

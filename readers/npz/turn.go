@@ -47,7 +47,7 @@ func (j *job) scattered(c int, r *region, lo, hi int64, out []output) error {
 	return j.turn(slab, r, hi-lo, out)
 }
 
-// sieve reads pieces that stand close together with what is between them.
+// sieve reads pieces that are close together with what is between them.
 func (j *job) sieve(src *inPlace, slab []byte, piece, stride int64, r *region, rows int64, out []output) error {
 	buf := j.buffer(0)
 	for to := int64(0); to < int64(len(slab)); {
@@ -129,7 +129,7 @@ func (j *job) turn(slab []byte, r *region, rows int64, out []output) error {
 }
 
 func (r *region) turning(rows int) *turning {
-	if r.flags&inFortran == 0 { // the other axes keep their order: what stands together moves as one
+	if r.flags&inFortran == 0 { // the other axes keep their order: what is together moves as one
 		return &turning{rows: rows, size: int(r.after), dims: []int64{r.before}, row: 1, steps: []int{rows}}
 	}
 	t := &turning{rows: rows, size: r.item.Size, dims: r.inner, steps: make([]int, len(r.inner))}

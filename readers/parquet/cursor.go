@@ -289,7 +289,7 @@ type segment struct {
 	off             int64 // of the page, for errors
 }
 
-// each gives the entries of n rows from the row at which the cursor stands, all of one
+// each gives the entries of n rows from the row at which the cursor is, all of one
 // row group, in segments.
 func (c *cursor) each(ctx context.Context, n int64, do func(s *segment) error) error {
 	want := c.row + n

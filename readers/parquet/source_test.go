@@ -38,7 +38,7 @@ func TestBadFilesAreRefused(t *testing.T) {
 		kind error
 	}{
 		{"empty", nil, "0 bytes", shardify.ErrCorrupt},
-		{"magic alone", []byte("PAR1PAR1"), "no Parquet file", shardify.ErrCorrupt},
+		{"magic alone", []byte("PAR1PAR1"), "not a Parquet file", shardify.ErrCorrupt},
 		{"another format", []byte("{\"a\": 1}, {\"a\": 2}"), "begins with", shardify.ErrCorrupt},
 		{"end cut off", good[:len(good)-100], "cut off", shardify.ErrCorrupt},
 		{"footer longer than the file", edit(-8, 0xff, 0xff, 0xff, 0x7f), "footer of 2147483647 bytes", shardify.ErrCorrupt},

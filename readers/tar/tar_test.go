@@ -60,7 +60,7 @@ func load(t testing.TB, src shardify.Source) (out []string) {
 }
 
 // TestAllFormsOfTarGiveTheSameSamples: whatever form the headers have, compressed or
-// not, in whatever order the members stand.
+// not, in whatever order the members are.
 func TestAllFormsOfTarGiveTheSameSamples(t *testing.T) {
 	parts := samples(rand.New(rand.NewPCG(3, 4)), "k", 12)
 	ustar := pack(t, stdtar.FormatUSTAR, parts...)

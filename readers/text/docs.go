@@ -61,7 +61,7 @@ func blank(line []byte) bool {
 	return true
 }
 
-// parts reports whether a line stands between documents.
+// parts reports whether a line is between documents.
 func (d *docs) parts(line []byte) bool {
 	if d.kind == docBetween {
 		return bytes.Equal(line, d.mark)

@@ -140,7 +140,7 @@ func mutate(rng *rand.Rand, tarred, idx []byte) {
 		e := idx[rng.IntN(len(idx)/8)*8:]
 		binary.LittleEndian.PutUint64(e, binary.LittleEndian.Uint64(e)+uint64(rng.IntN(9)-4)*512)
 		return
-	case 2: // a block stands elsewhere too
+	case 2: // a block is elsewhere too
 		copy(tarred[at:at+512], tarred[block():])
 	case 3: // a size
 		copy(tarred[at+124:], fmt.Sprintf("%011o", rng.Uint64()>>(31+rng.IntN(33))))

@@ -116,7 +116,7 @@ func TestDeepArchives(t *testing.T) {
 	}
 }
 
-// TestArchiveThatBeginsBeforeItsFile: a directory that claims to stand further on moves all members
+// TestArchiveThatBeginsBeforeItsFile: a directory that claims to be further on moves all members
 // to before the first byte.
 func TestArchiveThatBeginsBeforeItsFile(t *testing.T) {
 	p := filesOf(t, writeStore(t, 3, weather(rand.New(rand.NewPCG(25, 26)), 5, 3))).archived()

@@ -541,7 +541,7 @@ func Failed(op, name string, err error) error {
 }
 
 // WithoutLogin is an address without the name and password before its server. Passwords may
-// have slashes: what stands where a port should, hides all.
+// have slashes: if anything but a port comes after the colon, all is left out.
 func WithoutLogin(name string) string {
 	scheme, rest, ok := strings.Cut(name, "://")
 	if !ok {

@@ -178,7 +178,7 @@ func (s *Store) Temps() (list []storage.Temp, err error) {
 	return list, nil
 }
 
-// uploadMark stands between the name of a file and the number of its upload.
+// uploadMark comes between the name of a file and the number of its upload.
 const uploadMark = " upload "
 
 // RemoveTemp drops an upload; one that is gone is no error.

@@ -92,7 +92,7 @@ func (s *sink) around(b *shardify.Batch, i int, p *plan, pos int64) error {
 		if err != nil {
 			return err
 		}
-		n := int64(len(head) + len(body)) // one of them is empty, and body lies where it should
+		n := int64(len(head) + len(body)) // one of them is empty, and body is where it should be
 		st.tail.Put(b.Framed[pos:pos+tar.Block], s.key, sum, n)
 		pos += tar.Block
 		copy(b.Framed[pos:], head)

@@ -12,7 +12,7 @@ import (
 	"github.com/shardify/shardify/writers/wds"
 )
 
-// framed lays a batch's values out as f says; what lies between them is rubbish.
+// framed lays a batch's values out as f says; what is between them is rubbish.
 func framed(b *shardify.Batch, f shardify.Frame) *shardify.Batch {
 	c := *b
 	c.Columns = append([]shardify.Column(nil), b.Columns...)

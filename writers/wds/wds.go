@@ -83,7 +83,7 @@ func check(schema []shardify.Field, keyed bool, _ format.Options) error {
 	return nil
 }
 
-// keyRule is tar.CheckKey; behind the key stand a dot and one of the members.
+// keyRule is tar.CheckKey; a dot and one of the members follow the key.
 func keyRule(schema []shardify.Field, _ format.Options) (memberMax int, check func([]byte) error) {
 	members, err := tar.Members(schema)
 	if err != nil {

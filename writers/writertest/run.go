@@ -354,7 +354,7 @@ func (c *contract) aborts(t *testing.T) {
 	}
 }
 
-// ends: after Commit the shard stands, whatever is called.
+// ends: after Commit the shard stays, whatever is called.
 func (c *contract) ends(t *testing.T) {
 	mem := memory.New()
 	open := &ledger{Store: mem}

@@ -23,7 +23,7 @@ func memory(address uintptr, n int64) []byte {
 	return unsafe.Slice((*byte)(pointer(address)), n)
 }
 
-// addressOf is where b lies. b is not memory of Go.
+// addressOf is where b is. b is not memory of Go.
 func addressOf(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
 
 func (d *driver) cString(f uintptr, n int) string {

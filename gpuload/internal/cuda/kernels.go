@@ -19,7 +19,7 @@ type Cast struct {
 	From, To shardify.DType
 	// Scale and Shift have one element for each channel; both nil converts only.
 	Scale, Shift []float32
-	Inner        int64 // elements of a channel that stand together; default 1
+	Inner        int64 // consecutive elements of a channel; default 1
 }
 
 // castSources are the types as kernels.cu numbers them.

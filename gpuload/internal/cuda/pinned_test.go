@@ -49,7 +49,7 @@ func TestPoolsAreRegisteredInChunksAtRowEdges(t *testing.T) {
 	}
 }
 
-// TestCopiesNeverSpanRegistrations sends what lies across many edges; the driver
+// TestCopiesNeverSpanRegistrations sends what crosses many edges; the driver
 // refuses a copy that does.
 func TestCopiesNeverSpanRegistrations(t *testing.T) {
 	d := newFake(t).open(t, Options{Chunk: 4096})

@@ -49,7 +49,7 @@ type Device interface {
 	// Release frees the slot as soon as these streams, and all that use the data, have done
 	// what they have got to do by now. After ErrCapture it is not released.
 	Release(s *Slot, streams ...Stream) error
-	// Tensor is where tensor i of a sent slot lies on the device.
+	// Tensor is where tensor i of a sent slot is on the device.
 	Tensor(s *Slot, i int) uintptr
 	// Detach gives back what attach made.
 	Detach(s *Slot)

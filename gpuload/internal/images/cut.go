@@ -125,7 +125,7 @@ func (s *Shaping) part(c *cut, width, height int, u chance) {
 			return
 		}
 	}
-	most := 4.0 / 3 // no such part lies inside: the largest in the middle
+	most := 4.0 / 3 // no such part fits: the largest in the middle
 	w, h := min(width, rounded(float64(height)*most)), min(height, rounded(float64(width)*most))
 	c.x, c.y, c.partW, c.partH = (width-w)/2, (height-h)/2, w, h
 }

@@ -114,7 +114,7 @@ func nearest(x float64, bits, bias int) uint16 {
 		}
 	}
 	up := small(hi, bits, bias)
-	if hi == top { // infinity stands where the next number would
+	if hi == top { // infinity is where the next number would be
 		up = 2*small(top-1, bits, bias) - small(top-2, bits, bias)
 	}
 	switch below, above := x-small(lo, bits, bias), up-x; {

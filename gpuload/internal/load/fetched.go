@@ -113,7 +113,7 @@ func (s *Shards) fetch(h *OpenShard) error {
 	return err
 }
 
-// Bytes is at most what fetch reads of a shard: what is wanted, and what lies between it and is
+// Bytes is at most what fetch reads of a shard: what is wanted, and what is between it and is
 // fetched with it. It is exact where no size depends on the data.
 func (s *Shards) Bytes(sh *Shard) int64 {
 	if sh.Whole() {

@@ -9,8 +9,7 @@ import (
 	"github.com/shardify/shardify/index"
 )
 
-// Run is samples that stand together in a shard and are to stand together in a
-// table.
+// Run is samples that are consecutive in a shard and in a table.
 type Run struct {
 	Sh     *Shard
 	Lo, Hi int64 // in the shard

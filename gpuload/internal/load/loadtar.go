@@ -19,7 +19,7 @@ type tarSpan struct {
 	ends    []int64
 }
 
-// tarEntry is where a member stands, without its name, and the code of its extension.
+// tarEntry is where a member is, without its name, and the code of its extension.
 type tarEntry struct {
 	tar.Entry
 	code int

@@ -92,7 +92,7 @@ func TestRowsArePartsOfTheWhole(t *testing.T) {
 	}
 }
 
-// A selection's elements are those that its ranges say, in order, and rows lie between
+// A selection's elements are those that its ranges say, in order, and rows are between
 // those before them.
 func TestSlabs(t *testing.T) {
 	dims := []int64{7, 5}

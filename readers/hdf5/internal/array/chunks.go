@@ -250,7 +250,7 @@ func (c *chunks) readRows(ctx context.Context, w *Buffers, dst []byte, lo, hi in
 
 func byPlace(a, b job) int { return cmp.Compare(a.Addr, b.Addr) }
 
-// readSome reads the first of the jobs and those that stand near it.
+// readSome reads the first of the jobs and those that are near it.
 func (c *chunks) readSome(ctx context.Context, w *Buffers, jobs []job, dst []byte, lo, hi int64) (int, error) {
 	if c.direct && c.stored(jobs[0]) {
 		return c.readDirect(jobs, dst, lo, hi)

@@ -20,7 +20,7 @@ type chunks struct {
 	// direct: the rows of a chunk are whole rows of the array.
 	direct   bool
 	from, to []int64 // strides of a chunk and of the array, in bytes
-	run      int     // the dimension from which on bytes stand side by side in both
+	run      int     // the dimension from which on bytes are side by side in both
 	ratio    int64   // the most that the filters may expand
 }
 

@@ -75,7 +75,7 @@ func (a *Array) scatter(dst, src []byte, skip int64, origin, shape, full []int64
 		}
 		s.axes = append(s.axes, p)
 	}
-	// Axes that are taken whole and lie alike in both are one piece.
+	// Axes that are taken whole and are alike in both are one piece.
 	for s.last = len(shape) - 1; s.last > 0; s.last-- {
 		d := s.last
 		p := s.axes[d]
@@ -117,7 +117,7 @@ func (s *scatterer) scatter(d int, to, from int64) {
 }
 
 // turnContiguous reads what is taken of rows [lo, hi) of an array that is stored as it is,
-// places that lie near each other at once.
+// places that are near each other at once.
 func (a *Array) turnContiguous(ctx context.Context, w *Buffers, dst []byte, lo, hi int64) error {
 	t := &turner{a: a, w: w, dst: dst, lo: lo, hi: hi, step: strides(a.base.Dims, a.base.Elem), origin: make([]int64, len(a.base.Dims)), shape: slices.Clone(a.base.Dims)}
 	rank := len(a.base.Dims)

@@ -164,7 +164,7 @@ func boxes(list []h5.Box, dims []int64) ([]slabDim, error) {
 	return out, nil
 }
 
-// at is where element n of the selection stands, and how many follow it side by
+// at is where element n of the selection is, and how many follow it side by
 // side.
 func (s *slab) at(n int64) (off, run int64) {
 	off = n % s.unit

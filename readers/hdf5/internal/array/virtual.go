@@ -7,7 +7,7 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
-// mapping says which elements of another array stand where in a virtual one: the
+// mapping says which elements of another array are where in a virtual one: the
 // n-th of one selection is the n-th of the other.
 type mapping struct {
 	src      *Array

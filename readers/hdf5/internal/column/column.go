@@ -56,7 +56,7 @@ func (w *Work) Drop() {
 	clear(w.Vary)
 }
 
-// batchBytes is about how much stands between file and columns at once: it
+// batchBytes is about how much is on the way from file to columns at once: it
 // stays in the cache.
 const batchBytes = 1 << 20
 

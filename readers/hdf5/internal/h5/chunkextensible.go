@@ -7,7 +7,7 @@ import (
 )
 
 // extArray is an extensible array. Super block k has 2^(k/2) data blocks of
-// minElements x 2^ceil(k/2) elements each; those of the first super blocks stand
+// minElements x 2^ceil(k/2) elements each; those of the first super blocks are
 // in the index block, the others have a secondary block.
 type extArray struct {
 	chunkArray

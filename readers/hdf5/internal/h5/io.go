@@ -46,7 +46,7 @@ func newBlocks(r io.ReaderAt, size, cacheBytes int64) *blocks {
 	return &blocks{r: r, size: size, m: make(map[int64]*block), ring: make([]int64, 0, n)}
 }
 
-// bytes returns n bytes at off, which lie inside the file. They must not be
+// bytes returns n bytes at off, which are inside the file. They must not be
 // written to.
 func (c *blocks) bytes(off int64, n int) ([]byte, error) {
 	if n == 0 {
@@ -133,7 +133,7 @@ func (c *blocks) read(b []byte, off int64) error {
 	return &shardify.Error{Op: "read", Sample: -1, Offset: off, Err: err}
 }
 
-// within checks that n bytes at off lie inside the file. Metadata beyond the
+// within checks that n bytes at off are inside the file. Metadata beyond the
 // recorded end is readable, but worth a word.
 func (f *File) within(off, n int64, what string) error {
 	if off == Undefined {

@@ -96,7 +96,7 @@ func (s *itemSet) numbered() bool { return s.bare == 0 && len(s.stems) == 1 }
 // name of the k-th data set.
 func (s *itemSet) name(t *Tree, k int) string { return path.Base(t.objects[s.list[k]].path) }
 
-// kinds are the words of which each stands with the same numbers: img_0, mask_0, img_1,
+// kinds are the words that all come with the same numbers: img_0, mask_0, img_1,
 // ... are two fields rather than samples of one. nil if there is one kind.
 func (s *itemSet) kinds() []string {
 	if s.bare > 0 || len(s.stems) < 2 {

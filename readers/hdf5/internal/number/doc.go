@@ -1,7 +1,7 @@
 // Package number converts stored numbers into those of a column.
 //
 //	number.go   Form: how a number is stored, and the dtype that it becomes
-//	kernels.go  the loops that most bytes go through; Strided: where values stand inside
+//	kernels.go  the loops that most bytes go through; Strided: where values are inside
 //	            an element
 //
 // It knows nothing of HDF5's messages: a Form is made from sizes, bits and byte order.

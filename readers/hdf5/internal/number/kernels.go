@@ -10,7 +10,7 @@ var (
 	be = binary.BigEndian
 )
 
-// The loops that most bytes go through. Each has a form for numbers that stand
+// The loops that most bytes go through. Each has a form for numbers that are
 // side by side, where the compiler keeps bounds checks out of the loop.
 
 var copiers = [9]Convert{1: copy1, 2: copy2, 4: copy4, 8: copy8}
@@ -129,7 +129,7 @@ func (s *Strided) Values() int {
 	return n
 }
 
-// Simplify joins neighbouring levels whose pieces stand side by side, and drops
+// Simplify joins neighbouring levels whose pieces are side by side, and drops
 // those of one piece.
 func (s *Strided) Simplify() {
 	var count, step []int

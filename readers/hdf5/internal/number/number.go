@@ -20,7 +20,7 @@ type Form struct {
 	DType     shardify.DType // what it becomes
 }
 
-// Float is where the parts of a floating-point number stand, in bits from
+// Float is where the parts of a floating-point number are, in bits from
 // the lowest of its bytes, whatever the offset of its precision.
 type Float struct {
 	ExpPos, ExpBits int
@@ -120,8 +120,8 @@ func (n *Form) plain() bool {
 	return n.offset == 0 && n.precision == 8*n.Size
 }
 
-// InPlace: the bytes of the file are those of the column, or become them where
-// they stand.
+// InPlace: the bytes of the file are those of the column, or become them in
+// place.
 func (n *Form) InPlace() bool { return n.plain() || n.Truth && n.Size == 1 }
 
 // Convert writes count numbers side by side into dst. In src there are stride bytes from

@@ -7,7 +7,7 @@ import (
 )
 
 // Input is a file in the survey: random access with a known size. What was read
-// last is kept, so that the small pieces that a survey looks at, which stand
+// last is kept, so that the small pieces that a survey looks at, which are
 // together, cost few reads.
 type Input struct {
 	R    io.ReaderAt

@@ -126,7 +126,7 @@ func (l *literal) tuple(depth int) (value, error) {
 	return v, nil
 }
 
-// sequence reads what stands between brackets, commas between the items and
+// sequence reads what is between brackets, commas between the items and
 // optionally behind the last one. In a dict each item is key: value.
 func (l *literal) sequence(end byte, depth int) (items []value, comma bool, err error) {
 	start := l.pos

@@ -15,7 +15,7 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// place is where the bytes of an array stand.
+// place is where the bytes of an array are.
 type place struct {
 	Off     int64 // in the file, of the NPY magic or of the packed data
 	Packed  int64 // bytes there

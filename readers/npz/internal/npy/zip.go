@@ -55,7 +55,7 @@ type entry struct {
 	crc     uint32
 	Packed  int64
 	decoded int64
-	local   int64 // where its local header stands
+	local   int64 // where its local header is
 }
 
 // directory is the list of members.
@@ -168,7 +168,7 @@ func (e *endRecord) end64(in *Input) {
 	}
 	claim := int64(min(le.Uint64(loc[8:]), 1<<62))
 	// The offset is wrong when the archive is preceded by other data; then the
-	// record stands right before its locator, as everybody writes it.
+	// record is right before its locator, as all programs write it.
 	for _, at := range []int64{claim, e.at - locatorBytes - end64Bytes} {
 		if at > e.at-locatorBytes-end64Bytes {
 			continue

@@ -89,7 +89,7 @@ func (p *prefix) literal(src []byte, n int) ([]byte, bool) {
 	return src[k:], k == n
 }
 
-// repeat appends n bytes that stand off before the end, and reports whether it can.
+// repeat appends n bytes that begin off bytes before the end, and reports whether it can.
 func (p *prefix) repeat(off, n int) bool {
 	if off <= 0 || off > p.n {
 		return false

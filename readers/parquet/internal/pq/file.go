@@ -1,5 +1,5 @@
 // Package pq reads the metadata of Parquet files: footer, schema, where the chunks of
-// a column lie, page headers. It decodes no values.
+// a column are, page headers. It decodes no values.
 //
 //	offset     width
 //	  0          4     magic PAR1 (PARE: encrypted)
@@ -37,7 +37,7 @@ type File struct {
 	chunks   [][]Chunk // by leaf and row group
 }
 
-// Chunk is where the pages of a leaf in a row group lie, and what is known of them.
+// Chunk is where the pages of a leaf in a row group are, and what is known of them.
 type Chunk struct {
 	Off, End     int64 // of the pages in the file
 	Data         int64 // of the first page behind the dictionary, as the metadata say

@@ -35,7 +35,7 @@ const (
 	maxLeaves = 1 << 20
 )
 
-// tree makes the tree of the schema's elements, which stand depth first.
+// tree makes the tree of the schema's elements, which come depth first.
 func (f *File) tree(all []format.SchemaElement) error {
 	if len(all) == 0 {
 		return shardify.Corrupt(-1, "a file without a schema")

@@ -170,7 +170,7 @@ func openBytes(t testing.TB, b []byte) *File {
 	return f
 }
 
-// shifted is a file of which everything behind the header lies far away.
+// shifted is a file of which everything behind the header is far away.
 type shifted struct {
 	b  []byte
 	at int64 // of b[100]

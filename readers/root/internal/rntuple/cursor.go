@@ -121,7 +121,7 @@ func (c *cursor) join(in *cursor) {
 	}
 }
 
-// locator reads where something lies. offset is -1 for a place outside of files.
+// locator reads where something is. offset is -1 for a place outside of files.
 func (c *cursor) locator() (offset, size int64) {
 	start := c.pos
 	head := int32(c.u32())

@@ -7,7 +7,7 @@ import (
 	"github.com/shardify/shardify/readers/root/internal/block"
 )
 
-// key is where an anchor's payload lies.
+// key is where an anchor's payload is.
 type key struct {
 	name    string
 	start   int

@@ -133,7 +133,7 @@ func ofSwitch(off []int64, tags []byte, n *node, lo, base int64) (span, error) {
 	return span{first, first + count}, nil
 }
 
-// shape brings offsets and presence to the entries: below presences, elements stand
+// shape brings offsets and presence to the entries: below presences, elements are
 // for present entries only.
 func (r *Reader) shape(n *node, st, parent *nodeState) (err error) {
 	if n.presence {

@@ -106,7 +106,7 @@ type walker struct {
 	full []string // by flat: the name with nothing hidden
 }
 
-// at is where the walk stands.
+// at is where the walk is.
 type at struct {
 	field      int
 	name, full string

@@ -328,7 +328,7 @@ func (m *mutations) read(data, anchor []byte, parts bool) ([]shardify.Column, er
 }
 
 // FuzzOpen takes an anchor and a file; checksums are made right, so that the fuzzer
-// reaches what lies behind them.
+// reaches what is behind them.
 func FuzzOpen(f *testing.F) {
 	for i := range 12 {
 		m := makeFile(uint64(i), 1+i%4, 1+i, true)

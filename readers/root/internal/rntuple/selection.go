@@ -153,7 +153,7 @@ func mul(a, b int64) int64 {
 }
 
 // Inside is how many entries a piece of a cluster should have to be of about target
-// bytes. Pages that lie on both sides of a cut are decoded for both pieces, so it is
+// bytes. Pages that are on both sides of a cut are decoded for both pieces, so it is
 // more where pages are large: a cut may cost half of a piece at most.
 func (s *Selection) Inside(target int64) int64 {
 	n := s.n

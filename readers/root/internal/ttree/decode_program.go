@@ -7,7 +7,7 @@ import (
 	"github.com/shardify/shardify/readers/root/internal/rfile"
 )
 
-// op is what a step does. Every step is done for reps elements that stand next
+// op is what a step does. Every step is done for reps elements that are next
 // to each other: the members of a collection are written column by column, and
 // then each is one call.
 type op uint8

@@ -282,7 +282,7 @@ func (b *builder) base(e *rfile.Element, name string, level int, apart bool) ([]
 	return []step{{op: opObject, kids: kids, class: info}}, nil
 }
 
-// object makes the step of an object that stands by value.
+// object makes the step of an object that is stored by value.
 func (b *builder) object(typeName string, code int, name string, level int) (step, error) {
 	class := tidy(strings.TrimRight(tidy(typeName), "*&"))
 	from := len(b.cols)

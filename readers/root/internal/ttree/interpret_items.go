@@ -143,7 +143,7 @@ func (b *builder) apart(item, name string, level, from int, inMap bool) ([]step,
 	return steps, true, nil
 }
 
-// columnOf is the step of a pair's member when all of them stand together.
+// columnOf is the step of a pair's member when all of them are together.
 func (b *builder) columnOf(typ, name string, level int) (step, error) {
 	if _, _, ok := itemOf(typ); ok {
 		return b.collection(typ, 0, name, level, 0)
