@@ -47,20 +47,3 @@ func (h *Handles[T]) openOne(ctx context.Context, in *Input) (v T, err error) {
 	}
 	return v, err
 }
-
-// ReadSpan makes the batch of a span by read, which is given what is kept of the span's input.
-func (h *Handles[T]) ReadSpan(ctx context.Context, s *Set, sp shardify.Span, mem *shardify.Arena, read func(T, *Input, *shardify.Batch) error) (*shardify.Batch, error) {
-	in, b, err := s.Begin(ctx, sp, mem)
-	if err != nil {
-		return nil, err
-	}
-	kept, err := h.Acquire(ctx, &in)
-	if err != nil {
-		return nil, err
-	}
-	defer kept.Release()
-	if err := read(kept.Value, &in, b); err != nil {
-		return nil, shardify.Annotate(err, "read", in.Name(), "")
-	}
-	return s.Finish(&in, b, mem)
-}

@@ -33,7 +33,19 @@ func (t *Table[T]) Reader(run uint32) (shardify.Reader, error) {
 
 // ReadSpan makes the batch of a span by read, which is given what is kept of the span's input.
 func (t *Table[T]) ReadSpan(ctx context.Context, sp shardify.Span, mem *shardify.Arena, read func(T, *Input, *shardify.Batch) error) (*shardify.Batch, error) {
-	return t.Handles.ReadSpan(ctx, t.Set, sp, mem, read)
+	in, b, err := t.Begin(ctx, sp, mem)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := t.Acquire(ctx, &in)
+	if err != nil {
+		return nil, err
+	}
+	defer kept.Release()
+	if err := read(kept.Value, &in, b); err != nil {
+		return nil, shardify.Annotate(err, "read", in.Name(), "")
+	}
+	return t.Finish(&in, b, mem)
 }
 
 // Worker reads the spans of one reader. It may keep what it decoded of an input for the next span.

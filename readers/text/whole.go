@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"io"
 	"unicode/utf8"
 
@@ -15,12 +14,11 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// whole is files that are one document each. They are read into their batch at once, and may be
+// whole reads files that are one document each. They are read into their batch at once, and may be
 // as large as its memory.
 type whole struct {
-	*rows.Set
-	mend    bool
-	handles *rows.Handles[*document]
+	mend bool
+	of   *document
 }
 
 // document is an open file, and how many bytes its text has.
@@ -101,45 +99,31 @@ func unfinished(b []byte) int {
 	return 0
 }
 
-func newWhole(set *rows.Set, mend bool) *whole {
-	return &whole{set, mend, rows.NewHandles(func(_ context.Context, f storage.File, in *rows.Input) (*document, error) {
+func newWhole(set *rows.Set, mend bool) shardify.Source {
+	var t *rows.Table[*document]
+	t = rows.NewTable(set, func(_ context.Context, f storage.File, in *rows.Input) (*document, error) {
 		n, rest, ok := number(in.Blob)
 		if !ok || len(rest) > 0 {
 			return nil, errState
 		}
 		return &document{f, n}, nil
-	})}
+	}, func() shardify.Reader { return rows.NewReader(t, &whole{mend: mend}) })
+	return t
 }
 
-// Close implements shardify.Source.
-func (s *whole) Close() error { return s.handles.Close() }
-
-// Reopen implements format.Reopener.
-func (s *whole) Reopen() { s.handles.Reopen() }
-
-// Reader implements shardify.Source.
-func (s *whole) Reader(uint32) (shardify.Reader, error) { return &reader{s: s}, nil }
-
-type reader struct {
-	s      *whole
-	closed bool
-}
-
-// Close implements shardify.Reader.
-func (r *reader) Close() error { r.closed = true; return nil }
-
-// Read implements shardify.Reader.
-func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
-	if r.closed {
-		return nil, errors.New("text: Read after Close")
+// Take implements rows.Worker.
+func (w *whole) Take(d *document, _ *rows.Input, b *shardify.Batch) error {
+	if w.of = d; !isText(b.Columns) {
+		return errState
 	}
-	return r.s.handles.ReadSpan(ctx, r.s.Set, sp, mem, func(d *document, _ *rows.Input, b *shardify.Batch) error {
-		if !isText(b.Columns) {
-			return errState
-		}
-		return r.read(ctx, d, b, mem)
-	})
+	return nil
 }
+
+// Drop implements rows.Worker.
+func (w *whole) Drop() { w.of = nil }
+
+// Close implements rows.Worker.
+func (w *whole) Close() {}
 
 // sure is how much room is made for what a plan alone says.
 const sure = 64 << 20
@@ -159,7 +143,9 @@ func has(ctx context.Context, d *document) error {
 	return nil
 }
 
-func (r *reader) read(ctx context.Context, d *document, b *shardify.Batch, mem *shardify.Arena) error {
+// Read implements rows.Worker.
+func (w *whole) Read(ctx context.Context, _ *rows.Input, _ shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
+	d := w.of
 	if d.bytes > max(d.Size(), sure) { // it is packed, or the plan is damaged: before room for it is made
 		if err := has(ctx, d); err != nil {
 			return err
@@ -177,7 +163,7 @@ func (r *reader) read(ctx context.Context, d *document, b *shardify.Batch, mem *
 	c := &b.Columns[0]
 	if c.Data = data; !utf8.Valid(data) {
 		at, why := printable.NotUTF8(data)
-		if !r.s.mend {
+		if !w.mend {
 			e := shardify.Unsupported("text that is not UTF-8 (%s)%s", why, lines.Cure)
 			e.Offset = t.Off() + int64(at)
 			return e
