@@ -52,7 +52,7 @@ def pictures() -> str:
 def classes() -> str:
     """Keys are escaped as addresses of the web are: the folder's name comes back, and is that of the class."""
     with open(os.path.join(folder("images"), "shardify.json")) as f:
-        labels = next(x["labels"] for x in json.load(f)["schema"] if x["name"] == "cls")
+        labels = next(x["attrs"]["labels"] for x in json.load(f)["schema"] if x["name"] == "cls").split("\n")
     got = {(int(s["cls"]), unquote(s["__key__"]).split("/")[0]) for s in wds.WebDataset(tars("images"), shardshuffle=False)}
     assert got == set(enumerate(CLASSES)) == set(enumerate(labels)), got
     return "images: %d classes, %s" % (len(got), ", ".join(CLASSES))
