@@ -26,7 +26,7 @@ shardify verify photos-shards`,
 			if len(args) == 0 {
 				return c.Help()
 			}
-			return cli.UnknownCommand(c, args)
+			return cli.UnknownCommand(c, args[0], p.Args[min(1, len(p.Args)):])
 		},
 	}
 	root.AddCommand(
@@ -39,7 +39,7 @@ shardify verify photos-shards`,
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		if words := c.Flags().Args(); c == root && len(words) > 0 {
-			return cli.UnknownCommand(root, words) // before the flags of whatever was meant
+			return cli.UnknownCommand(root, words[0], p.Args[min(1, len(p.Args)):]) // before the flags of whatever was meant
 		}
 		return cli.FlagError(c, err)
 	})

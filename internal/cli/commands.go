@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"slices"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/printable"
@@ -26,7 +27,7 @@ func HelpCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			about, _, err := c.Root().Find(args)
 			if err == nil && about == c.Root() && len(args) > 0 {
-				err = UnknownCommand(about, args)
+				err = UnknownCommand(about, args[0], args)
 			}
 			if err != nil {
 				return err
@@ -59,25 +60,27 @@ var meant = map[string]string{
 	"check": "verify", "validate": "verify", "fsck": "verify", "build": "convert", "run": "work", "resume": "convert", "clean": "gc", "join": "merge-sets",
 }
 
-// UnknownCommand is the error of a word that is not a command.
-func UnknownCommand(root *cobra.Command, args []string) error {
-	word := args[0]
+// UnknownCommand is the error of a word that is not a command. typed are the words behind the
+// program's name; flags before the command are dropped.
+func UnknownCommand(root *cobra.Command, word string, typed []string) error {
 	err := shardify.Usage("unknown command %q", word)
 	if _, e := os.Stat(word); e == nil {
 		return shardify.Hint(err, "did you mean: shardify inspect "+printable.Quote(word))
 	}
-	if m := meant[word]; m != "" {
-		for _, a := range args[1:] {
-			m += " " + printable.Quote(a)
+	m := meant[word]
+	if m == "" {
+		var names []string
+		for _, c := range root.Commands() {
+			names = append(names, c.Name())
 		}
-		return shardify.Hint(err, "did you mean: shardify "+m)
+		m = suggest.Word(word, names)
 	}
-	var names []string
-	for _, c := range root.Commands() {
-		names = append(names, c.Name())
-	}
-	if m := suggest.Word(word, names); m != "" {
-		return shardify.Hint(err, "did you mean: shardify "+m)
+	if m != "" {
+		m = "did you mean: shardify " + m
+		if rest := typed[slices.Index(typed, word)+1:]; len(rest) > 0 {
+			m += " " + CommandLine(rest)
+		}
+		return shardify.Hint(err, m)
 	}
 	return shardify.Hint(err, "see: shardify --help")
 }

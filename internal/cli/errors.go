@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -72,7 +73,7 @@ func (o *IO) Report(ctx context.Context, program string, err error) int {
 	} else if errors.Is(err, ErrInterrupted) {
 		err = shardify.Hint(err, pipeline.GoesOn)
 	}
-	hints := append(append(pipeline.Advice(err, o.Command), o.choices(err)...), o.splits(err)...)
+	hints := slices.Concat(pipeline.Advice(err, o.Command), o.missing(err), o.choices(err), o.splits(err))
 	code := Code(err)
 	if o.RetryFull && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
 		code = CodeStopped
