@@ -68,7 +68,8 @@ func (s *Settings) together() error {
 				if why != "" {
 					why = ": " + why
 				}
-				return shardify.Usage("--%s and --%s exclude each other%s", k.Name, name, why)
+				err := shardify.Usage("--%s and --%s exclude each other%s", k.Name, name, why)
+				return &format.Cured{Err: err, Ways: []format.Way{{Without: name, Makes: "with --" + k.Name}, {Without: k.Name, Makes: "with --" + name}}}
 			}
 		}
 	}

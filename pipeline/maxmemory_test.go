@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"archive/zip"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // zeros writes an array of one row of so many zero bytes as a member of a zip.
@@ -103,10 +105,13 @@ func TestASampleBeyondTheMemory(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "sample 0: a sample of 96") || peak > c.memory*mib {
 				t.Fatalf("%v, %s at most", err, shardify.FormatSize(peak))
 			}
-			hint := strings.Join(shardify.Hints(err), "\n")
+			var cured *format.Cured
 			var enough int64
-			if _, err := fmt.Sscanf(hint, "--memory %dMiB", &enough); err != nil {
-				t.Fatalf("hint %q", hint)
+			if !errors.As(err, &cured) {
+				t.Fatalf("%v names no settings", err)
+			}
+			if _, err := fmt.Sscanf(cured.Ways[0].Options["memory"], "%dMiB", &enough); err != nil {
+				t.Fatalf("ways %+v", cured.Ways)
 			}
 			if _, err := run(enough * mib); err != nil {
 				t.Errorf("with the memory of the hint: %v", err)
