@@ -166,7 +166,7 @@ func (p *pipeline) start() {
 	p.rouse()
 }
 
-// spare reports that all batches are made that there is room for, and that nobody waits for one.
+// spare reports whether all batches that there is room for are made, and no call waits for one.
 func (p *pipeline) spare() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

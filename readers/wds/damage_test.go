@@ -224,16 +224,16 @@ func TestPast4GiB(t *testing.T) {
 func TestSamplesAreStrict(t *testing.T) {
 	schema := []shardify.Field{{Name: "cls", DType: shardify.I8}, media("txt", "txt", 1), media("a", "bin", 1)}
 	for text, c := range map[string][][]string{
-		"":                     {{"0-0.a.bin", "0-0.cls", "0-0.txt"}, {"0-1.a.bin", "0-1.cls", "0-1.txt"}},
-		"has 2 members, want":  {{"0-0.a.bin", "0-0.txt"}, {"0-1.a.bin", "0-1.cls", "0-1.txt"}},
-		"one of .cls .txt":     {{"0-0.a.bin", "0-0.a.bin", "0-0.cls", "0-0.txt"}},
-		"one of .txt":          {{"0-0.cls", "0-0.a.bin", "0-0.txt"}},
-		"one of .a.bin .cls":   {{"0-0.jpg", "0-0.png", "0-0.txt"}},
-		"0-1.cls":              {{"0-0.a.bin", "0-1.cls", "0-0.txt"}},
-		"in a row are named 0": {{"0-0.a.bin", "0-0.cls", "0-0.txt"}, {"0-0.a.bin", "0-0.cls", "0-0.txt"}},
-		"no key of this form":  {{"d/.x.a.bin", "0-0.cls", "0-0.txt"}},
-		"no dot in the name":   {{"README", "NEWS", "INSTALL"}},
-		"is not the name of a": {{"x.a.bin", "x.cls", "x.txt"}},
+		"":                       {{"0-0.a.bin", "0-0.cls", "0-0.txt"}, {"0-1.a.bin", "0-1.cls", "0-1.txt"}},
+		"has 2 members, want":    {{"0-0.a.bin", "0-0.txt"}, {"0-1.a.bin", "0-1.cls", "0-1.txt"}},
+		"one of .cls .txt":       {{"0-0.a.bin", "0-0.a.bin", "0-0.cls", "0-0.txt"}},
+		"one of .txt":            {{"0-0.cls", "0-0.a.bin", "0-0.txt"}},
+		"one of .a.bin .cls":     {{"0-0.jpg", "0-0.png", "0-0.txt"}},
+		"0-1.cls":                {{"0-0.a.bin", "0-1.cls", "0-0.txt"}},
+		"in a row are named 0":   {{"0-0.a.bin", "0-0.cls", "0-0.txt"}, {"0-0.a.bin", "0-0.cls", "0-0.txt"}},
+		"not a key of this form": {{"d/.x.a.bin", "0-0.cls", "0-0.txt"}},
+		"no dot in the name":     {{"README", "NEWS", "INSTALL"}},
+		"is not the name of a":   {{"x.a.bin", "x.cls", "x.txt"}},
 	} {
 		var tarred []byte
 		offsets := []int64{0}
