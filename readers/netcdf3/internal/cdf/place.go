@@ -42,7 +42,7 @@ func (f *File) place(size int64) error {
 		}
 		v.Err = cmp.Or(v.Err, f.check(v, size))
 	}
-	return f.apart(size)
+	return f.overlaps(size)
 }
 
 // count finds how many records there are by the size of the file.
@@ -91,9 +91,9 @@ func (f *File) check(v *Variable, size int64) error {
 	return nil
 }
 
-// apart makes sure that no two variables have the same bytes, and notes records that are there and
+// overlaps makes sure that no two variables have the same bytes, and notes records that are there and
 // are not counted.
-func (f *File) apart(size int64) error {
+func (f *File) overlaps(size int64) error {
 	type stretch struct {
 		lo, hi int64
 		name   string
