@@ -4,7 +4,7 @@ import "github.com/shardify/shardify"
 
 // NullItems is the --null-items of formats whose lists may lack an item.
 var NullItems = Option{
-	Name: "null-items", Kind: KindEnum, Default: "fail", Values: []string{"fail", "fill"},
+	Name: "null-items", Idle: Permission, Kind: KindEnum, Default: "fail", Values: []string{"fail", "fill"},
 	Help: "missing items inside of lists: refuse, or write NaN, 0 or an empty value",
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/shardify/shardify"
 )
@@ -35,7 +36,66 @@ type Option struct {
 	Quiet bool
 	// Settings are the keys of a value that is written KEY=VALUE,...
 	Settings []string
+	// Idle says what the inputs lack where another value than the default has no effect, which is
+	// an error: the code that opens them reports an effect to OpenArgs.Used. Or it is Always or
+	// Permission.
+	Idle string
 }
+
+// Values of Option.Idle where there is nothing to report.
+const (
+	Always     = "it has an effect whatever the inputs are, or is refused"
+	Permission = "it says what to do with inputs that need not be there"
+)
+
+// Used collects which options had an effect while inputs were opened. A nil one ignores them.
+type Used struct {
+	names sync.Map
+	parts map[string][]string // by option
+}
+
+// Mark reports an effect of an option.
+func (u *Used) Mark(option string) {
+	if u != nil {
+		u.names.Store(option, true)
+	}
+}
+
+// Expect says, before the inputs are opened, that each of these parts of an option's value is to
+// have an effect, which MarkPart reports.
+func (u *Used) Expect(option string, parts []string) {
+	if u != nil {
+		u.parts = map[string][]string{option: parts}
+	}
+}
+
+// MarkPart reports an effect of a part of an option's value.
+func (u *Used) MarkPart(option, part string) { u.Mark(option + " " + part) }
+
+// Idle is the error of an option that was given and had no effect.
+func (u *Used) Idle(decl []Option, given Options) error {
+	for i := range decl {
+		o := &decl[i]
+		v, ok := given[o.Name]
+		if !ok || v == o.Default || o.Idle == Always || o.Idle == Permission {
+			continue
+		}
+		for i, part := range u.parts[o.Name] {
+			if _, ok := u.names.Load(o.Name + " " + part); !ok {
+				rest := strings.Join(slices.Delete(slices.Clone(u.parts[o.Name]), i, i+1), ",")
+				return &Cured{shardify.Usage("--%s: %s has no effect: %s", o.Name, part, o.Idle), []Way{{Options: Options{o.Name: rest}, Makes: "without it"}}}
+			}
+		}
+		if _, ok := u.names.Load(o.Name); !ok && u.parts[o.Name] == nil {
+			return &Cured{shardify.Usage("--%s %s has no effect: %s", o.Name, v, o.Idle), []Way{{Without: o.Name, Makes: "without it"}}}
+		}
+	}
+	return nil
+}
+
+// OptText is the option of formats that have texts.
+var OptText = Option{Name: "text", Kind: KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"}, Idle: "no field that is read is text",
+	Help: "utf8: strings are text and must be UTF-8; bytes: strings are any bytes"}
 
 // Check reports whether s is a value of the option.
 func (o *Option) Check(s string) error {

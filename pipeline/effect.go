@@ -7,6 +7,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/transform"
 )
 
@@ -81,10 +82,14 @@ func without(name string, err error) error {
 	return &format.Cured{Err: err, Ways: []format.Way{{Without: name, Makes: "without it"}}}
 }
 
-// useless refuses a setting that has no effect.
-func (s *Settings) useless(p *plan.Plan) error {
+// useless refuses a setting, or an option of the input format, that has no effect. Those of output
+// formats always have one.
+func (s *Settings) useless(p *plan.Plan, src *format.Input, o *readers.Opened) error {
 	if s.recorded {
 		return nil
+	}
+	if err := o.Idle(src, s.Options); err != nil {
+		return err
 	}
 	for i := range Keys {
 		if k := &Keys[i]; k.Rules.Useless != nil && k.given(s) {

@@ -61,6 +61,10 @@ func (t *sideTable) openAs(ctx context.Context, in format.Input, name string, gi
 	if err != nil {
 		return nil, err
 	}
+	if err := o.Idle(&in, given); err != nil && (take == nil || len(take) > 0) { // it may be for columns
+		o.Source.Close()
+		return nil, err
+	}
 	for _, key := range keys {
 		if shardify.FieldIndex(o.Source.Schema(), key) < 0 {
 			o.Source.Close()

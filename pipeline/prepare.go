@@ -327,7 +327,7 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src format.Input, o *r
 	if err != nil {
 		return s.leftError(err, o.Source)
 	}
-	if err := s.useless(p.Plan); err != nil {
+	if err := s.useless(p.Plan, &src, o); err != nil {
 		return err
 	}
 	p.Plan.Tables, p.beside = s.beside.paths, s.beside.notes

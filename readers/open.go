@@ -53,6 +53,15 @@ type Opened struct {
 	More *More
 }
 
+// Idle is the error of an option that was given and had no effect. Of inputs in parts it is known
+// at their end.
+func (o *Opened) Idle(f *format.Input, given format.Options) error {
+	if o.More != nil {
+		return o.More.used.Idle(f.Options, given)
+	}
+	return o.Args.Used.Idle(f.Options, given)
+}
+
 // Open lists the inputs and opens them. Where a storage answers late, ctx also ends reads
 // that the source makes, until a Job has them end with its own.
 func Open(ctx context.Context, f format.Input, r Request) (*Opened, error) {

@@ -59,12 +59,13 @@ func filesOr(fs storage.FS) storage.FS {
 }
 
 func (r *Request) args(t *format.Table) format.OpenArgs {
-	return format.OpenArgs{Table: t, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, SkipDamaged: r.SkipDamaged, Splits: r.Splits, Folders: r.Folders}
+	return format.OpenArgs{Table: t, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, SkipDamaged: r.SkipDamaged, Splits: r.Splits, Folders: r.Folders, Used: &format.Used{}}
 }
 
 // More is a list of inputs that continues.
 type More struct {
 	Survey format.PartSurvey
+	used   *format.Used
 	cancel context.CancelFunc
 	next   chan listed
 	free   chan *format.Table
@@ -81,13 +82,14 @@ type listed struct {
 
 // openParts lists the inputs in parts, if there are enough.
 func openParts(ctx context.Context, f format.Input, r Request) (*Opened, error) {
-	survey, err := f.Parts.Survey(r.args(nil))
+	all := r.args(nil)
+	survey, err := f.Parts.Survey(all)
 	if err != nil {
 		return nil, err
 	}
 	inner, cancel := context.WithCancel(ctx)
 	m := &More{
-		Survey: survey, cancel: cancel,
+		Survey: survey, cancel: cancel, used: all.Used,
 		next: make(chan listed), free: make(chan *format.Table, tables),
 	}
 	for range tables - 1 {

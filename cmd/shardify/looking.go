@@ -21,7 +21,7 @@ func (p *program) inspect(ctx context.Context, f *inspectFlags, inputs []string)
 		return p.inspectSample(ctx, r, f.sample.number)
 	case f.stats.wanted():
 		return p.stats(ctx, f.stats, r)
-	case len(inputs) == 1 && len(f.s.Columns) == 0 && !f.sample.option && (readers.IsSet(r.Format.Name) || pipeline.MadeHere(inputs[0], r.Format.Name)):
+	case len(inputs) == 1 && len(f.s.Columns)+len(r.Given) == 0 && (readers.IsSet(r.Format.Name) || pipeline.MadeHere(inputs[0], r.Format.Name)):
 		return p.inspectSet(inputs[0])
 	}
 	rep, err := inspect.Inputs(ctx, r)

@@ -10,7 +10,7 @@ import (
 )
 
 // ChannelsOption is the option of all readers that know dimensions.
-var ChannelsOption = format.Option{Name: "channels", Kind: format.KindString, Quiet: true,
+var ChannelsOption = format.Option{Name: "channels", Idle: format.Always, Kind: format.KindString, Quiet: true,
 	Help: "stack fields of one grid into one: x=t2m,z@500,z@850,lsm makes x [4, lat, lon]; NAME@VALUE is a place of the one dimension more, NAME@* all of them"}
 
 // Channels is what --channels says: fields that are made of others.

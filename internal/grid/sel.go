@@ -14,7 +14,7 @@ import (
 )
 
 // SelOption is the option of all readers that know dimensions.
-var SelOption = format.Option{Name: "sel", Kind: format.KindString, Quiet: true,
+var SelOption = format.Option{Name: "sel", Idle: format.Always, Kind: format.KindString, Quiet: true,
 	Help: "take a part of the dimensions: time=2018..2020,latitude=-30..60,level=500,850 by coordinate, both ends included; lon=[0:10] by place, time=::4 every fourth"}
 
 // Selection is what --sel says. It is used by several goroutines.

@@ -108,6 +108,9 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 		return r.apart(ctx, err)
 	}
 	defer o.Source.Close()
+	if err := o.Idle(&r.Format, r.Given); err != nil {
+		return nil, err
+	}
 	rep := &Report{Format: r.Format.Name, Why: r.Why, Inputs: int64(o.Args.Table.Len()), Bytes: o.Args.Table.Bytes(), LeftOut: o.LeftOut}
 	rep.way(r, o.Source)
 	if err := rep.source(ctx, o.Source); err != nil {

@@ -205,6 +205,14 @@ func (f *Found) Settle(mode, reason string) ([]string, []format.Leftover, error)
 	return nil, nil, nil
 }
 
+// Judged reports that the option labels has an effect, where Settle has anything to say of the
+// folders.
+func (f *Found) Judged(u *format.Used, reason string) {
+	if classes, left, err := f.Settle(Auto, reason); classes != nil || left != nil || err != nil {
+		u.Mark(optLabels.Name)
+	}
+}
+
 // ClassesField is the field cls of these classes.
 func ClassesField(classes []string) shardify.Field {
 	return shardify.Field{Name: ClassField, DType: shardify.I64, Attrs: NamesOf(classes)}

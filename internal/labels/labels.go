@@ -108,7 +108,7 @@ func (t *Table) read(ctx context.Context, fs storage.FS, own []string, jobs int)
 	table := &format.Table{Roots: []string{t.File}, FS: fs}
 	table.Append(0, "", at.Size, at.ModTime)
 	t.sort = in == &jsonl.Format
-	a := format.OpenArgs{Table: table, Jobs: jobs}
+	a := format.OpenArgs{Table: table, Jobs: jobs, Used: &format.Used{}}
 	switch {
 	case in == &csv.Format:
 		t.text = !slices.Contains(own, "header=none")
@@ -135,6 +135,9 @@ func (t *Table) read(ctx context.Context, fs storage.FS, own []string, jobs int)
 		return table.Locate(err)
 	}
 	defer src.Close()
+	if err := a.Used.Idle(in.Options, a.Options); err != nil {
+		return err
+	}
 	if r, ok := src.(format.Reporter); ok {
 		t.Left = r.Leftovers()
 	}

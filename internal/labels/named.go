@@ -15,10 +15,10 @@ import (
 
 // The options of Named.
 var (
-	optLabels = format.Option{Name: "labels", Kind: format.KindString, Default: Auto, Quiet: true, Help: Help}
-	optKeys   = format.Option{Name: "keys", Kind: format.KindEnum, Default: Auto, Values: []string{Auto, keysPath, keysOrdinal}, Quiet: true,
+	optLabels = format.Option{Name: "labels", Idle: "the folders are no classes", Kind: format.KindString, Default: Auto, Quiet: true, Help: Help}
+	optKeys   = format.Option{Name: "keys", Idle: "the samples have no names", Kind: format.KindEnum, Default: Auto, Values: []string{Auto, keysPath, keysOrdinal}, Quiet: true,
 		Help: "names of samples: the path below the input, or a number; auto: the path where files that are a sample each are in several folders"}
-	optStem = format.Option{Name: "stem", Kind: format.KindEnum, Default: "first", Values: []string{"first", stemLast}, Quiet: true,
+	optStem = format.Option{Name: "stem", Idle: "no sample has a name with two dots", Kind: format.KindEnum, Default: "first", Values: []string{"first", stemLast}, Quiet: true,
 		Help: "a sample's name ends at the first or the last dot of the file name"}
 )
 
@@ -106,10 +106,17 @@ func Name(a *format.OpenArgs, inputs []uint32, own []shardify.Field) (*Named, er
 	for _, i := range inputs {
 		c.Add(n.paths, int(i))
 	}
-	if err := n.classify(&c, own, a.Columns, o.Value(&optLabels)); err != nil {
+	if err := n.classify(&c, own, a, o.Value(&optLabels)); err != nil {
 		return nil, err
 	}
-	if keys := o.Value(&optKeys); keys == keysPath || keys == Auto && c.several() {
+	keys := o.Value(&optKeys)
+	if keys == keysPath || c.several() {
+		a.Used.Mark(optKeys.Name)
+	}
+	if keys == keysPath || keys == Auto && c.several() {
+		if n.dotted() {
+			a.Used.Mark(optStem.Name)
+		}
 		n.keyed = true
 		if err := n.check(); err != nil {
 			return nil, err
@@ -123,20 +130,23 @@ func Name(a *format.OpenArgs, inputs []uint32, own []shardify.Field) (*Named, er
 }
 
 // classify decides about the field cls.
-func (n *Named) classify(c *Classes, own []shardify.Field, patterns []string, mode string) error {
-	want, err := columns.New(patterns)
+func (n *Named) classify(c *Classes, own []shardify.Field, a *format.OpenArgs, mode string) error {
+	want, err := columns.New(a.Columns)
 	if err != nil {
 		return err
 	}
 	hit, exact := want.Match(ClassField)
-	if !hit || mode == Never {
+	if !hit {
 		return nil
 	}
 	found, reason := c.Find(), ""
-	n.paths.Second = found.Second
-	if mode == Auto && found.Reason == "" {
+	if mode != Always && found.Reason == "" {
 		reason = found.Unlikely(len(n.inputs))
 	}
+	if found.Judged(a.Used, reason); mode == Never {
+		return nil
+	}
+	n.paths.Second = found.Second
 	taken := shardify.FieldIndex(own, ClassField) >= 0
 	if taken && reason == "" && found.Reason == "" {
 		return shardify.Mismatch("the files have a field %s, and their folders may be classes (%s): --labels none keeps the field, --columns '!%[1]s' leaves out both",
@@ -152,6 +162,14 @@ func (n *Named) classify(c *Classes, own []shardify.Field, patterns []string, mo
 		return shardify.Misuse("no field %q: of the folders that could be classes, %s", ClassField, cmp.Or(found.Reason, reason))
 	}
 	return nil
+}
+
+// dotted tells whether the first dot of a file name may be another one than the last.
+func (n *Named) dotted() bool {
+	return slices.ContainsFunc(n.inputs, func(i uint32) bool {
+		rel := n.paths.Rel(int(i))
+		return bytes.Count(rel[bytes.LastIndexByte(rel, '/')+1:], []byte(".")) > 1
+	})
 }
 
 // InFolders reports whether the first folders are splits because the user says so: of one

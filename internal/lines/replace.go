@@ -8,7 +8,7 @@ import (
 
 // BadUTF8 is the option that says what becomes of bytes that are not UTF-8.
 var BadUTF8 = format.Option{
-	Name: "bad-utf8", Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "replace"}, Quiet: true,
+	Name: "bad-utf8", Idle: format.Permission, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "replace"}, Quiet: true,
 	Help: "bytes that are not UTF-8: refuse, or write U+FFFD as errors='replace' of Python does, and count them",
 }
 

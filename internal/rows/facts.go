@@ -120,7 +120,7 @@ type Borders struct {
 
 // Option is the --missing of every format that uses the package.
 var Option = format.Option{
-	Name: "missing", Kind: format.KindEnum, Default: string(Fail),
+	Name: "missing", Idle: format.Permission, Kind: format.KindEnum, Default: string(Fail),
 	Values: []string{string(Fail), string(Intersect), string(Drop), string(Fill)},
 	Help:   "fields that some inputs lack: refuse, leave out the field, leave out the input, or write an empty value",
 }

@@ -30,9 +30,8 @@ const (
 )
 
 var options = []format.Option{
-	{Name: optText, Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
-		Help: "utf8: strings are text and must be UTF-8; bytes: strings are any bytes"},
-	{Name: optEnd, Kind: format.KindEnum, Default: "any", Values: []string{"any", "required"}, Quiet: true,
+	format.OptText,
+	{Name: optEnd, Idle: format.Permission, Kind: format.KindEnum, Default: "any", Values: []string{"any", "required"}, Quiet: true,
 		Help: "streams of Arrow without an end mark, as where a writer was stopped: read what there is, and say so, or refuse"},
 	format.NullItems,
 	rows.Option,
@@ -54,6 +53,7 @@ type source struct {
 	fill  bool
 	bytes bool // texts are bytes
 	ended bool // streams must have an end mark
+	used  *format.Used
 }
 
 var errState = errors.New("the plan does not fit the file: other columns than at the survey")
@@ -63,7 +63,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{fs: storages.Of(a.Table), fill: format.FillsItems(opts), bytes: opts[optText] == "bytes", ended: opts[optEnd] == "required"}
+	s := &source{fs: storages.Of(a.Table), fill: format.FillsItems(opts), bytes: opts[optText] == "bytes", ended: opts[optEnd] == "required", used: a.Used}
 	if s.want, err = rows.NewWanted(a.Columns); err != nil {
 		return nil, err
 	}
@@ -125,6 +125,7 @@ func (s *source) choose(f *file, want *rows.Wanted) fields {
 	for i := range x.leaves {
 		if l := &x.leaves[i]; s.bytes && l.field.Media == "txt" && l.form != decimalTextForm {
 			l.field.Media = "bin"
+			s.used.Mark(optText)
 		}
 	}
 	return x

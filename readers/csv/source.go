@@ -28,7 +28,7 @@ var Format = format.Input{
 
 const optCSV = "csv"
 
-var options = []format.Option{{Name: optCSV, Kind: format.KindString, Help: help, Settings: settingNames}, rows.Option, format.GroupedItems}
+var options = []format.Option{{Name: optCSV, Idle: format.Always, Kind: format.KindString, Help: help, Settings: settingNames}, rows.Option, format.GroupedItems}
 
 // source is many inputs as one table.
 type source struct {

@@ -15,6 +15,7 @@ import (
 type builder struct {
 	table      *format.Table
 	options    format.Options
+	used       *format.Used
 	names      *names
 	g          *groups
 	all        []member // of all samples
@@ -69,7 +70,7 @@ func plainNames(t *format.Table) error {
 }
 
 func build(ctx context.Context, a format.OpenArgs, options format.Options) (*content, error) {
-	b := &builder{table: a.Table, options: options, folders: labels.InFolders(&a)}
+	b := &builder{table: a.Table, options: options, used: a.Used, folders: labels.InFolders(&a)}
 	v, err := b.look(ctx)
 	if err != nil {
 		return nil, err
@@ -188,6 +189,11 @@ func (b *builder) choose(columns []string, table *labels.Table) error {
 		return err
 	}
 	b.narrow(want)
+	for _, m := range b.members {
+		if !m.varies() && format.IsText(media(m.Exts[0])) {
+			b.used.Mark(optText)
+		}
+	}
 	return nil
 }
 

@@ -71,14 +71,21 @@ var Format = format.Input{
 }
 
 // options are the settings of the format.
+// textOption is format.OptText of files.
+var textOption = func() format.Option {
+	o := format.OptText
+	o.Help = "files txt and json are text, which must be UTF-8, or any bytes"
+	return o
+}()
+
 var options = []format.Option{
-	{Name: optStem, Kind: format.KindEnum, Default: stemAuto, Values: []string{stemAuto, "first", "number", "last"}, Help: "a sample's name ends at the first or the last dot of the file name; number: at the first dot without a digit behind it; auto: first, or number where that makes other samples, unless all then have the same extensions and none is a number"},
-	{Name: optLabels, Kind: format.KindString, Default: "auto", Help: labels.Help},
-	{Name: optKey, Kind: format.KindString, Help: "column of --labels FILE with the names of the samples: paths or file names, with or without extension"},
-	{Name: optMissing, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "drop", "fill"}, Help: "samples that lack a file which others have, or their labels: refuse, leave out, or write an empty value"},
-	{Name: optKeys, Kind: format.KindEnum, Default: "path", Values: []string{"path", "ordinal"}, Help: "names of samples: the path below the input, or a number"},
-	{Name: optText, Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"}, Help: "files txt and json are text, which must be UTF-8, or any bytes"},
-	{Name: optAssume, Kind: format.KindSize, Default: "0", Help: "plan with this size for every file instead of asking the file system; 0 asks"},
+	{Name: optStem, Idle: format.Always, Kind: format.KindEnum, Default: stemAuto, Values: []string{stemAuto, "first", "number", "last"}, Help: "a sample's name ends at the first or the last dot of the file name; number: at the first dot without a digit behind it; auto: first, or number where that makes other samples, unless all then have the same extensions and none is a number"},
+	{Name: optLabels, Idle: "the folders are no classes", Kind: format.KindString, Default: "auto", Help: labels.Help},
+	{Name: optKey, Idle: format.Always, Kind: format.KindString, Help: "column of --labels FILE with the names of the samples: paths or file names, with or without extension"},
+	{Name: optMissing, Idle: format.Permission, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "drop", "fill"}, Help: "samples that lack a file which others have, or their labels: refuse, leave out, or write an empty value"},
+	{Name: optKeys, Idle: format.Always, Kind: format.KindEnum, Default: "path", Values: []string{"path", "ordinal"}, Help: "names of samples: the path below the input, or a number"},
+	textOption,
+	{Name: optAssume, Idle: format.Always, Kind: format.KindSize, Default: "0", Help: "plan with this size for every file instead of asking the file system; 0 asks"},
 }
 
 // imageTypes are the extensions that may stand for each other in one field.

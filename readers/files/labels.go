@@ -33,10 +33,17 @@ func (b *builder) hasClasses() bool {
 // settle decides whether the folders of so many samples are classes.
 func (b *builder) settle(c *labels.Classes, samples int) (err error) {
 	mode := b.options[optLabels]
-	if mode == labels.Never || !b.labelled {
+	if !b.labelled {
 		return nil
 	}
 	found, reason := c.Find(), ""
+	if mode == labels.Never {
+		if !b.hasClasses() {
+			found.Judged(b.used, b.unlikely(&found, samples))
+		}
+		return nil
+	}
+	b.used.Mark(optLabels)
 	switch {
 	case b.hasClasses():
 		found.Reason = classesTaken

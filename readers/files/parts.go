@@ -25,7 +25,7 @@ var parts = &format.Parts{
 		if err != nil {
 			return nil, err
 		}
-		s := &partSurvey{options: set, columns: a.Columns, first: newFacts(a.Folders)}
+		s := &partSurvey{options: set, used: a.Used, columns: a.Columns, first: newFacts(a.Folders)}
 		if set[optStem] == stemAuto {
 			s.number = newFacts(a.Folders)
 		}
@@ -40,6 +40,7 @@ const partsWidth = 12
 // partSurvey is what is known from the parts so far.
 type partSurvey struct {
 	options  format.Options
+	used     *format.Used
 	columns  []string
 	prefixes []string
 	// What the parts show if names end at the first dot, or as the user says; and if they go
@@ -113,6 +114,7 @@ func (s *partSurvey) learn(ctx context.Context, t *format.Table) (*verdict, *nam
 func (s *partSurvey) survey(v *verdict, last bool) (*survey, error) {
 	b := &builder{options: s.options, all: v.facts.members(v.sample), facts: v.facts, names: &names{}}
 	if last {
+		b.used = s.used
 		if err := b.paired(noClasses); err != nil {
 			return nil, err
 		}

@@ -36,26 +36,25 @@ func again(o format.Options, schema []shardify.Field, keyed bool) format.Options
 }
 
 var options = slices.Concat([]format.Option{
-	{Name: "object", Kind: format.KindString,
+	{Name: "object", Idle: "no data set and no group has the name", Kind: format.KindString,
 		Help: "data sets or groups to read, as globs of their paths separated by commas: /train/*"},
-	{Name: "sample", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", string(look.ByAxis), string(look.ByChunk), string(look.ByGroup), string(look.ByItem), string(look.ByFile)},
+	{Name: "sample", Idle: format.Always, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", string(look.ByAxis), string(look.ByChunk), string(look.ByGroup), string(look.ByItem), string(look.ByFile)},
 		Help: "what one sample is: a row (axis 0), the rows of a chunk, a group, a data set (its name is the key), or a whole file"},
-	{Name: rows.AxisOption, Kind: format.KindString, Default: "auto",
+	{Name: rows.AxisOption, Idle: "no array has two axes or more", Kind: format.KindString, Default: "auto",
 		Help: "the axis of the samples, 0 being the first and -1 the last: auto is 0, and that of the rows in MATLAB's files"},
-	{Name: "lists", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "off"},
+	{Name: "lists", Idle: "no array has offsets beside it that make its rows lists", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "off"},
 		Help: "auto: flat arrays beside an array of offsets are lists; off: they are read as they are"},
-	{Name: "frame", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "columns", "blocks"},
+	{Name: "frame", Idle: "there is no pandas frame", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "columns", "blocks"},
 		Help: "fields of a pandas frame. auto: its columns, but blocks of more than 128 columns stay one field; columns: always its columns; blocks: its blocks"},
 	rows.Option,
 	format.GroupedItems,
-	{Name: "external", Kind: format.KindBool, Default: "false",
+	{Name: "external", Idle: format.Permission, Kind: format.KindBool, Default: "false",
 		Help: "follow links and read raw data in other files below the input's folder"},
-	{Name: "cf", Kind: format.KindEnum, Default: "on", Values: []string{"on", "off"},
+	{Name: "cf", Idle: "no attributes say how to decode values", Kind: format.KindEnum, Default: "on", Values: []string{"on", "off"},
 		Help: "on: decode values as their CF attributes say (scale_factor, add_offset, _FillValue, times); off: keep stored values"},
 	grid.SelOption,
 	grid.ChannelsOption,
-	{Name: "text", Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
-		Help: "utf8: strings are text and must be UTF-8; bytes: strings are any bytes"},
+	format.OptText,
 }, labels.Options)
 
 const signature = "\x89HDF\r\n\x1a\n"
@@ -122,6 +121,8 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 			return nil, err
 		}
 	}
+	opts.Used = a.Used
+	a.Used.Expect("object", opts.Objects)
 	a.Columns, opts.Alone = opts.Channels.Columns(a.Columns)
 	want, err := rows.NewWanted(a.Columns)
 	if err != nil {

@@ -34,7 +34,7 @@ const (
 
 var options = []format.Option{
 	format.NullItems,
-	{Name: optTypes, Kind: format.KindString, Quiet: true, Settings: []string{"types"}, Help: "types=COLUMN:text|f64,...: the type of numbers; patterns match, the first one counts. text: as they are written, among strings, too; f64: rounded"},
+	{Name: optTypes, Idle: format.Always, Kind: format.KindString, Quiet: true, Settings: []string{"types"}, Help: "types=COLUMN:text|f64,...: the type of numbers; patterns match, the first one counts. text: as they are written, among strings, too; f64: rounded"},
 	lines.BadUTF8,
 	rows.Option,
 }

@@ -29,6 +29,7 @@ const (
 
 // column is one column of a set.
 type column struct {
+	text   bool   // that is to be read as bytes
 	name   string // in the set
 	kind   kind
 	field  shardify.Field

@@ -56,8 +56,7 @@ const (
 )
 
 var options = []format.Option{
-	{Name: optText, Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
-		Help: "utf8: strings are text and must be UTF-8; bytes: strings are any bytes"},
+	format.OptText,
 	rows.Option,
 }
 

@@ -23,6 +23,7 @@ type source struct {
 	table *format.Table
 	bytes bool // texts are bytes
 	sets  dataset.Besides
+	used  *format.Used
 }
 
 var errState = fmt.Errorf("%w: the index is another one than at the survey", shardify.ErrChanged)
@@ -32,7 +33,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{fs: storages.Of(a.Table), table: a.Table, bytes: opts[optText] == "bytes", sets: dataset.Besides{Format: index.FormatMDS}}
+	s := &source{fs: storages.Of(a.Table), table: a.Table, bytes: opts[optText] == "bytes", used: a.Used, sets: dataset.Besides{Format: index.FormatMDS}}
 	if a.State == nil {
 		if err := s.sets.NoSplits(ctx, a.Table); err != nil {
 			return nil, err
@@ -121,7 +122,7 @@ func (s *source) settle(ctx context.Context, x *set, dir string) error {
 	if s.bytes {
 		for i := range x.columns {
 			if f := &x.columns[i].field; f.Media == "txt" {
-				f.Media = "bin"
+				f.Media, x.columns[i].text = "bin", true
 			}
 		}
 	}
@@ -215,6 +216,9 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 		if c.kind == kindLeft {
 			facts.Left = append(facts.Left, format.Unread(c.field.Name, c.err))
 			continue
+		}
+		if c.text {
+			s.used.Mark(optText)
 		}
 		facts.Fields = append(facts.Fields, rows.Field{Field: c.field, Bytes: max(total, 0) / max(variable, 1)})
 		if c.field.Ragged {

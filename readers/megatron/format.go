@@ -40,7 +40,7 @@ const (
 )
 
 var options = []format.Option{
-	{Name: rows.SampleOption, Kind: format.KindEnum, Default: byDocument, Values: []string{byDocument, bySequence},
+	{Name: rows.SampleOption, Idle: format.Always, Kind: format.KindEnum, Default: byDocument, Values: []string{byDocument, bySequence},
 		Help: "what one sample is: a document, with all of its sequences joined, or a sequence"},
 	rows.Option,
 }

@@ -24,4 +24,4 @@ var Format = format.Input{
 	Options: []format.Option{viewOption, format.GroupedItems},
 }
 
-var viewOption = format.Option{Name: "view", Kind: format.KindString, Quiet: true, Help: "`NAME[,out=N]`: samples are the windows of a view of the set, whose rows are copied into each"}
+var viewOption = format.Option{Name: "view", Idle: format.Always, Kind: format.KindString, Quiet: true, Help: "`NAME[,out=N]`: samples are the windows of a view of the set, whose rows are copied into each"}

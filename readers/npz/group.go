@@ -64,6 +64,7 @@ type groupBuilder struct {
 	choose  *chooser
 	firm    bool
 	axis    int // of the samples
+	used    *format.Used
 	jobs    int
 
 	ref     *npy.Listing // the file that stands for the group
@@ -299,7 +300,11 @@ func (b *groupBuilder) look(ctx context.Context, i uint32, want func(key string)
 		return nil, err
 	}
 	for k := range l.Arrays {
-		if a := &l.Arrays[k]; a.Err == nil && !a.Along(b.axis) {
+		a := &l.Arrays[k]
+		if a.Err == nil && len(a.Shape) > 1 {
+			b.used.Mark(rows.AxisOption)
+		}
+		if a.Err == nil && !a.Along(b.axis) {
 			a.Err = shardify.Misuse("%s has the axes 0 to %d: --columns selects arrays that have others", a.Key, len(a.Shape)-1)
 		}
 	}

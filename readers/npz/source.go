@@ -25,11 +25,11 @@ var Format = format.Input{
 }
 
 var options = slices.Concat([]format.Option{
-	{Name: rows.SampleOption, Kind: format.KindEnum, Default: "row", Values: []string{"row", rows.SampleAxis, rows.SampleFile},
+	{Name: rows.SampleOption, Idle: format.Always, Kind: format.KindEnum, Default: "row", Values: []string{"row", rows.SampleAxis, rows.SampleFile},
 		Help: "what one sample is. row: a row of the arrays (axis 0), unless each file looks like one sample; axis: always a row; file: a whole file"},
-	{Name: rows.AxisOption, Kind: format.KindString, Default: "auto",
+	{Name: rows.AxisOption, Idle: "no array has two axes or more", Kind: format.KindString, Default: "auto",
 		Help: "the axis of the samples in arrays of two axes or more, 0 being the first and -1 the last: auto is 0"},
-	{Name: "zip", Kind: format.KindBool, Default: "false",
+	{Name: "zip", Idle: format.Always, Kind: format.KindBool, Default: "false",
 		Help: "join the inputs by position: each INPUT holds other columns of the same samples"},
 }, labels.Options)
 
@@ -98,7 +98,7 @@ func (s *source) survey(ctx context.Context, a format.OpenArgs, zip bool) error 
 	}
 	var shapes []string
 	for _, inputs := range lists {
-		b := &groupBuilder{table: a.Table, inputs: inputs, npyName: npyName(a.Table, inputs), choose: chooser, firm: s.firm, axis: s.axis, jobs: a.Jobs, skip: a.SkipDamaged && !zip}
+		b := &groupBuilder{table: a.Table, inputs: inputs, npyName: npyName(a.Table, inputs), choose: chooser, firm: s.firm, axis: s.axis, used: a.Used, jobs: a.Jobs, skip: a.SkipDamaged && !zip}
 		g, err := b.build(ctx)
 		if err != nil {
 			return err

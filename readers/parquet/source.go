@@ -28,8 +28,7 @@ var Format = format.Input{
 }
 
 var options = []format.Option{
-	{Name: "text", Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
-		Help: "utf8: strings are text and must be UTF-8; bytes: strings are any bytes"},
+	format.OptText,
 	format.NullItems,
 	rows.Option,
 }
@@ -53,6 +52,7 @@ type source struct {
 	fillItems bool
 	parts     *partitions
 	media     map[string]string // of fields that hold images
+	used      *format.Used
 }
 
 var errState = errors.New("the plan does not fit the file: other columns than at the survey")
@@ -67,7 +67,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 			return nil, err
 		}
 	}
-	s := &source{fs: storages.Of(a.Table), opts: opts, fillItems: format.FillsItems(opts), parts: findPartitions(a.Table)}
+	s := &source{fs: storages.Of(a.Table), opts: opts, fillItems: format.FillsItems(opts), parts: findPartitions(a.Table), used: a.Used}
 	if s.want, err = rows.NewWanted(a.Columns); err != nil {
 		return nil, err
 	}
@@ -159,6 +159,9 @@ func (s *source) choose(p *pq.File, want *rows.Wanted) (x chosen, err error) {
 	for _, c := range all {
 		if hit, _ := want.Match(append(c.aliases, c.field.Name)...); hit {
 			x.cols = append(x.cols, c)
+			if c.field.Media == "bin" && !c.sniff { // texts
+				s.used.Mark("text")
+			}
 		}
 	}
 	for _, l := range out {

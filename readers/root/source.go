@@ -29,19 +29,18 @@ var Format = format.Input{
 }
 
 var options = []format.Option{
-	{Name: "object", Kind: format.KindString, Help: "path of the tree in the files, such as Events or dir/tree;2; needed if there are several"},
-	{Name: "friend", Kind: format.KindString,
+	{Name: "object", Idle: format.Always, Kind: format.KindString, Help: "path of the tree in the files, such as Events or dir/tree;2; needed if there are several"},
+	{Name: "friend", Idle: format.Always, Kind: format.KindString,
 		Help: "trees with further columns of the same entries: FILE, FILE:TREE or :TREE, separated by commas; {} in FILE is the input's name"},
-	{Name: "on", Kind: format.KindString,
+	{Name: "on", Idle: format.Always, Kind: format.KindString,
 		Help: "fields with the keys by which --friend is joined, such as run,event or run=runNumber,event; without it friends are joined by entry"},
-	{Name: "unmatched", Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "fill"},
+	{Name: "unmatched", Idle: format.Permission, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "fill"},
 		Help: "entries whose key --friend lacks: refuse, or make its fields missing there"},
-	{Name: "repeated", Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "allow"},
+	{Name: "repeated", Idle: format.Permission, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "allow"},
 		Help: "several entries of the main tree with one key of --on: refuse, or give all of them the same entry of the friend"},
-	{Name: "counters", Kind: format.KindEnum, Default: "share", Values: []string{"share", "own"},
+	{Name: "counters", Kind: format.KindEnum, Default: "share", Values: []string{"share", "own"}, Idle: "no branches have equal counters",
 		Help: "branches of a collection (Jet_pt, Jet_eta) whose counters are equal share one offsets tensor, or each has its own"},
-	{Name: "text", Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
-		Help: "utf8: strings are text and must be UTF-8; bytes: strings are any bytes"},
+	format.OptText,
 	rows.Option,
 	format.GroupedItems,
 }
@@ -66,6 +65,7 @@ type source struct {
 	opts    format.Options
 	friends []friend
 	on      []keyPair
+	used    *format.Used
 
 	mu      sync.Mutex
 	indexes map[friend]*keyIndex
@@ -79,7 +79,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{fs: storages.Of(a.Table), opts: opts, friends: parseFriends(ctx, storages.Of(a.Table), opts["friend"])}
+	s := &source{fs: storages.Of(a.Table), opts: opts, used: a.Used, friends: parseFriends(ctx, storages.Of(a.Table), opts["friend"])}
 	if s.on, err = parseOn(opts["on"]); err != nil {
 		return nil, err
 	}
@@ -159,15 +159,19 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 	if facts.Blob, err = json.Marshal(state); err != nil {
 		return nil, err
 	}
-	var says map[int]string
-	if s.opts["counters"] == "share" {
-		says = j.alike()
+	says := j.alike()
+	if len(says) > 0 {
+		s.used.Mark("counters")
+	}
+	if s.opts["counters"] == "own" {
+		says = nil
 	}
 	for _, i := range j.wanted {
 		f := &j.list[i]
 		fd := f.Field
 		if fd.Media == "txt" && s.opts["text"] == "bytes" {
 			fd.Media = "bin"
+			s.used.Mark("text")
 		}
 		facts.Fields = append(facts.Fields, rows.Field{Field: fd, Bytes: f.bytes, Alike: says[i]})
 	}

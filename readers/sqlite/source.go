@@ -34,10 +34,9 @@ const (
 )
 
 var options = []format.Option{
-	{Name: optObject, Kind: format.KindString, Help: "what to read in a file that holds several things; also as FILE:OBJECT"},
-	{Name: optText, Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
-		Help: "utf8: strings are text and must be UTF-8; bytes: strings are any bytes"},
-	{Name: optTypes, Kind: format.KindString, Default: "types=found",
+	{Name: optObject, Idle: format.Always, Kind: format.KindString, Help: "what to read in a file that holds several things; also as FILE:OBJECT"},
+	format.OptText,
+	{Name: optTypes, Idle: format.Always, Kind: format.KindString, Default: "types=found",
 		Help: "types of SQLite's columns: types=found, those of all values; types=declared, which is checked when samples are read; types=COLUMN:text|f64,... for some: numbers as texts, or rounded"},
 	rows.Option,
 	format.GroupedItems,
@@ -55,6 +54,7 @@ type settings struct {
 	text     string // of --sqlite, except for types=found
 	declared bool
 	bytes    bool // texts are bytes
+	used     *format.Used
 	types    rows.Givens
 }
 
@@ -106,6 +106,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if s.settings, err = parseSettings(opts); err != nil {
 		return nil, err
 	}
+	s.used = a.Used
 	if s.jobs <= 0 {
 		s.jobs = runtime.GOMAXPROCS(0)
 	}

@@ -305,6 +305,9 @@ func (o *settings) field(c *column, x *seen) (f shardify.Field, ok bool, err err
 		f.DType, f.Levels, f.Media = shardify.U8, 1, "txt"
 	case what == seenBlob, o.bytes && what&^(seenText|seenBlob) == 0:
 		f.DType, f.Levels, f.Media = shardify.U8, 1, "bin"
+		if what != seenBlob {
+			o.used.Mark(optText)
+		}
 	default:
 		var have []sqlite.ColumnType
 		for k := sqlite.TypeInteger; k <= sqlite.TypeBlob; k++ {

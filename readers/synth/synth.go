@@ -50,11 +50,11 @@ const (
 )
 
 var options = []format.Option{
-	{Name: optSamples, Kind: format.KindInt, Default: "1000", Help: "how many samples to invent"},
-	{Name: optSeed, Kind: format.KindInt, Default: "0", Help: "seed of the values"},
-	{Name: optSchema, Kind: format.KindString, Default: "x:f32[64,7],y:i64,jets:f32*[4]", Help: "fields as NAME:TYPE, as in x:f32[64,7],y:i64,jets:f32*[4],img:jpg"},
-	{Name: optRun, Kind: format.KindInt, Default: "0", Help: "samples per run, to be read in order; 0 means independent spans"},
-	{Name: optKeys, Kind: format.KindBool, Default: "false", Help: "give the samples names of their own"},
+	{Name: optSamples, Idle: format.Always, Kind: format.KindInt, Default: "1000", Help: "how many samples to invent"},
+	{Name: optSeed, Idle: format.Always, Kind: format.KindInt, Default: "0", Help: "seed of the values"},
+	{Name: optSchema, Idle: format.Always, Kind: format.KindString, Default: "x:f32[64,7],y:i64,jets:f32*[4]", Help: "fields as NAME:TYPE, as in x:f32[64,7],y:i64,jets:f32*[4],img:jpg"},
+	{Name: optRun, Idle: format.Always, Kind: format.KindInt, Default: "0", Help: "samples per run, to be read in order; 0 means independent spans"},
+	{Name: optKeys, Idle: format.Always, Kind: format.KindBool, Default: "false", Help: "give the samples names of their own"},
 }
 
 type source struct {

@@ -44,10 +44,17 @@ var Format = format.Input{
 	Open:    func(ctx context.Context, a format.OpenArgs) (shardify.Source, error) { return open(ctx, a) },
 }
 
+// textOption is format.OptText of members.
+var textOption = func() format.Option {
+	o := format.OptText
+	o.Help = "members txt and json are text, which must be UTF-8, or any bytes"
+	return o
+}()
+
 var options = []format.Option{
-	{Name: optMissing, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "drop", "fill"}, Help: "samples that lack a member which others have: refuse, leave out, or write an empty value"},
-	{Name: optKeys, Kind: format.KindEnum, Default: "path", Values: []string{"path", "shard", "ordinal"}, Help: "names of samples: as in the tars, with the tar's name before them, or a number"},
-	{Name: optText, Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"}, Help: "members txt and json are text, which must be UTF-8, or any bytes"},
+	{Name: optMissing, Idle: format.Permission, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "drop", "fill"}, Help: "samples that lack a member which others have: refuse, leave out, or write an empty value"},
+	{Name: optKeys, Idle: format.Always, Kind: format.KindEnum, Default: "path", Values: []string{"path", "shard", "ordinal"}, Help: "names of samples: as in the tars, with the tar's name before them, or a number"},
+	textOption,
 	format.GroupedItems,
 }
 

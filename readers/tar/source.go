@@ -66,15 +66,16 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	}
 	s.whole()
 	s.all = s.fields()
-	if set[optText] == "bytes" {
-		for i := range s.all {
-			if f := &s.all[i]; format.IsText(f.Media) {
-				f.Media = "bin"
-			}
-		}
-	}
 	if err := s.project(a.Columns); err != nil {
 		return nil, err
+	}
+	if set[optText] == "bytes" {
+		for i := range s.cols {
+			if f := &s.cols[i]; format.IsText(f.Media) {
+				f.Media = "bin"
+				a.Used.Mark(optText)
+			}
+		}
 	}
 	if err := s.missing(set[optMissing]); err != nil {
 		return nil, err

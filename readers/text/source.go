@@ -33,7 +33,7 @@ const Field = "text"
 const optDocs = "text-docs"
 
 var options = []format.Option{
-	{Name: optDocs, Kind: format.KindString, Help: "what of a text is a sample: line, paragraph (between blank lines), file, or separator=LINE (between such lines)"},
+	{Name: optDocs, Idle: format.Always, Kind: format.KindString, Help: "what of a text is a sample: line, paragraph (between blank lines), file, or separator=LINE (between such lines)"},
 	lines.BadUTF8,
 }
 

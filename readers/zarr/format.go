@@ -33,18 +33,18 @@ var kind = arrays.Kind{
 }
 
 var options = []format.Option{
-	{Name: "object", Kind: format.KindString,
+	{Name: "object", Idle: "no array and no group has the name", Kind: format.KindString,
 		Help: "arrays or groups to read, as globs of their paths separated by commas: /train/*"},
-	{Name: rows.SampleOption, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", rows.SampleAxis, rows.SampleChunk, rows.SampleFile},
+	{Name: rows.SampleOption, Idle: format.Always, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", rows.SampleAxis, rows.SampleChunk, rows.SampleFile},
 		Help: "what one sample is: a row of the arrays (axis 0), the rows of a chunk, or a whole store"},
 	arrays.OptAxis,
 	arrays.OptLists,
 	rows.Option,
-	{Name: "missing-chunks", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "fail", "fill"},
+	{Name: "missing-chunks", Idle: format.Permission, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "fail", "fill"},
 		Help: "chunks that a store does not have. fill: they are the array's fill_value; fail: an error; auto: fail where an array ends early"},
-	{Name: "cf", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "on", "off"},
+	{Name: "cf", Idle: "no attributes say how to decode values", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "on", "off"},
 		Help: "auto: decode values as their CF attributes say (scale_factor, add_offset, _FillValue, times); on: elements that equal the fill_value of format 2 are missing, too; off: keep stored values"},
-	arrays.OptText,
+	format.OptText,
 	sel.SelOption,
 	sel.ChannelsOption,
 }

@@ -30,7 +30,7 @@ var Format = format.Output{
 		return ext
 	},
 	Options: []format.Option{
-		{Name: optCompression, Kind: format.KindEnum, Default: "none", Values: []string{"none", "zstd"}, Help: "compress each MDS shard as a whole; Streaming unpacks it beside the shards when it is first used"},
+		{Name: optCompression, Idle: format.Always, Kind: format.KindEnum, Default: "none", Values: []string{"none", "zstd"}, Help: "compress each MDS shard as a whole; Streaming unpacks it beside the shards when it is first used"},
 	},
 	Check:       check,
 	SampleBytes: sampleBytes,

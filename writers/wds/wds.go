@@ -27,7 +27,7 @@ var Format = format.Output{
 	Help: "WebDataset: one tar of samples per shard, for files and images",
 	Ext:  ".tar",
 	Options: []format.Option{
-		{Name: "dali", Kind: format.KindBool, Default: "false", Help: "write an index for NVIDIA DALI beside every shard"},
+		{Name: "dali", Idle: format.Always, Kind: format.KindBool, Default: "false", Help: "write an index for NVIDIA DALI beside every shard"},
 	},
 	Check:       check,
 	SampleBytes: sampleBytes,

@@ -141,6 +141,17 @@ func (l *leaf) unfilled(a *store.Array, mode string) bool {
 	return fill == fill && (a.Named || fill != 0)
 }
 
+// differs tells whether a mode makes other values than cfAuto, in which auto is decoded.
+func (l *leaf) differs(auto *leaf, a *store.Array, mode string) bool {
+	if auto.decode(a, nil, cfAuto) != nil {
+		return true
+	}
+	if mode == cfOff {
+		return auto.cf != nil && !auto.cf.Plain()
+	}
+	return l.cf != nil && l.filled(a, mode) && !l.filled(a, cfAuto)
+}
+
 // decode finds out what the attributes of an array make of its numbers.
 func (l *leaf) decode(a *store.Array, of map[string]any, mode string) error {
 	if l.typ.Kind != node.Number || l.name != "" || mode == cfOff {

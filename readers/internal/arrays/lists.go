@@ -24,6 +24,12 @@ func (o *object) n() int64 {
 // flat finds arrays whose rows are lists: an array beside them, named as offsets, says where each
 // begins, and where the last one ends. These are no columns then.
 func (t *tree) flat(ctx context.Context, opts *settings) error {
+	if opts.lists == "off" && slices.ContainsFunc(t.objects, func(p object) bool {
+		_, scopes := p.scope()
+		return scopes != nil && slices.ContainsFunc(t.objects, func(o object) bool { return scopes(&o) })
+	}) {
+		opts.used.Mark(OptLists.Name)
+	}
 	if opts.lists == "off" || opts.sample == byFile || opts.chunked || opts.sel != nil || opts.channels != nil {
 		return nil
 	}
@@ -39,24 +45,28 @@ func (t *tree) flat(ctx context.Context, opts *settings) error {
 	return nil
 }
 
-// listsOf gives arrays the lists that an array of offsets is about.
-func (t *tree) listsOf(ctx context.Context, p *object, used map[string]bool) error {
+// scope tells the arrays whose lists may begin where this one says; nil if it is named otherwise. of
+// is "" if that is all arrays beside it.
+func (p *object) scope() (of string, scopes func(o *object) bool) {
 	of, ok := dims.OffsetsOf(path.Base(p.Path))
 	if !ok || len(p.Array.Shape) != 1 || p.rows < 1 || len(p.leaves) != 1 || p.Type.Kind != node.Number || !p.Type.DType.IsInt() || p.leaves[0].cf != nil {
-		return nil
+		return "", nil
 	}
 	group := ""
 	if dir := path.Dir(p.Path); dir != "." {
 		group = dir
 	}
-	var in, other []*object
-	n, rows := p.rows-1, false
-	scopes := func(o *object) bool {
-		return o.Path != p.Path && !o.single() && dims.InScope(group, of, o.Path)
-	}
-	if !slices.ContainsFunc(t.objects, func(o object) bool { return scopes(&o) }) {
+	return of, func(o *object) bool { return o.Path != p.Path && !o.single() && dims.InScope(group, of, o.Path) }
+}
+
+// listsOf gives arrays the lists that an array of offsets is about.
+func (t *tree) listsOf(ctx context.Context, p *object, used map[string]bool) error {
+	of, scopes := p.scope()
+	if scopes == nil || !slices.ContainsFunc(t.objects, func(o object) bool { return scopes(&o) }) {
 		return nil
 	}
+	var in, other []*object
+	n, rows := p.rows-1, false
 	first, err := t.integers(ctx, p, 0)
 	if err != nil {
 		return err

@@ -29,12 +29,10 @@ const (
 
 // Options that every kind has.
 var (
-	OptAxis = format.Option{Name: rows.AxisOption, Kind: format.KindString, Default: "auto",
+	OptAxis = format.Option{Name: rows.AxisOption, Idle: "no array has two axes or more", Kind: format.KindString, Default: "auto",
 		Help: "the axis of the samples in arrays of two axes or more, 0 being the first and -1 the last: auto is 0"}
-	OptLists = format.Option{Name: "lists", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "off"},
+	OptLists = format.Option{Name: "lists", Idle: "no array has offsets beside it that make its rows lists", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "off"},
 		Help: "auto: flat arrays beside an array of offsets are lists; off: they are read as they are"}
-	OptText = format.Option{Name: "text", Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
-		Help: "utf8: strings are text and must be UTF-8; bytes: strings are any bytes"}
 )
 
 // settings are the options, read.
@@ -52,6 +50,7 @@ type settings struct {
 	sel      *sel.Selection
 	channels *sel.Channels
 	alone    bool // of other fields only the coordinate of the samples is read
+	used     *format.Used
 }
 
 func (k *Kind) settings(o format.Options) (*settings, error) {
@@ -114,23 +113,20 @@ func (s *settings) choice() *store.Choice {
 // matches reports whether a glob is of an array's path or of a group above it; with above also
 // whether it may be of something below the path.
 func (s *settings) matches(p string, above bool) bool {
-	parts := strings.Split(p, "/")
-	for _, g := range s.objects {
-		globs := strings.Split(g, "/")
-		n := min(len(globs), len(parts))
-		if len(globs) > len(parts) && !above {
-			continue
-		}
-		same := func(i int) bool { ok, _ := path.Match(globs[i], parts[i]); return ok || globs[i] == parts[i] }
-		ok := true
-		for i := 0; i < n && ok; i++ {
-			ok = same(i)
-		}
-		if ok {
-			return true
+	return slices.ContainsFunc(s.objects, func(g string) bool { return matches(g, p, above) })
+}
+
+func matches(glob, p string, above bool) bool {
+	globs, parts := strings.Split(glob, "/"), strings.Split(p, "/")
+	if len(globs) > len(parts) && !above {
+		return false
+	}
+	for i := range min(len(globs), len(parts)) {
+		if ok, _ := path.Match(globs[i], parts[i]); !ok && globs[i] != parts[i] {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // source implements shardify.Source.
@@ -158,6 +154,8 @@ func (k *Kind) Source(ctx context.Context, a format.OpenArgs) (shardify.Source, 
 			return nil, err
 		}
 	}
+	s.opts.used = a.Used
+	a.Used.Expect("object", s.opts.objects)
 	a.Columns, s.opts.alone = s.opts.channels.Columns(a.Columns)
 	sv := &survey{fs: s.fs, opts: s.opts, inputs: a.Table.Len()}
 	if a.State == nil {

@@ -97,6 +97,11 @@ func (s *survey) scan(ctx context.Context, name string) (*tree, error) {
 		t.close()
 		return nil, err
 	}
+	for _, g := range s.opts.objects {
+		if g == "" || slices.ContainsFunc(t.Arrays, func(a store.Array) bool { return matches(g, a.Path, false) }) {
+			s.opts.used.MarkPart("object", g)
+		}
+	}
 	if n := len(t.Foreign); n > 0 && s.opts.chunks != "fill" {
 		t.close()
 		return nil, format.Cure(shardify.Corrupt(-1, "files of the archive belong to no array and no group of the store, %d in all, the first is %q: its directory may be damaged; --missing-chunks fill leaves them out", n, t.Foreign[0]), filled)
@@ -143,13 +148,18 @@ func (t *tree) add(a *store.Array, opts *settings) error {
 		if axis, ok = rows.PlaceOfAxis(opts.axis, len(a.Shape)); !ok {
 			return t.leave(a.Path, shardify.Unsupported("there is no axis %d", opts.axis))
 		}
+		opts.used.Mark(rows.AxisOption)
 	}
 	o := object{grid: gridOf(a, axis, 0), leaves: leavesOf(&a.Type)}
 	o.coord = len(a.Dims) == 1 && a.Dims[0] != "" && a.Dims[0] == path.Base(a.Path)
 	o.bytes = satMul(satMul(o.rows, o.elems), int64(max(a.Type.Size, 8)))
 	for i := range o.leaves {
+		auto := o.leaves[i]
 		if err := o.leaves[i].decode(a, nil, opts.cf); err != nil {
 			return t.leave(a.Path, err)
+		}
+		if opts.cf != cfAuto && o.leaves[i].differs(&auto, a, opts.cf) {
+			opts.used.Mark("cf")
 		}
 	}
 	for _, note := range a.Notes {
@@ -201,8 +211,12 @@ func (t *tree) characters(opts *settings) {
 	for i := range t.objects {
 		o := &t.objects[i]
 		last := len(o.order) - 1
-		if l := &o.leaves[0]; opts.cf != cfOff && l.typ.Kind == node.Fixed && l.typ.Size == 1 && len(o.leaves) == 1 && l.name == "" && (last > 0 || last == 0 && l.typ.Chars) && o.order[last] == last &&
+		if l := &o.leaves[0]; l.typ.Kind == node.Fixed && l.typ.Size == 1 && len(o.leaves) == 1 && l.name == "" && (last > 0 || last == 0 && l.typ.Chars) && o.order[last] == last &&
 			len(o.Dims) > last && o.shape[last] > 0 && of(o).Along(o.Dims[last]) {
+			if opts.cf == cfOff {
+				opts.used.Mark("cf")
+				continue
+			}
 			l.chars, o.text = true, last == 0
 		}
 	}
@@ -736,6 +750,9 @@ func (t *tree) field(o *object, k int, c *choice, opts *settings, want *rows.Wan
 	}
 	name := o.names(l)[0]
 	field, err := l.field(format.PlainName(name), opts.media, inner)
+	if t, _ := l.field("t", "txt", inner); t.Media == "txt" {
+		opts.used.Mark(format.OptText.Name)
+	}
 	if err != nil {
 		if exact {
 			return shardify.Annotate(err, "", "", o.Path)

@@ -21,6 +21,9 @@ const maxFrameColumns = 128
 
 // apart reports whether the columns of a block become fields.
 func (s *scanner) apart(names []string, n int) bool {
+	if len(names) == n {
+		s.opts.Used.Mark("frame")
+	}
 	if len(names) != n || s.opts.frame == "blocks" || s.opts.frame == "auto" && n > maxFrameColumns {
 		return false
 	}

@@ -21,7 +21,7 @@ const indexGroup = "__I3Index__"
 
 // offsets notes what may say where lists begin.
 func (s *scanner) offsets(prefix string, links []h5.Link) {
-	if !s.opts.lists || s.tree.sparse[prefix] != nil {
+	if s.tree.sparse[prefix] != nil {
 		return
 	}
 	index := path.Base(naming.Rooted(prefix)) == indexGroup
@@ -32,7 +32,9 @@ func (s *scanner) offsets(prefix string, links []h5.Link) {
 			ok = hasLink(links, of)
 		}
 		if (ok || index) && l.Kind == h5.HardLink && l.Err == nil {
-			s.tree.offsets = append(s.tree.offsets, prefix+"/"+l.Name)
+			if s.opts.Used.Mark("lists"); s.opts.lists {
+				s.tree.offsets = append(s.tree.offsets, prefix+"/"+l.Name)
+			}
 		}
 	}
 }

@@ -272,6 +272,9 @@ func (f *factory) attributes(field *shardify.Field, obj *h5.Object, o *object, l
 
 // decoded notes what attributes make of a field.
 func (f *factory) decoded(name string, l *element.Leaf) {
+	if l.Media != "" {
+		f.opts.Used.Mark(format.OptText.Name)
+	}
 	if l.CF != nil {
 		f.blob.Decoded = append(f.blob.Decoded, name+" "+l.CF.Describe())
 	}

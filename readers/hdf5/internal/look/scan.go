@@ -240,8 +240,9 @@ func (s *scanner) named() error {
 		}
 		found, err := s.tree.File.H5.Lookup(p)
 		if err != nil || found.External {
-			continue // its absence is reported when nothing matched
+			continue
 		}
+		s.opts.Used.MarkPart("object", p)
 		o, err := s.tree.File.H5.Object(found.Addr, p)
 		if err == nil && o.Kind == h5.KindGroup && !s.groups[o.Addr] {
 			s.groups[o.Addr] = true
@@ -417,9 +418,15 @@ func (s *scanner) examine(f *column.File, o *h5.Object, p string) (*object, erro
 			return nil, err
 		}
 	}
-	obj.chars = f.Rules.CF && d.Type.Class == h5.String && d.Type.Size == 1 && (len(a.Dims) > 1 || len(s.opts.Objects) == 0)
+	chars := d.Type.Class == h5.String && d.Type.Size == 1 && (len(a.Dims) > 1 || len(s.opts.Objects) == 0)
+	obj.chars = chars && f.Rules.CF
 	s.tree.matlabArray(obj, element.Attributes(attrs).Text(f.H5, "MATLAB_class"), d.Type)
-	if f.Rules.CF {
+	if !f.Rules.CF {
+		all := slices.Clone(leaves)
+		if err := element.DecodeCF(f.H5, all, attrs, nil); err != nil || chars || slices.ContainsFunc(all, func(l element.Leaf) bool { return l.CF != nil }) {
+			s.opts.Used.Mark("cf")
+		}
+	} else {
 		if err := element.DecodeCF(f.H5, leaves, attrs, nil); err != nil {
 			return nil, err
 		}

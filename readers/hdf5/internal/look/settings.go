@@ -30,6 +30,7 @@ type Settings struct {
 	Channels *grid.Channels
 	// Alone: of other fields only the coordinate of the samples is read.
 	Alone bool
+	Used  *format.Used
 }
 
 // NewSettings reads the options of the format.
@@ -70,12 +71,14 @@ func (s *Settings) object(p string) bool {
 	if len(s.Objects) == 0 {
 		return true
 	}
+	chosen := false
 	for _, g := range s.Objects {
 		if g == "/" || matchPrefix(g, p, strings.Count(g, "/")) {
-			return true
+			s.Used.MarkPart("object", g)
+			chosen = true
 		}
 	}
-	return false
+	return chosen
 }
 
 // below reports whether the group at a path may hold chosen objects.

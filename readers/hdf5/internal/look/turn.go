@@ -23,6 +23,9 @@ func (t *Tree) turns(opts *Settings) error {
 		if o.matrix != nil || o.wide {
 			continue
 		}
+		if len(o.dims) > 1 {
+			opts.Used.Mark(rows.AxisOption)
+		}
 		var how *array.Order
 		var err error
 		chars := o.chars && len(o.axes) > 0 && t.dims.texts.Along(o.axes[len(o.axes)-1].name)
