@@ -65,6 +65,9 @@ func (t *Task) check() error {
 	if t.Task < 0 || t.Task >= t.Tasks {
 		return shardify.Usage("--task %d of --tasks %d: tasks are counted from 0", t.Task, t.Tasks)
 	}
+	if t.Stride > 0 && t.Tasks == 1 {
+		return shardify.Hint(shardify.Usage("--stride %d has no effect: there is one task", t.Stride), "leave --stride out, or say how many there are: --tasks T")
+	}
 	return nil
 }
 

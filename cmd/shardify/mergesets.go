@@ -29,13 +29,13 @@ shardify merge-sets run2024 run2025 -o both --link`,
 		fs.BoolVar(&o.Link, "link", false, "make hard links to the shards instead of copies; copies where the file system has none")
 		fs.BoolVar(&o.Unchecked, "unchecked", false, "do not read the inputs for damage first")
 	})
-	cli.Grouped(c.Flags(), "Running", func(fs *pflag.FlagSet) { addRunning(fs, &s) })
-	c.Flags().MarkHidden("memory")
+	cli.Grouped(c.Flags(), "Running", func(fs *pflag.FlagSet) { cli.AddKeys(fs, &s, "jobs", "sync") })
 	c.Flags().Lookup("jobs").Usage = "shards copied at the same time; the cores of the machine or allocation if left out"
 	c.RunE = func(c *cobra.Command, args []string) error {
 		o.Inputs, o.Sync, o.Jobs = args, s.Sync, s.Jobs
 		return p.mergeSets(c.Context(), o)
 	}
+	cli.AddEffects(c, cli.Effects{"output": nil, "link": nil, "unchecked": nil, "jobs": nil, "sync": nil})
 	return c
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/pipeline"
@@ -48,5 +50,9 @@ srun shardify work photos-shards`,
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return p.workOn(c.Context(), args[0], f, c.Flags().Changed("task"))
 	}
+	cli.AddEffects(c, cli.Effects{
+		"requeue": cli.If(func() bool { return os.Getenv("SLURM_JOB_ID") == "" }, "this is no job of Slurm"),
+		"task":    nil, "tasks": nil, "stride": nil, "stage": nil, "jobs": nil, "memory": nil, "sync": nil, "scratch": nil,
+	})
 	return c
 }

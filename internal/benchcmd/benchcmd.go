@@ -74,14 +74,47 @@ It stops after --epochs, --steps or --seconds, whichever comes first; after ten 
 		if f.compare {
 			return compare(o, args, f.html)
 		}
-		if f.device != "host" && handOver != nil {
+		if f.device != host && handOver != nil {
 			return handOver(f.device)
 		}
 		return f.run(c.Context(), o, args)
 	}
 	cli.AddCache(o, c)
+	cli.AddEffects(c, f.effects(c.Flags()))
 	return c
 }
+
+// effects are those of all flags. --compare measures nothing, so that all but --html have none.
+func (f *flags) effects(fs *pflag.FlagSet) cli.Effects {
+	e := cli.Effects{
+		"seed": cli.If(func() bool { return f.shuffle.String() == string(gpuload.None) && !strings.Contains(f.tokens, "offset=random") },
+			"nothing is random: it is for --shuffle block, --shuffle global and --tokens with offset=random"),
+		"shuffle-window": cli.If(func() bool { return f.shuffle.String() != string(gpuload.Block) }, "it is for --shuffle block"),
+		"no-bound":       cli.If(func() bool { return f.device == host && f.stepMS == 0 }, "without --step-ms there is no run that measures the bound"),
+		"device-memory":  cli.If(func() bool { return f.device == host }, "the batches stay on the host (--device host)"),
+		"stage":          cli.If(func() bool { return f.tier.String() != string(gpuload.TierStaged) }, "it is for --tier staged"),
+	}
+	fs.VisitAll(func(flag *pflag.Flag) {
+		say := e[flag.Name]
+		if flag.Name == "compare" || flag.Name == "html" {
+			e[flag.Name] = nil
+			return
+		}
+		e[flag.Name] = func() string {
+			switch {
+			case f.compare:
+				return "--compare measures nothing"
+			case say != nil:
+				return say()
+			}
+			return ""
+		}
+	})
+	return e
+}
+
+// host is the device of batches that stay in memory.
+const host = "host"
 
 func enum(values ...string) *value.Enum { return value.OneOf(new(string), values...) }
 
@@ -113,7 +146,7 @@ func (f *flags) add(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.cold, "cold", false, "ask the system to forget the cached shards first")
 	})
 	cli.Grouped(fs, "Running", func(fs *pflag.FlagSet) {
-		fs.StringVar(&f.device, "device", "host", "where batches go, `host|cuda:N`; on a GPU, shardify-gpu is run")
+		fs.StringVar(&f.device, "device", host, "where batches go, `host|cuda:N`; on a GPU, shardify-gpu is run")
 		fs.Var(f.tier, "tier", "where samples of an epoch come from")
 		fs.Var(&f.memory, "memory", "memory that samples may take; half of what is there if left out")
 		fs.Var(&f.deviceMemory, "device-memory", "memory of the GPU that samples may take; 512 MiB if left out")
@@ -154,7 +187,7 @@ func (f *flags) options(set *gpuload.Dataset) (trainer.Options, error) {
 		Step: time.Duration(f.stepMS * float64(time.Millisecond)), Epochs: int(f.epochs), Steps: int64(f.steps), Time: time.Duration(f.seconds) * time.Second,
 		Ranks: int(f.ranks), Bound: trainer.BoundTime, Detail: f.html != "",
 	}
-	if f.noBound || f.device == "host" && f.stepMS == 0 { // which would be the time of doing nothing
+	if f.noBound || f.device == host && f.stepMS == 0 { // which would be the time of doing nothing
 		o.Bound = 0
 	}
 	return o, nil

@@ -69,6 +69,11 @@ Tars and safetensors files made by others, or folders of them, are checked for w
 		return f.run(c.Context(), o, name, args)
 	}
 	cli.AddCache(o, c)
+	cli.AddEffects(c, cli.Effects{
+		"seed":    cli.If(func() bool { return !strings.HasSuffix(f.read, "%") }, "nothing is random: it is for --read with a percentage"),
+		"scratch": cli.If(func() bool { return !f.against.set }, "it is for --against"),
+		"read":    nil, "against": nil, "repair": nil, "public-key": nil, "jobs": nil, "show": nil, "cache": nil, "cache-size": nil,
+	})
 	return c
 }
 
