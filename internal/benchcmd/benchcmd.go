@@ -87,7 +87,9 @@ It stops after --epochs, --steps or --seconds, whichever comes first; after ten 
 // effects are those of all flags. --compare measures nothing, so that all but --html have none.
 func (f *flags) effects(fs *pflag.FlagSet) cli.Effects {
 	e := cli.Effects{
-		"seed": cli.If(func() bool { return f.shuffle.String() == string(gpuload.None) && !strings.Contains(f.tokens, "offset=random") },
+		"seed": cli.If(func() bool {
+			return f.shuffle.String() == string(gpuload.None) && !strings.Contains(f.tokens, "offset=random")
+		},
 			"nothing is random: it is for --shuffle block, --shuffle global and --tokens with offset=random"),
 		"shuffle-window": cli.If(func() bool { return f.shuffle.String() != string(gpuload.Block) }, "it is for --shuffle block"),
 		"no-bound":       cli.If(func() bool { return f.device == host && f.stepMS == 0 }, "without --step-ms there is no run that measures the bound"),
