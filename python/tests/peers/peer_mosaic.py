@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from typing import Any, Dict, List
+from urllib.parse import unquote
 
 import numpy as np
 from expect import expected, fingerprint, folder, main
@@ -18,7 +19,7 @@ def opened(name: str) -> Any:
 
 def source(key: str) -> bytes:
     """The image file of a key."""
-    stem = os.path.join(folder("src"), "images", key)
+    stem = os.path.join(folder("src"), "images", unquote(key))
     for ext in (".png", ".jpg", ".jpeg"):
         if os.path.exists(stem + ext):
             with open(stem + ext, "rb") as f:

@@ -41,15 +41,16 @@ def wide(good: str, size: int) -> str:
     return path
 
 
-def megatron(module: Any, path: str, docs: List[str], eod: int, out: str) -> None:
-    """What preprocess_data.py writes."""
+def megatron(module: Any, path: str, docs: List[str], eod: int, out: str) -> int:
+    """What preprocess_data.py writes; the number of texts with tokens."""
     tok = tokenizers.Tokenizer.from_file(path)
     dtype = module.DType.optimal_dtype(max(tok.get_vocab(with_added_tokens=True).values()) + 1)
     builder = module.IndexedDatasetBuilder(out + ".bin", dtype=dtype)
-    for e in tok.encode_batch_fast(docs, add_special_tokens=False):
-        if e.ids:
-            builder.add_document(np.array(e.ids + [eod]), [len(e.ids) + 1])
+    some = [e.ids for e in tok.encode_batch_fast(docs, add_special_tokens=False) if e.ids]
+    for ids in some:
+        builder.add_document(np.array(ids + [eod]), [len(ids) + 1])
     builder.finalize(out + ".idx")
+    return len(some)
 
 
 def shardify(*args: str, kill: float = 0) -> int:
@@ -89,13 +90,13 @@ def check(name: str, size: int = 0) -> Callable[[], str]:
         op = ["--columns", "text", "--tokenize", "text=%s append-eod=%d empty=drop" % (path, vocab[eod]), "--format", "megatron"]
 
         shutil.rmtree(out, ignore_errors=True)
-        megatron(module, path, docs, vocab[eod], want)
+        count = megatron(module, path, docs, vocab[eod], want)
         began = time.monotonic()
         shardify("convert", lines, "-o", out, *op, "--jobs", "2")
         took = time.monotonic() - began
         same(want, out, "shard-000000")
         read = module.IndexedDataset(os.path.join(out, "shard-000000"))
-        assert len(read) == sum(1 for s in docs if s) and all(read[i][-1] == vocab[eod] for i in range(len(read)))
+        assert len(read) == count and all(read[i][-1] == vocab[eod] for i in range(len(read)))
 
         # Shards of some hundred texts by three tasks that are killed, and killed again.
         shutil.rmtree(out)
