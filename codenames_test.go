@@ -1,6 +1,9 @@
 package shardify
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestCodeNames(t *testing.T) {
 	for _, c := range []struct {
@@ -19,6 +22,27 @@ func TestCodeNames(t *testing.T) {
 	} {
 		if attr, text := CodeNames(c.names, c.codes); attr != c.attr || text != c.text {
 			t.Errorf("%q %v: %s %q", c.names, c.codes, attr, text)
+		}
+	}
+}
+
+// TestCodes: what CodeNames has kept is read back, without the codes that have no name.
+func TestCodes(t *testing.T) {
+	for _, c := range []struct {
+		names []string
+		codes []int64
+	}{
+		{[]string{"B", "T"}, []int64{0, 1}},
+		{[]string{"sea", "land"}, []int64{1, 3}},
+		{[]string{"a=b", "high"}, []int64{-3, 1 << 40}},
+		{nil, nil},
+	} {
+		f := Field{Attrs: map[string]string{}}
+		if attr, text := CodeNames(c.names, c.codes); attr != "" {
+			f.Attrs[attr] = text
+		}
+		if names, codes := f.Codes(); !slices.Equal(names, c.names) || !slices.Equal(codes, c.codes) {
+			t.Errorf("%v %v: %v %v", c.names, c.codes, names, codes)
 		}
 	}
 }

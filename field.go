@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -85,6 +86,23 @@ func CodeNames(names []string, codes []int64) (attr, text string) {
 		return "labels", strings.Join(labels, LabelSeparator)
 	}
 	return "enum", strings.Join(pairs, "\n")
+}
+
+// Codes are the names that codes have, as CodeNames has kept them, and the codes; nil without names.
+func (f *Field) Codes() (names []string, codes []int64) {
+	for code, name := range f.Labels() {
+		if name != "" {
+			names, codes = append(names, name), append(codes, int64(code))
+		}
+	}
+	for line := range strings.SplitSeq(f.Attrs["enum"], "\n") {
+		if i := strings.LastIndexByte(line, '='); i > 0 {
+			if code, err := strconv.ParseInt(line[i+1:], 10, 64); err == nil {
+				names, codes = append(names, line[:i]), append(codes, code)
+			}
+		}
+	}
+	return names, codes
 }
 
 // Dims are the names of the dimensions of an element; nil without names.

@@ -100,7 +100,7 @@ func overview(r *stats.Report, links []string) page.Section {
 
 // asClasses reports whether a field is shown as its classes rather than its values.
 func asClasses(f *stats.Field) bool {
-	return len(f.Classes) > 1 && (f.Values == nil || f.Field.Labels() != nil || len(f.Classes) <= pageClasses)
+	return len(f.Classes) > 1 && (f.Values == nil || named(f) || len(f.Classes) <= pageClasses)
 }
 
 func fieldSection(f *stats.Field, compact bool) page.Section {

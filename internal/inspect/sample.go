@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -211,15 +212,15 @@ func raggedShape(b *shardify.Batch, c *shardify.Column, i int) string {
 
 // labelOf is the name of a code, where the field names them.
 func labelOf(c *shardify.Column, data []byte) string {
-	l := c.Labels()
-	if l == nil || c.DType.Size() != len(data) || !c.DType.IsInt() {
+	names, codes := c.Codes()
+	if names == nil || c.DType.Size() != len(data) || !c.DType.IsInt() {
 		return ""
 	}
-	n, err := strconv.Atoi(number(c.DType, data))
-	if err != nil || n < 0 || n >= len(l) {
-		return ""
+	n, err := strconv.ParseInt(number(c.DType, data), 10, 64)
+	if i := slices.Index(codes, n); err == nil && i >= 0 {
+		return " (" + names[i] + ")"
 	}
-	return " (" + l[n] + ")"
+	return ""
 }
 
 func numbers(f *shardify.Field, data []byte) string {

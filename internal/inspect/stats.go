@@ -157,12 +157,18 @@ func spark(h *stats.Histogram) string {
 	return b.String()
 }
 
+// named reports whether codes of a field have names.
+func named(f *stats.Field) bool {
+	names, _ := f.Field.Codes()
+	return names != nil
+}
+
 func classLines(f *stats.Field, samples int64) (lines []string) {
 	// Counts of a number that is not a label say nothing that the histogram does not.
-	if len(f.Classes) < 2 || len(f.Classes) > 100 && f.Field.Labels() == nil && f.Values != nil {
+	if len(f.Classes) < 2 || len(f.Classes) > 100 && !named(f) && f.Values != nil {
 		return nil
 	}
-	if f.Values != nil && f.Field.Labels() == nil && len(f.Classes) > shownClasses {
+	if f.Values != nil && !named(f) && len(f.Classes) > shownClasses {
 		return nil
 	}
 	for i, c := range f.Classes {

@@ -3,6 +3,8 @@ package inspect
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -153,12 +155,19 @@ func bytesOr(n int64) string {
 // notes are the facts that a field carries: its classes, its unit.
 func notes(f *shardify.Field) string {
 	var out []string
-	if l := f.Labels(); l != nil {
-		s := strings.Join(l[:min(len(l), 8)], ", ")
-		if len(l) > 8 {
+	if names, codes := f.Codes(); names != nil {
+		n := len(names)
+		if names = names[:min(n, 8)]; slices.Max(codes) != int64(n-1) || slices.Min(codes) < 0 { // not 0, 1, ...
+			names = slices.Clone(names)
+			for i := range names {
+				names[i] += "=" + strconv.FormatInt(codes[i], 10)
+			}
+		}
+		s := strings.Join(names, ", ")
+		if n > 8 {
 			s += ", ..."
 		}
-		out = append(out, fmt.Sprintf("%s names: %s", printable.Count(int64(len(l))), s))
+		out = append(out, fmt.Sprintf("%s names: %s", printable.Count(int64(n)), s))
 	}
 	for _, k := range []string{"unit", "time"} {
 		if v := f.Attrs[k]; v != "" {

@@ -93,14 +93,15 @@ type Class struct {
 }
 
 // List is the values in their order.
-func (c *Classes) List(labels []string) []Class {
+func (c *Classes) List(names []string, codes []int64) []Class {
 	var out []Class
+	named := make(map[int64]string, len(names))
+	for i, name := range names {
+		named[codes[i]] = name
+	}
 	for _, k := range slices.Sorted(maps.Keys(c.ints)) {
-		x := Class{Value: c.signed(k), Count: c.ints[k]}
-		if x.Value >= 0 && x.Value < int64(len(labels)) {
-			x.Name = labels[x.Value]
-		}
-		out = append(out, x)
+		v := c.signed(k)
+		out = append(out, Class{Value: v, Name: named[v], Count: c.ints[k]})
 	}
 	slices.SortFunc(out, func(a, b Class) int { return cmp.Compare(a.Value, b.Value) })
 	for i, k := range slices.Sorted(maps.Keys(c.texts)) {

@@ -93,7 +93,7 @@ func (s *Set) Report() *Report {
 		}
 		x := Field{Name: f.Name, Missing: c.missing, Field: *f, Values: c.numbers.summary(), Lengths: c.lengths.summary(), Inner: c.inner.summary()}
 		if c.classes != nil && !c.classes.Many {
-			x.Classes = c.classes.List(f.Labels())
+			x.Classes = c.classes.List(f.Codes())
 		}
 		if m := c.images; m != nil {
 			x.Images = &Images{Types: maps.Clone(m.types), Unreadable: m.bad, Width: m.width.summary(), Height: m.height.summary(), Thumbnails: m.thumbs}

@@ -78,6 +78,16 @@ class Field:
         return None if text is None else text.split("\n")
 
     @property
+    def names(self) -> Dict[int, str]:
+        """Names of codes, also of codes below 0 or far apart, which labels cannot have."""
+        out = {code: name for code, name in enumerate(self.labels or []) if name}
+        for line in self.attrs.get("enum", "").split("\n"):
+            name, found, code = line.rpartition("=")
+            if found:
+                out[int(code)] = name
+        return out
+
+    @property
     def vocab(self) -> Optional[List[Union[str, int]]]:
         """The values that the codes 0, 1, ... replace, in the type they had before."""
         if self.labels is None:
@@ -112,6 +122,9 @@ class Field:
 
 def unlabelled(name: str, fields: Sequence[Field]) -> str:
     """What is said of a field without labels."""
+    f = next((f for f in fields if f.name == name), None)
+    if f is not None and f.names:
+        return "field %s has names for codes below 0 or far apart: field(%r).names" % (name, name)
     return "field %s has no labels; fields with labels: %s" % (name, ", ".join(f.name for f in fields if f.labels is not None) or "none")
 
 

@@ -177,3 +177,12 @@ def test_the_package_shows_its_names():
     assert dir(shardify) == sorted([*shardify.__all__, "__version__"])
     for name in dir(shardify):
         assert name == "LoaderDataset" or getattr(shardify, name) is not None
+
+
+def test_names_of_codes():
+    """labels are names of 0, 1, ...; codes below 0 or far apart have names, too."""
+    from shardify.schema import Field, unlabelled
+
+    near, far = Field("near", "i8", attrs={"labels": "a\n\nc"}), Field("far", "i8", attrs={"enum": "a=b=-1\nc=300"})
+    assert near.names == {0: "a", 2: "c"} and far.names == {-1: "a=b", 300: "c"} and Field("x", "i8").names == {}
+    assert "field('far').names" in unlabelled("far", [near, far]) and "fields with labels: near" in unlabelled("x", [near])

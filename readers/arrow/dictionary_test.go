@@ -121,3 +121,29 @@ func TestTextsAsBytes(t *testing.T) {
 		}
 	})
 }
+
+// TestDictionariesOfTextsAreTexts: a column of texts with a dictionary is the texts, as pyarrow's
+// to_pylist gives them and other tables have them; what is said of it names the way to codes.
+func TestDictionariesOfTextsAreTexts(t *testing.T) {
+	src, err := openFiles("fail", testdata("deltas.arrows"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	said := strings.Join(src.(format.Describer).Describe(), "\n")
+	coded := 0
+	for _, f := range src.Schema() {
+		if f.Media != "txt" || f.Levels != 1 {
+			continue
+		}
+		if strings.Contains(said, f.Name) {
+			coded++
+		}
+		if names, _ := f.Codes(); f.DType != shardify.U8 || names != nil {
+			t.Errorf("%+v", f)
+		}
+	}
+	if coded == 0 || !strings.Contains(said, "--encode FIELD makes codes") {
+		t.Errorf("%d fields, said: %s", coded, said)
+	}
+}

@@ -3,6 +3,7 @@ package arrow
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -105,10 +106,17 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 	if err != nil {
 		return nil, err
 	}
+	var coded []string
 	for i := range found.leaves {
 		f := found.leaves[i].field
 		f.Nullable = nullable[i]
+		if found.leaves[i].last().dict != nil && f.Media == "txt" && f.Levels == 1 {
+			coded = append(coded, f.Name)
+		}
 		facts.Fields = append(facts.Fields, rows.Field{Field: f, Bytes: bytes[i]})
+	}
+	if coded != nil {
+		facts.Lines = append(facts.Lines, fmt.Sprintf("texts with a dictionary: %s; --encode FIELD makes codes with names of one", strings.Join(coded[:min(len(coded), 8)], ", ")))
 	}
 	for i := range x.batches {
 		facts.Borders.At = append(facts.Borders.At, x.batches[i].first+x.batches[i].rows)

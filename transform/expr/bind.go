@@ -23,6 +23,7 @@ type value struct {
 	s      string
 	col    int      // of texts: 1 + the column
 	labels []string // of codes
+	codes  []int64  // that have the labels
 	// picked marks the values that a filter x[cond] leaves; nil leaves all.
 	picked *value
 }

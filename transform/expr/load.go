@@ -42,7 +42,8 @@ func (b *binder) field(name string) (*value, error) {
 	case f.DType == shardify.Bool:
 		v.kind = kindBool
 	case f.DType.IsInt():
-		v.kind, v.labels = kindInt, f.Labels()
+		v.kind = kindInt
+		v.labels, v.codes = f.Codes()
 	default:
 		v.kind, v.wide = kindFloat, f.DType == shardify.F64
 		v.narrow = !v.wide

@@ -258,7 +258,7 @@ func (b *binder) element(v, i *value) (*value, error) {
 	if v.picked != nil && v.dom.width != 1 && v.dom.list > 0 {
 		return nil, errors.New("an element of a filtered list of shapes is not supported")
 	}
-	out := &value{kind: v.kind, dom: d, slot: b.slot(), narrow: v.narrow, wide: v.wide, labels: v.labels, null: true}
+	out := &value{kind: v.kind, dom: d, slot: b.slot(), narrow: v.narrow, wide: v.wide, labels: v.labels, codes: v.codes, null: true}
 	if s := dims(v.dom.shape); v.dom.list == 0 && i.konst && v.picked == nil {
 		if i.i >= int64(s[0]) || i.i < -int64(s[0]) {
 			return nil, fmt.Errorf("element %d of %d", i.i, s[0])

@@ -104,7 +104,7 @@ func (b *binder) compareLabel(op string, x *value, label string, n ast.Node) (*v
 		}
 		return nil, errors.New(msg)
 	}
-	return b.compare(op, x, b.constInt(int64(i)), n)
+	return b.compare(op, x, b.constInt(x.codes[i]), n)
 }
 
 // texts are startsWith, endsWith, contains and matches.

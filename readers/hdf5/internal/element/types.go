@@ -3,7 +3,6 @@ package element
 import (
 	"encoding/binary"
 	"math"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -259,40 +258,30 @@ func (l *Leaf) enum(t *h5.Type) (err error) {
 // maxLabels bounds the names of an enum that are kept, in number and bytes.
 const maxLabels = 1 << 12
 
-// enumAttrs keeps the names: as labels if they are those of 0, 1, ..., else as
-// NAME=CODE.
+// enumAttrs keeps the names, unless a code is beyond i64.
 func enumAttrs(t *h5.Type, n *number.Form) map[string]string {
 	if len(t.Names) == 0 || len(t.Names) > maxLabels {
 		return nil
 	}
-	labels := make([]string, len(t.Names))
-	var pairs []string
-	dense, total := true, 0
+	codes, total := make([]int64, len(t.Names)), 0
 	for i, name := range t.Names {
-		total += len(name)
-		if name == "" || strings.ContainsAny(name, "\n\x00") || !utf8.ValidString(name) || total > 1<<16 {
-			return nil
-		}
 		var v [8]byte
 		n.Converter()(v[:], t.Values[i*n.Size:], 1, n.Size)
-		code := int64(le.Uint64(v[:])) << (64 - 8*n.DType.Size())
+		codes[i] = int64(le.Uint64(v[:])) << (64 - 8*n.DType.Size())
 		if n.Signed {
-			code >>= 64 - 8*n.DType.Size()
-			pairs = append(pairs, name+"="+strconv.FormatInt(code, 10))
-		} else {
-			code = int64(uint64(code) >> (64 - 8*n.DType.Size()))
-			pairs = append(pairs, name+"="+strconv.FormatUint(uint64(code), 10))
+			codes[i] >>= 64 - 8*n.DType.Size()
+		} else if codes[i] = int64(uint64(codes[i]) >> (64 - 8*n.DType.Size())); codes[i] < 0 {
+			return nil
 		}
-		if code < 0 || code >= int64(len(labels)) || labels[code] != "" {
-			dense = false
-			continue
+		if total += len(name); total > 1<<16 {
+			return nil
 		}
-		labels[code] = name
 	}
-	if dense {
-		return map[string]string{"labels": strings.Join(labels, shardify.LabelSeparator)}
+	attr, text := shardify.CodeNames(t.Names, codes)
+	if attr == "" {
+		return nil
 	}
-	return map[string]string{"enum": strings.Join(pairs, "\n")}
+	return map[string]string{attr: text}
 }
 
 // opaque maps bytes, and the times that h5py marks as NumPy's.
