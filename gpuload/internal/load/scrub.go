@@ -9,13 +9,13 @@ import (
 
 // Scrubber compares the checksums of shards with their data beside the reading of
 // TierStream, which sees no tensor whole: each shard once in a Loader's life, shared
-// out to the ranks, while batches wait for the trainer, and else no faster than a fraction
-// of what is delivered.
+// out to the ranks. It reads at most a fraction of what is delivered, and while batches wait
+// for the trainer at most as much as is delivered.
 type Scrubber struct {
 	Set         *Shards
 	Rank, World int
 	next        int   // shard
-	Used        int64 // bytes read so far, beside those of Spare
+	Used        int64 // bytes read so far
 	Delivered   func() int64
 	Spare       func() bool // the Loader has nothing to do; nil: not known
 }
@@ -65,13 +65,15 @@ type paced struct {
 	h   *OpenShard
 }
 
+// may reports whether more may be read for checks now.
+func (c *Scrubber) may() bool {
+	beyond, delivered := c.Used-ScrubAhead, c.Delivered()
+	return beyond <= delivered/ScrubShare || beyond <= delivered && c.Spare != nil && c.Spare()
+}
+
 // ReadAt reads when it may, outside of the statistics.
 func (r *paced) ReadAt(b []byte, at int64) (int, error) {
-	spare := false
-	for r.Used > ScrubAhead+r.Delivered()/ScrubShare {
-		if spare = r.Spare != nil && r.Spare(); spare {
-			break
-		}
+	for !r.may() {
 		select {
 		case <-r.ctx.Done():
 			return 0, r.ctx.Err()
@@ -81,8 +83,6 @@ func (r *paced) ReadAt(b []byte, at int64) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
-	if !spare {
-		r.Used += int64(len(b))
-	}
+	r.Used += int64(len(b))
 	return r.h.File.ReadAt(b, at)
 }
