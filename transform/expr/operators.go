@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -226,13 +227,10 @@ func (b *binder) compare(op string, x, y *value, n ast.Node) (*value, error) {
 		if x.kind != y.kind || op != "==" && op != "!=" {
 			return nil, fmt.Errorf("%s compares %s with %s", n, x.kind, y.kind)
 		}
-	} else if x.kind != y.kind {
-		var err error
-		if x, err = b.float(x); err != nil {
-			return nil, err
-		}
-		if y, err = b.float(y); err != nil {
-			return nil, err
+	} else if x.kind == kindFloat && y.kind == kindInt { // the integer to the left
+		x, y = y, x
+		if flip, ok := flipped[op]; ok {
+			op = flip
 		}
 	}
 	in, out, err := b.align(x, y)
@@ -243,10 +241,12 @@ func (b *binder) compare(op string, x, y *value, n ast.Node) (*value, error) {
 	b.emit(func(f *frame) error {
 		c := f.count(out.dom)
 		p, q, z := f.vector(x, c), f.vector(y, c), f.bools(out.slot, c)
-		switch x.kind {
-		case kindBool:
+		switch {
+		case x.kind == kindBool:
 			order(op, p.t[:c], q.t[:c], z)
-		case kindInt:
+		case x.kind != y.kind:
+			orderMixed(op, p.i[:c], q.f[:c], z)
+		case x.kind == kindInt:
 			order(op, p.i[:c], q.i[:c], z)
 		default:
 			order(op, p.f[:c], q.f[:c], z)
@@ -255,6 +255,48 @@ func (b *binder) compare(op string, x, y *value, n ast.Node) (*value, error) {
 		return nil
 	})
 	return out, nil
+}
+
+// flipped are comparisons whose sides change places.
+var flipped = map[string]string{"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+
+// orderMixed compares integers with floats as the numbers that they are: beyond 2^53 the float of
+// an integer may be another number.
+func orderMixed(op string, p []int64, q []float64, z []byte) {
+	for i, e := range p {
+		c, unordered := compareMixed(e, q[i])
+		switch op {
+		case "==":
+			z[i] = bit(c == 0 && !unordered)
+		case "!=":
+			z[i] = bit(c != 0 || unordered)
+		case "<":
+			z[i] = bit(c < 0)
+		case "<=":
+			z[i] = bit(c <= 0 && !unordered)
+		case ">":
+			z[i] = bit(c > 0)
+		case ">=":
+			z[i] = bit(c >= 0 && !unordered)
+		}
+	}
+}
+
+// compareMixed is below, at or above 0 as x is below, at or above y; NaN has no order.
+func compareMixed(x int64, y float64) (c int, unordered bool) {
+	switch {
+	case y != y:
+		return 0, true
+	case y >= 1<<63:
+		return -1, false
+	case y < -1<<63:
+		return 1, false
+	}
+	whole := math.Trunc(y)
+	if c = cmp.Compare(x, int64(whole)); c == 0 {
+		c = cmp.Compare(whole, y)
+	}
+	return c, false
 }
 
 func order[T byte | int64 | float64](op string, p, q []T, z []byte) {

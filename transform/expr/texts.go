@@ -35,7 +35,7 @@ func (b *binder) compareText(op string, x, y *value, n ast.Node) (*value, error)
 	}
 	if x.konst && !y.konst { // move the constant to the right
 		x, y = y, x
-		if flip, ok := map[string]string{"<": ">", ">": "<", "<=": ">=", ">=": "<="}[op]; ok {
+		if flip, ok := flipped[op]; ok {
 			op = flip
 		}
 	}
