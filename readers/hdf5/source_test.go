@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
+	"github.com/shardify/shardify/readers/hdf5/internal/pandas"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -507,11 +508,11 @@ func TestNaturalOrder(t *testing.T) {
 }
 
 func TestPickledNamesAreNeverExecuted(t *testing.T) {
-	if got := look.PickledTexts("(lp0\nVa\np1\naVb c\np2\na."); !slices.Equal(got, []string{"a", "b c"}) {
+	if got := pandas.PickledTexts("(lp0\nVa\np1\naVb c\np2\na."); !slices.Equal(got, []string{"a", "b c"}) {
 		t.Errorf("%q", got)
 	}
 	for _, s := range []string{"", "(lp0\n", "(lp0\nVa\np1\na", "cos\nsystem\n(S'x'\ntR.", "(lp0\nV\\u00e9\np1\na.", "(lp0\nI1\na.", "(lp0\ncos\nsystem\np1\na."} {
-		if got := look.PickledTexts(s); got != nil {
+		if got := pandas.PickledTexts(s); got != nil {
 			t.Errorf("%q gives %q", s, got)
 		}
 	}

@@ -224,7 +224,7 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 		}
 		if o.matrix != nil {
 			if err := o.sparseField(&field); err != nil {
-				return shardify.Annotate(format.Cure(err, f.tree.withoutSparse()...), "", "", o.matrix.Group)
+				return shardify.Annotate(format.Cure(err, withoutSparse(f.tree)...), "", "", o.matrix.Group)
 			}
 		}
 		if n := len(inner); n > 0 && len(o.axes) >= n && o.lists == nil {

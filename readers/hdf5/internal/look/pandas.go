@@ -8,6 +8,7 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/pandas"
 )
 
 // frameColumns are the names of the columns in a block of a pandas frame; nil for any other
@@ -16,45 +17,11 @@ func frameColumns(f *column.File, o *h5.Object, p, leaf string) []string {
 	dir, base := path.Split(p)
 	switch {
 	case base == "table" && strings.HasPrefix(leaf, "values_block_"):
-		return PickledTexts(element.TextOf(f.H5, o, leaf+"_kind"))
+		return pandas.PickledTexts(element.TextOf(f.H5, o, leaf+"_kind"))
 	case leaf == "" && strings.HasPrefix(base, "block") && strings.HasSuffix(base, "_values"):
 		return f.ShortTexts(dir + strings.TrimSuffix(base, "values") + "items")
 	}
 	return nil
-}
-
-// PickledTexts reads the one pickle that is no program: a list of texts as
-// protocol 0 writes it, (lp0 Va p1 a Vb p2 a. with line feeds. Anything else,
-// names with escapes too, gives nil; nothing is ever executed.
-func PickledTexts(s string) (list []string) {
-	line := func(prefix byte) (text string, ok bool) {
-		if s == "" || s[0] != prefix {
-			return "", false
-		}
-		text, rest, ok := strings.Cut(s[1:], "\n")
-		if ok {
-			s = rest
-		}
-		return text, ok
-	}
-	rest, ok := strings.CutPrefix(s, "(l")
-	if s = rest; !ok {
-		return nil
-	}
-	if _, ok := line('p'); !ok {
-		return nil
-	}
-	for s != "." {
-		name, ok := line('V')
-		if !ok || strings.ContainsAny(name, "\\\r") || len(list) >= element.MaxColumns {
-			return nil
-		}
-		if _, ok := line('p'); !ok || !strings.HasPrefix(s, "a") {
-			return nil
-		}
-		s, list = s[1:], append(list, name)
-	}
-	return list
 }
 
 // categoriesOf is the table with the categories of a column of pandas' table p: codes are

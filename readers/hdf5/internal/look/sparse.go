@@ -118,16 +118,15 @@ func (o *object) sparseField(f *shardify.Field) *shardify.Error {
 }
 
 // withoutSparse is the way to read what is not in a sparse matrix by columns, if there is any.
-func (t *Tree) withoutSparse() []format.Way {
-	seen := map[string]bool{}
+func withoutSparse(t *Tree) []format.Way {
 	var out []string
 	rest := false
 	for i := range t.objects {
 		switch m := t.objects[i].matrix; {
 		case m == nil:
 			rest = rest || t.note(&t.objects[i]) == ""
-		case m.ByColumns && !seen[m.Group]:
-			seen[m.Group], out = true, append(out, "!"+strings.TrimPrefix(m.Group, "/"))
+		case m.ByColumns && !slices.Contains(out, "!"+strings.TrimPrefix(m.Group, "/")):
+			out = append(out, "!"+strings.TrimPrefix(m.Group, "/"))
 		}
 	}
 	if !rest || out == nil {

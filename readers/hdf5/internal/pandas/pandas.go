@@ -1,4 +1,5 @@
-// Package pandas finds the texts that pandas writes for missing values into HDF5 files.
+// Package pandas reads what pandas writes beside its tables in HDF5 files: the texts of missing
+// values, and the names of columns.
 package pandas
 
 import (
@@ -6,6 +7,7 @@ import (
 	"cmp"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -94,4 +96,38 @@ func Valid(marks []byte, mem *shardify.Arena) []byte {
 	out := mem.Alloc(len(marks))
 	copy(out, marks)
 	return out
+}
+
+// PickledTexts reads the one pickle that is no program: a list of texts as
+// protocol 0 writes it, (lp0 Va p1 a Vb p2 a. with line feeds. Anything else,
+// names with escapes too, gives nil; nothing is ever executed.
+func PickledTexts(s string) (list []string) {
+	line := func(prefix byte) (text string, ok bool) {
+		if s == "" || s[0] != prefix {
+			return "", false
+		}
+		text, rest, ok := strings.Cut(s[1:], "\n")
+		if ok {
+			s = rest
+		}
+		return text, ok
+	}
+	rest, ok := strings.CutPrefix(s, "(l")
+	if s = rest; !ok {
+		return nil
+	}
+	if _, ok := line('p'); !ok {
+		return nil
+	}
+	for s != "." {
+		name, ok := line('V')
+		if !ok || strings.ContainsAny(name, "\\\r") || len(list) >= element.MaxColumns {
+			return nil
+		}
+		if _, ok := line('p'); !ok || !strings.HasPrefix(s, "a") {
+			return nil
+		}
+		s, list = s[1:], append(list, name)
+	}
+	return list
 }
