@@ -38,17 +38,26 @@ type way struct {
 	Set   map[string]string `json:"set"`
 	Of    string            `json:"of,omitempty"`
 	Input string            `json:"input,omitempty"`
+	// Without is a keyword that is left out.
+	Without string `json:"without,omitempty"`
 }
 
 func waysOf(err error) (ways []way) {
+	var found []format.Way
 	if d, ok := errors.AsType[*format.Doubt](err); ok {
-		for i := range d.Ways {
-			w := way{Makes: d.Ways[i].Makes, Set: map[string]string{}}
-			for name, v := range d.Ways[i].Set() {
-				w.Set[keyword(name)] = v
-			}
-			ways = append(ways, w)
+		found = d.Ways
+	} else if c, ok := errors.AsType[*format.Cured](err); ok {
+		found = c.Ways
+	}
+	for i := range found {
+		w := way{Makes: found[i].Makes, Set: map[string]string{}}
+		for name, v := range found[i].Set() {
+			w.Set[keyword(name)] = v
 		}
+		if found[i].Without != "" {
+			w.Without = keyword(found[i].Without)
+		}
+		ways = append(ways, w)
 	}
 	if s, ok := errors.AsType[*dataset.SplitSet](err); ok {
 		for _, name := range s.Names {

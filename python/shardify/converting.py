@@ -119,7 +119,7 @@ def _calls(ways: Sequence[Mapping[str, Any]], inputs: Union[Path, Sequence[Path]
     for w in ways:
         paths = [w["input"] if os.path.normpath(p) == os.path.normpath(w["of"]) else p for p in given] if w.get("of") else given
         words = ["%r" % (paths[0] if len(paths) == 1 else paths), "%r" % os.fspath(out)]
-        words += ["%s=%r" % (k, os.fspath(v) if isinstance(v, os.PathLike) else v) for k, v in {**settings, **w["set"]}.items()]
+        words += ["%s=%r" % (k, os.fspath(v) if isinstance(v, os.PathLike) else v) for k, v in {**settings, **w["set"]}.items() if k != w.get("without")]
         calls.append("%s: shardify.convert(%s)" % (w["makes"], ", ".join(words)))
     return calls
 

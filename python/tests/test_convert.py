@@ -101,7 +101,7 @@ def test_wrong_settings(npz, tmp_path, settings, kind, words):
     if "shard_sise" in settings:
         assert e.value.hints == ["did you mean: shard_size"] and str(e.value).endswith("\nhint: did you mean: shard_size")
     if "friend" in settings:
-        assert str(e.value).endswith("\nhint: leave friend= out, or choose another format with from_= or format=")
+        assert str(e.value).endswith("\nhint: without it: shardify.convert(%r, %r)" % (str(npz), str(tmp_path / "out")))
     assert not (tmp_path / "out").exists()
 
 
