@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/printable"
 )
 
 // Doubt is the error of inputs that can be read in several ways, of which only the user
@@ -70,7 +71,7 @@ const OutputFormat = "format"
 func (w *Way) flags() string {
 	var out []string
 	for name, v := range w.Set() {
-		out = append(out, "--"+name+" "+shown(v))
+		out = append(out, "--"+name+" "+printable.Quote(v))
 	}
 	slices.Sort(out)
 	return strings.Join(out, " ")
@@ -84,14 +85,6 @@ func (w *Way) Set() Options {
 		all["columns"] = strings.Join(w.Columns, ",")
 	}
 	return all
-}
-
-// shown is a value in a message, quoted where a shell would need it.
-func shown(v string) string {
-	if strings.ContainsAny(v, "!*?[]{}()<>|&;$`\"\\#~ ") {
-		return "'" + v + "'"
-	}
-	return v
 }
 
 // mostWays is how many ways an error lists.

@@ -46,3 +46,11 @@ func TestDecide(t *testing.T) {
 		t.Errorf("many: %v", err)
 	}
 }
+
+// TestWaysAreQuotedForAShell: values with quotes, too.
+func TestWaysAreQuotedForAShell(t *testing.T) {
+	d := NewDoubt("several", []Way{{Options: Options{"object": "it's"}, Makes: "one"}, {Options: Options{"object": "a,b/c"}, Makes: "two"}})
+	if want := `several: --object 'it'\''s' makes one; --object a,b/c makes two`; d.Text != want {
+		t.Errorf("%s, want %s", d.Text, want)
+	}
+}

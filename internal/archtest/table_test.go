@@ -62,7 +62,7 @@ var table = []row{
 	{"storage", "storage", ""},
 	{"storage/local/dirfd", "storage", ""},
 	{"shardify", "vocabulary", "internal/poison"},
-	{"format", "vocabulary", "shardify storage verify/problem"},
+	{"format", "vocabulary", "internal/printable shardify storage verify/problem"},
 	{"verify/problem", "vocabulary", "shardify"},
 	{"internal/cf", "helpers", "shardify"},
 	{"internal/chunks", "helpers", "format internal/grid internal/rows shardify"},
