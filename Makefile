@@ -14,7 +14,7 @@ USERS_FLAGS := $(shell go env GOFLAGS 2>/dev/null)
 export GOFLAGS = $(filter-out $(ONE_WAY),$(USERS_FLAGS)) $(ONE_WAY)
 dist wheel release: ONE_WAY =
 
-.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate mutants crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-remote bench-augment bench-tables bench-tokens bench-grids pictures site golden golden-bytes dist wheel release clean
+.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate mutants crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-remote bench-augment bench-tables bench-tokens bench-grids house pictures site golden golden-bytes dist wheel release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -214,6 +214,9 @@ golden-bytes: ## compare every published byte of 45 conversions with internal/en
 golden: ## rewrite the golden dumps and digests; review the diff
 	go test ./index ./writers/wds -run 'Golden|MmapShardBytes' -update
 	go test ./internal/endtoend -run GoldenBytes -update
+
+house: ## print the measures of the source that archtest holds: lines, rooms, complexity, riddling words
+	CGO_ENABLED=1 go test -count=1 -v -run TestHouse ./internal/archtest
 
 licences: ## build/THIRD_PARTY_LICENSES: the licences of the modules that are linked; make dist and make wheel add it
 	@mkdir -p build
