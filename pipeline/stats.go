@@ -62,14 +62,17 @@ func Stats(ctx context.Context, r Inspection, s StatsSettings) (*Statistics, err
 	return rep, nil
 }
 
+// SplitStats is what StatsOf found in a split, or in data without splits.
+type SplitStats = inspect.SplitReport
+
 // StatsOf reads everything once; of a set of splits, each split by itself, in the order of their
 // names. empty are the splits without samples.
-func StatsOf(ctx context.Context, r Inspection, s StatsSettings) (all []inspect.SplitReport, empty []string, err error) {
+func StatsOf(ctx context.Context, r Inspection, s StatsSettings) (all []SplitStats, empty []string, err error) {
 	rep, err := Stats(ctx, r, s)
 	set, ok := errors.AsType[*dataset.SplitSet](err)
 	switch {
 	case err == nil:
-		return []inspect.SplitReport{{Report: rep}}, nil, nil
+		return []SplitStats{{Report: rep}}, nil, nil
 	case !ok || len(r.Inputs) != 1 || len(set.Names) == 0:
 		return nil, nil, err
 	}
@@ -78,7 +81,7 @@ func StatsOf(ctx context.Context, r Inspection, s StatsSettings) (all []inspect.
 		if rep, err = Stats(ctx, r, s); err != nil {
 			return nil, nil, err
 		}
-		all = append(all, inspect.SplitReport{Split: name, Report: rep})
+		all = append(all, SplitStats{Split: name, Report: rep})
 	}
 	return all, set.Empty, nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"path/filepath"
 	"time"
 
 	"github.com/shardify/shardify/internal/cli"
@@ -57,10 +56,5 @@ func (p *program) stats(ctx context.Context, f *statsFlags, r inspect.Request) (
 	if err := p.Statistics(all, empty, r, time.Since(start), file, f.html); err != nil || f.npy == "" {
 		return err
 	}
-	for _, x := range all {
-		if err := p.StatisticsNPY(x.Report, filepath.Join(f.npy, x.Split)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.StatisticsNPY(all, f.npy)
 }

@@ -66,8 +66,17 @@ func (o *IO) Statistics(all []inspect.SplitReport, empty []string, r inspect.Req
 	return nil
 }
 
-// StatisticsNPY writes the figures as arrays into a folder.
-func (o *IO) StatisticsNPY(rep *stats.Report, dir string) error {
+// StatisticsNPY writes the figures as arrays into a folder, or into one for each split in it.
+func (o *IO) StatisticsNPY(all []inspect.SplitReport, dir string) error {
+	for _, x := range all {
+		if err := o.statisticsNPY(x.Report, filepath.Join(dir, x.Split)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *IO) statisticsNPY(rep *stats.Report, dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}

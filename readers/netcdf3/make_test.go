@@ -73,22 +73,10 @@ func (m *made) inner(v *madeVar) (n int, record bool) {
 func pad(n int) int { return (n + 3) &^ 3 }
 
 func (m *made) bytes() []byte {
-	var fixed, size int
 	several := -1
 	for i := range m.vars {
-		n, record := m.inner(&m.vars[i])
-		if record {
+		if _, record := m.inner(&m.vars[i]); record {
 			several++
-			size += pad(n)
-		} else {
-			fixed += pad(n)
-		}
-	}
-	if several == 0 {
-		for i := range m.vars {
-			if n, record := m.inner(&m.vars[i]); record {
-				size = n
-			}
 		}
 	}
 	head := m.header(make([]int, len(m.vars)))
