@@ -148,7 +148,7 @@ crash: build ## kill a conversion at each of its state-changing system calls (Li
 
 # kill, power, errno, space, limits, damaged, writers, tasks, parts, objects; several as a|b
 FAULTS ?= .
-faults: build ## break conversions in every way of docs/reliability.md, with counts (Linux, amd64, root; 1 h); FAULTS=power runs one suite
+faults: build ## break conversions in every way of docs/design/reliability.md, with counts (Linux, amd64, root; 1 h); FAULTS=power runs one suite
 	SHARDIFY_LONG=1 go test -count=1 -timeout 4h -v -run 'TestFaults/($(FAULTS))' ./internal/faulttest
 
 netfaults: build ## 10,000 faults of servers each over single reads, and over conversions and the loader (10 min)

@@ -20,5 +20,5 @@
 //
 // Words: a sample is one training example; a field is the schema entry and a
 // column its data in a batch; a span is consecutive samples read together; a
-// shard is a published file. docs/format.md states the bytes on disk.
+// shard is a published file. docs/reference/format.md states the bytes on disk.
 package shardify

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Draws docs/augment.jpg: one row of samples for each operation of --augment on images.
+"""Draws docs/pictures/augment.jpg: one row of samples for each operation of --augment on images.
 
-    python3 bench/contact_sheet.py --shardify bin/shardify PHOTO.jpg docs/augment.jpg
+    python3 bench/contact_sheet.py --shardify bin/shardify PHOTO.jpg docs/pictures/augment.jpg
 
 Needs Pillow. Each row is one conversion of the photo with --copies, read back from its
 tar.

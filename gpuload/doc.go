@@ -34,6 +34,6 @@
 //	internal/device  the host, GPUs
 //	internal/cuda    the CUDA driver
 //
-// docs/loader.md defines the order of samples precisely enough to compute it
+// docs/design/loader.md defines the order of samples precisely enough to compute it
 // elsewhere; it is a promise, held by order/testdata/order.golden.
 package gpuload

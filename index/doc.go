@@ -1,7 +1,7 @@
 // Package index is shardify's bytes on disk: the manifest, the layout of mmap
 // shards (safetensors), and the checksums of all files. The layout of wds shards is
 // in index/tar and index/npy. Encoding and decoding of one layout are side by side, and
-// docs/format.md states the result. It opens no files: callers bring bytes, an
+// docs/reference/format.md states the result. It opens no files: callers bring bytes, an
 // io.ReaderAt and sizes.
 //
 //	m, err := index.DecodeManifest(text) // shardify.json
@@ -13,5 +13,5 @@
 // that wraps ErrCorrupt, and nothing panics.
 package index
 
-// version is the number of docs/format.md that this package reads and writes.
+// version is the number of docs/reference/format.md that this package reads and writes.
 const version = 1

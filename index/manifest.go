@@ -22,7 +22,7 @@ const (
 	FormatMegatron = "megatron"
 )
 
-// Manifest is shardify.json: what readers know of a data set. docs/format.md
+// Manifest is shardify.json: what readers know of a data set. docs/reference/format.md
 // section 2 has the meaning of every key; the order of the fields is the order
 // on disk.
 type Manifest struct {

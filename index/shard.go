@@ -31,7 +31,7 @@ type MmapShard struct {
 func (s *MmapShard) Tensor(name string) *Tensor { return s.file.Tensor(name) }
 
 // ParseShard reads the header of an mmap shard of size bytes and checks
-// everything that docs/format.md says about it, short of the tensors' contents
+// everything that docs/reference/format.md says about it, short of the tensors' contents
 // (CheckTensor).
 func ParseShard(r io.ReaderAt, size int64) (*MmapShard, error) {
 	head, err := readHeader(r, size)

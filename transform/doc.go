@@ -28,6 +28,6 @@
 //	set.go fraction.go augment.go   one transform each
 //	cast_int.go cast_float.go       the conversion of numbers, counting what does not fit
 //
-// Package expr, below, is the language of conditions and computed fields. docs/shape.md
+// Package expr, below, is the language of conditions and computed fields. docs/guides/shape.md
 // says what the operations do to values.
 package transform

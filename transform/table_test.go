@@ -39,10 +39,10 @@ func TestEveryKindDescribesItself(t *testing.T) {
 	}
 }
 
-// TestTheDocsHaveTheOrder: docs/shape.md shows the order of the table, and has a line for
+// TestTheDocsHaveTheOrder: docs/guides/shape.md shows the order of the table, and has a line for
 // each kind.
 func TestTheDocsHaveTheOrder(t *testing.T) {
-	b, err := os.ReadFile("../docs/shape.md")
+	b, err := os.ReadFile("../docs/guides/shape.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,14 +51,14 @@ func TestTheDocsHaveTheOrder(t *testing.T) {
 		name := transform.Table[i].Name
 		order = append(order, name)
 		if !strings.Contains(string(b), "`--"+name+"`") {
-			t.Errorf("docs/shape.md says nothing of --%s", name)
+			t.Errorf("docs/guides/shape.md says nothing of --%s", name)
 		}
 		if name == transform.DropDuplicates {
 			order = append(order, "split")
 		}
 	}
 	if want := strings.Join(order, " -> "); !strings.Contains(string(b), "\n"+want+"\n") {
-		t.Errorf("docs/shape.md has another order than %s", want)
+		t.Errorf("docs/guides/shape.md has another order than %s", want)
 	}
 }
 

@@ -15,9 +15,9 @@ shardify submit slurm photos-shards --now`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return shardify.Hint(shardify.Usage("to which batch system?"), "shardify submit slurm FOLDER; for others see docs/kubernetes.md, docs/htcondor.md and docs/snakemake.md")
+				return shardify.Hint(shardify.Usage("to which batch system?"), "shardify submit slurm FOLDER; for others see docs/guides/kubernetes.md, docs/guides/htcondor.md and docs/guides/snakemake.md")
 			}
-			return shardify.Hint(shardify.Usage("unknown batch system %q", args[0]), "shardify submit slurm FOLDER; for others see docs/kubernetes.md, docs/htcondor.md and docs/snakemake.md")
+			return shardify.Hint(shardify.Usage("unknown batch system %q", args[0]), "shardify submit slurm FOLDER; for others see docs/guides/kubernetes.md, docs/guides/htcondor.md and docs/guides/snakemake.md")
 		},
 	}
 	c.AddCommand(slurmCommand(p))

@@ -52,7 +52,7 @@ type loader struct {
 	info    info
 	slots   int
 	grow    bool // slots, where the caller holds all but one
-	// How the rows of a step are placed: docs/loader.md section 1.
+	// How the rows of a step are placed: docs/design/loader.md section 1.
 	strided            bool
 	rank, world, batch int64
 

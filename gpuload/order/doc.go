@@ -1,6 +1,6 @@
 // Package order is the order in which a trainer sees samples: which sample is at each
 // position of each epoch, and which positions fall to which step and rank. It computes, and
-// neither reads nor remembers anything: any position costs constant time. docs/loader.md
+// neither reads nor remembers anything: any position costs constant time. docs/design/loader.md
 // defines the order precisely enough to compute it elsewhere; it is a promise, kept by
 // testdata/order.golden.
 //

@@ -2,7 +2,7 @@ package order
 
 import "testing"
 
-// TestOffset compares with the formula of docs/loader.md, computed by a program in another language.
+// TestOffset compares with the formula of docs/design/loader.md, computed by a program in another language.
 func TestOffset(t *testing.T) {
 	for _, c := range []struct {
 		seed      uint64

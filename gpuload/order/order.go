@@ -47,7 +47,7 @@ const (
 )
 
 // Order says which sample is at each position of each epoch. It is a pure function of its
-// parameters, the epoch and the position. docs/loader.md defines it. It is immutable and
+// parameters, the epoch and the position. docs/design/loader.md defines it. It is immutable and
 // may be used concurrently.
 type Order struct {
 	seed    uint64

@@ -21,7 +21,7 @@ func exts(name, labels string) shardify.Field {
 	return shardify.Field{Name: name + shardify.ExtSuffix, DType: shardify.U8, Attrs: map[string]string{"labels": labels}}
 }
 
-// TestMemberNames: one row per rule of docs/format.md section 4.
+// TestMemberNames: one row per rule of docs/reference/format.md section 4.
 func TestMemberNames(t *testing.T) {
 	shape := shardify.Field{Name: "v.shape", DType: shardify.I64, Shape: []int{3}}
 	for _, c := range []struct {

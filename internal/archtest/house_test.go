@@ -31,19 +31,19 @@ func TestHouse(t *testing.T) {
 	figures := []figure{
 		{"lines of Go without tests", h.lines, -1},
 		{"tests, lines in 100 of those", 100 * h.tests / h.lines, -1},
-		{"lines below internal/ without suites", h.internal, 48300},
+		{"lines below internal/ without suites", h.internal, 48800},
 		{"rooms of more than 4,000 lines", len(h.large), 7},
-		{"functions of more than 100 lines", h.long, 2},
-		{"functions of a complexity over 30", len(h.complex), 19},
-		{"exported names outside of libraries", h.exported, 2080},
+		{"functions of more than 100 lines", h.long, 3},
+		{"functions of a complexity over 30", len(h.complex), 16},
+		{"exported names outside of libraries", h.exported, 2110},
 		{"exported names without a comment", h.bare, 52},
 		{"packages without a doc", h.noDoc, 0},
 		{"panics", h.panics, 31},
 		{"TODO", h.todo, 0},
 		{"pipeline: calls between files", len(m.calls), -1},
-		{"pipeline: calls up", m.back(), 9},
-		{"files that name pipeline.Settings", h.settings, 39},
-		{"riddling words (see words_test.go)", riddles(t, nil), 1922},
+		{"pipeline: calls up", m.back(), 10},
+		{"files that name pipeline.Settings", h.settings, 43},
+		{"riddling words (see words_test.go)", riddles(t, nil), 90},
 	}
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)

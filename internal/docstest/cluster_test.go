@@ -36,7 +36,7 @@ func TestCommandsOfClusterPagesAreUnderstood(t *testing.T) {
 	arguments := regexp.MustCompile(`^arguments *= "`)
 	comment := regexp.MustCompile(`\s+#.*`)
 	checked := 0
-	for _, page := range []string{"slurm.md", "kubernetes.md", "htcondor.md", "snakemake.md"} {
+	for _, page := range []string{"guides/slurm.md", "guides/kubernetes.md", "guides/htcondor.md", "guides/snakemake.md"} {
 		for _, b := range blocks(t, filepath.Join(root, "docs", page)) {
 			for _, line := range commandLines(t, page, &b) {
 				line = word.FindString(arguments.ReplaceAllString(comment.ReplaceAllString(placeholders.Replace(line), ""), "shardify "))
@@ -47,7 +47,7 @@ func TestCommandsOfClusterPagesAreUnderstood(t *testing.T) {
 				}
 				cmd := exec.Command("sh", "-c", strings.Replace(line, "shardify", program, 1))
 				cmd.Dir = t.TempDir()
-				if page == "kubernetes.md" {
+				if page == "guides/kubernetes.md" {
 					cmd.Env = append(os.Environ(), "JOB_COMPLETION_INDEX=3")
 				}
 				out, err := cmd.CombinedOutput()
@@ -98,7 +98,7 @@ func commandLines(t *testing.T, page string, b *block) (lines []string) {
 	}
 }
 
-// TestSnakefileRuns runs docs/snakemake.md where Snakemake is installed.
+// TestSnakefileRuns runs docs/guides/snakemake.md where Snakemake is installed.
 func TestSnakefileRuns(t *testing.T) {
 	if os.Getenv("SHARDIFY_LONG") == "" {
 		t.Skip("skipped: Snakemake takes its time; SHARDIFY_LONG=1 runs it")
@@ -126,7 +126,7 @@ func TestSnakefileRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(root, "go", "run", "./testdata/demo", "testdata/demo/digits.npz", dir+"/raw")
-	for _, b := range blocks(t, filepath.Join(root, "docs/snakemake.md")) {
+	for _, b := range blocks(t, filepath.Join(root, "docs/guides/snakemake.md")) {
 		if strings.HasPrefix(b.text, "# Snakefile") {
 			if err := os.WriteFile(dir+"/Snakefile", []byte(b.text), 0o666); err != nil {
 				t.Fatal(err)

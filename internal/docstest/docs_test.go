@@ -12,11 +12,11 @@ import (
 )
 
 // pages are run in this order, in one folder: later ones use what earlier ones
-// made. docs/recipe-hep.md has a test of its own.
+// made. docs/tutorials/recipe-hep.md has a test of its own.
 var pages = []string{
-	"README.md", "docs/inputs.md", "docs/prepare.md", "docs/reading.md", "docs/quickstart.md", "docs/inspect.md", "docs/layouts.md", "docs/from-webdataset.md", "docs/from-numpy.md", "docs/hdf5.md", "docs/zarr.md", "docs/root.md", "docs/parquet.md", "docs/tables.md", "docs/shape.md", "docs/shuffle-and-split.md", "docs/augment.md", "docs/reshard.md",
-	"docs/from-pytorch.md", "docs/from-mosaicml.md", "docs/ddp.md", "docs/bench.md", "docs/stage.md", "docs/sizes-and-quotas.md", "docs/job-failed.md", "docs/troubleshooting.md", "docs/decisions.md",
-	"docs/recipe-calorimeter.md",
+	"README.md", "docs/formats/inputs.md", "docs/tutorials/prepare.md", "docs/guides/reading.md", "docs/tutorials/quickstart.md", "docs/guides/inspect.md", "docs/guides/layouts.md", "docs/guides/from-webdataset.md", "docs/guides/from-numpy.md", "docs/formats/hdf5.md", "docs/formats/zarr.md", "docs/formats/root.md", "docs/formats/parquet.md", "docs/formats/tables.md", "docs/guides/shape.md", "docs/guides/shuffle-and-split.md", "docs/guides/augment.md", "docs/guides/reshard.md",
+	"docs/guides/from-pytorch.md", "docs/guides/from-mosaicml.md", "docs/guides/ddp.md", "docs/guides/bench.md", "docs/guides/stage.md", "docs/guides/sizes-and-quotas.md", "docs/guides/job-failed.md", "docs/guides/troubleshooting.md", "docs/design/decisions.md",
+	"docs/tutorials/recipe-calorimeter.md",
 }
 
 type block struct {
@@ -156,7 +156,7 @@ func TestDocumentedCommandsRunAsTyped(t *testing.T) {
 	ran := 0
 	var script block
 	for _, page := range pages {
-		if python == "" && (page == "docs/reshard.md" || page == "docs/from-numpy.md") {
+		if python == "" && (page == "docs/guides/reshard.md" || page == "docs/guides/from-numpy.md") {
 			t.Logf("skipped: %s makes its inputs with numpy, which is not here", page)
 			continue
 		}

@@ -56,7 +56,7 @@ func example(t *testing.T) (root, python, work string, run func(name string, arg
 // TestPulsesTrain runs the part about IceCube: on Parquet files where pyarrow is there to write
 // them, else on NPZ files.
 func TestPulsesTrain(t *testing.T) {
-	python, folder, recipe, work, run := recipeExample(t, "icecube", "recipe-events.md")
+	python, folder, recipe, work, run := recipeExample(t, "icecube", "tutorials/recipe-events.md")
 	form := "parquet"
 	if !has(python, "pyarrow") {
 		form = "npz"
@@ -93,7 +93,7 @@ func untrained(python string) string {
 
 // TestTracksAreCounted runs the part about TrackML: what was invented is in the data set.
 func TestTracksAreCounted(t *testing.T) {
-	python, folder, _, _, run := recipeExample(t, "trackml", "recipe-events.md")
+	python, folder, _, _, run := recipeExample(t, "trackml", "tutorials/recipe-events.md")
 	want := run(python, filepath.Join(folder, "make.py"), "trackml", "--events", "5")
 	run(python, filepath.Join(folder, "tables.py"), "trackml")
 	run("./shardify", "convert", "--recipe", filepath.Join(folder, "recipe.yaml"))

@@ -11,7 +11,7 @@ import (
 // mostLines is what a program that does everything once may take.
 const mostLines = 30
 
-// TestProgramOutsideTheModule runs the program of docs/go.md in a module of its own, which
+// TestProgramOutsideTheModule runs the program of docs/reference/go.md in a module of its own, which
 // can import what is public only.
 func TestProgramOutsideTheModule(t *testing.T) {
 	root, err := filepath.Abs("../..")
@@ -19,7 +19,7 @@ func TestProgramOutsideTheModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := ""
-	for _, b := range blocks(t, filepath.Join(root, "docs/go.md")) {
+	for _, b := range blocks(t, filepath.Join(root, "docs/reference/go.md")) {
 		if b.lang == "go" {
 			program = b.text
 		}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestGridsTrain runs the commands of docs/recipe-grids.md unchanged. Where networks can be
+// TestGridsTrain runs the commands of docs/tutorials/recipe-grids.md unchanged. Where networks can be
 // trained, they take a step; with SHARDIFY_LONG=1 they take some more, and learn.
 func TestGridsTrain(t *testing.T) {
 	root, python, work, run := example(t)
@@ -24,7 +24,7 @@ func TestGridsTrain(t *testing.T) {
 	outcome := regexp.MustCompile(steps + ` steps, loss ([0-9.]+) to ([0-9.]+)\n`)
 	why := untrained(python)
 	trained := 0
-	for _, b := range blocks(t, filepath.Join(root, "docs/recipe-grids.md")) {
+	for _, b := range blocks(t, filepath.Join(root, "docs/tutorials/recipe-grids.md")) {
 		if b.lang != "sh" {
 			continue
 		}

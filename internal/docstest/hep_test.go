@@ -11,7 +11,7 @@ import (
 	"github.com/shardify/shardify/internal/programs"
 )
 
-// TestSignalAndBackgroundTrain runs docs/recipe-hep.md on files of the ROOT corpus.
+// TestSignalAndBackgroundTrain runs docs/tutorials/recipe-hep.md on files of the ROOT corpus.
 func TestSignalAndBackgroundTrain(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -41,7 +41,7 @@ func TestSignalAndBackgroundTrain(t *testing.T) {
 	}
 	python := findPython(root)
 	counted := false
-	for _, b := range blocks(t, filepath.Join(root, "docs/recipe-hep.md")) {
+	for _, b := range blocks(t, filepath.Join(root, "docs/tutorials/recipe-hep.md")) {
 		switch b.lang {
 		case "yaml":
 			if err := os.WriteFile(filepath.Join(work, "recipe.yaml"), []byte(b.text), 0o666); err != nil {

@@ -16,7 +16,7 @@ import (
 // markdown lists the pages of docs/, and those beside them that people read.
 func markdown(t *testing.T) (docs, all []string) {
 	t.Helper()
-	docs, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	docs, err := filepath.Glob(filepath.Join(root, "docs", "*", "*.md"))
 	if err != nil || len(docs) < 30 {
 		t.Fatalf("%d pages, %v", len(docs), err)
 	}
@@ -54,7 +54,7 @@ func TestSiteNamesEveryPage(t *testing.T) {
 	walk(&site.Nav)
 	docs, _ := markdown(t)
 	for _, page := range docs {
-		name := filepath.Base(page)
+		name, _ := filepath.Rel(filepath.Join(root, "docs"), page)
 		n := 0
 		for _, x := range named {
 			if x == name {
@@ -66,7 +66,7 @@ func TestSiteNamesEveryPage(t *testing.T) {
 		}
 	}
 	for _, x := range named {
-		if made := x == "index.md" || strings.HasPrefix(x, "reference/"); !made && !slices.Contains(docs, filepath.Join(root, "docs", x)) {
+		if made := x == "index.md" || x == "reference/commands" || x == "reference/python.md"; !made && !slices.Contains(docs, filepath.Join(root, "docs", x)) {
 			t.Errorf("packaging/site/mkdocs.yml names %s, which is not there", x)
 		}
 	}

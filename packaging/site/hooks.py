@@ -1,6 +1,7 @@
 """Pages of the site that are not in docs/: README.md as the first page, the commands from the
 program's own help, and the Python package from its docstrings."""
 import ast
+import glob
 import os
 import re
 
@@ -66,7 +67,18 @@ def home(text):
 
 def on_page_markdown(markdown, page, config, files):
     """Links to files of the source lead to the repository."""
-    return re.sub(r"\]\(\.\./([^)]*)\)", lambda m: f"]({SOURCE}{m.group(1)})" if not m.group(1).startswith("reference/") else m.group(0), markdown) if not page.file.src_uri.startswith("reference/") else markdown
+    up = r"\.\./" * (page.file.src_uri.count("/") + 1)
+    return re.sub(r"\]\(" + up + r"([^)]*)\)", lambda m: f"]({SOURCE}{m.group(1)})", markdown)
+
+
+def on_post_build(config):
+    """Pages were in one folder before: their old addresses lead to the new ones."""
+    for page in glob.glob("*/*.md", root_dir=config.docs_dir):
+        name = page[:-3]
+        old = os.path.join(config.site_dir, os.path.basename(name))
+        os.makedirs(old, exist_ok=True)
+        with open(os.path.join(old, "index.html"), "w", encoding="utf-8") as f:
+            f.write(f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=../{name}/"><link rel="canonical" href="../{name}/"><a href="../{name}/">moved</a>\n')
 
 
 def python():
@@ -81,7 +93,7 @@ def python():
                         found[node.name] = node
                 elif name == "__init__.py" and isinstance(node, ast.Assign) and node.targets[0].id == "__all__":
                     public = ast.literal_eval(node.value)
-    out = ["# Python", "", "Everything here is in the package `shardify`. [Reading a set](../reading.md) and [from PyTorch](../from-pytorch.md) show how it is used.", ""]
+    out = ["# Python", "", "Everything here is in the package `shardify`. [Reading a set](../guides/reading.md) and [from PyTorch](../guides/from-pytorch.md) show how it is used.", ""]
     order = sorted((n for n in public if n in found), key=lambda n: (isinstance(found[n], ast.ClassDef), n.endswith("Error"), n))
     for name in order:
         out += described(found[name], name)

@@ -98,7 +98,7 @@ def make(
                  its area and sides of 3:4 to 4:3, brought to the size of `crop` (RandomResizedCrop)
     flip         chance that an image is mirrored left to right
     augment      operations on what is shown, in this order, as `shardify convert --augment` has them:
-                 ["colour-jitter,brightness=0.4", "rotate=10"] (native only; docs/augment.md)
+                 ["colour-jitter,brightness=0.4", "rotate=10"] (native only; docs/guides/augment.md)
     seed         of what is random, together with the epoch and each sample's number
     layout       "nchw" or "nhwc"
     color        "rgb" or "gray"

@@ -19,7 +19,7 @@ DRAWS = 2 * TRIES + 3  # a sample's random numbers: flip, place, then pairs of a
 RATIO = log(4 / 3)
 MAX_PIXELS = 178_956_970  # Pillow's own limit
 GOLDEN = 0x9E3779B97F4A7C15
-WORD = 8  # what the numbers are for: docs/loader.md, section 2, has 1 to 7
+WORD = 8  # what the numbers are for: docs/design/loader.md, section 2, has 1 to 7
 
 
 def _mix64(x: Any) -> Any:
@@ -29,7 +29,7 @@ def _mix64(x: Any) -> Any:
 
 
 def draws(seed: int, epoch: int, ids: npt.NDArray[np.int64]) -> Floats:
-    """DRAWS numbers in [0, 1) for each sample: derive(seed, epoch, 8, sample) of docs/loader.md, mixed on."""
+    """DRAWS numbers in [0, 1) for each sample: derive(seed, epoch, 8, sample) of docs/design/loader.md, mixed on."""
     golden = np.full(1, GOLDEN, np.uint64)  # arrays wrap where scalars would warn
     h = _mix64(np.full(1, seed & (1 << 64) - 1, np.uint64) + golden)
     for word in (np.full(1, epoch, np.uint64), np.full(1, WORD, np.uint64), ids.astype(np.uint64)):

@@ -1,4 +1,4 @@
-"""The header of an mmap shard: one safetensors file, held to docs/format.md section 3."""
+"""The header of an mmap shard: one safetensors file, held to docs/reference/format.md section 3."""
 
 from __future__ import annotations
 

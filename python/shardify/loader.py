@@ -405,7 +405,7 @@ class Loader(Generic[B]):
         return self._skipped
 
     def stats(self) -> Dict[str, Any]:
-        """What was done so far, and what limits the rate: see docs/loader.md."""
+        """What was done so far, and what limits the rate: see docs/design/loader.md."""
         made = self._made()
         out = {_snake(k): v for k, v in made.stats().items()}
         return {**out, "python": made.seconds, **self._seconds}

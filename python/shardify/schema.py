@@ -38,7 +38,7 @@ IMAGES = ("image", "jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "p
 
 @dataclass(frozen=True)
 class Field:
-    """One entry of a schema; docs/format.md section 2.1 has every key."""
+    """One entry of a schema; docs/reference/format.md section 2.1 has every key."""
 
     name: str
     dtype: str

@@ -1,4 +1,4 @@
-"""One wds shard: a tar read at random by its .tar.idx (docs/format.md section 4)."""
+"""One wds shard: a tar read at random by its .tar.idx (docs/reference/format.md section 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes small data sets as docs/format.md states them, with NumPy alone.
+"""Writes small data sets as docs/reference/format.md states them, with NumPy alone.
 
 A second implementation of the layout: what it writes must be what the converter
 writes, so a misreading of the page shows as a difference between the two.

@@ -1,4 +1,4 @@
-"""docs/ddp.md as it is typed, on two processes: all samples once, equal steps, resumed under one rank."""
+"""docs/guides/ddp.md as it is typed, on two processes: all samples once, equal steps, resumed under one rank."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import shardify
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PAGE = os.path.join(ROOT, "docs", "ddp.md")
+PAGE = os.path.join(ROOT, "docs", "guides", "ddp.md")
 
 # Every batch's samples go to a file for each rank.
 SPY = """

@@ -1,4 +1,4 @@
-"""The programs of docs/frameworks.md, each run where its framework is installed.
+"""The programs of docs/guides/frameworks.md, each run where its framework is installed.
 
 With UPDATE=1 the page's table gets the versions that ran.
 """
@@ -16,7 +16,7 @@ import pytest
 from loading import PYTHON, needs_library
 
 ROOT = os.path.dirname(PYTHON)
-PAGE = os.path.join(ROOT, "docs", "frameworks.md")
+PAGE = os.path.join(ROOT, "docs", "guides", "frameworks.md")
 PROGRAM = os.environ.get("SHARDIFY", os.path.join(ROOT, "bin", "shardify"))
 OURS = {"shardify", "io", "itertools", "json", "os"}
 PACKAGES = {"tensorflow": "tensorflow-cpu", "PIL": "pillow"}

@@ -1,4 +1,4 @@
-"""The source for Grain. docs/frameworks.md has a program that runs with Grain itself."""
+"""The source for Grain. docs/guides/frameworks.md has a program that runs with Grain itself."""
 
 from __future__ import annotations
 

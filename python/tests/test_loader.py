@@ -276,7 +276,7 @@ def _perm(n, key, x):
 
 
 def _block_order(n, window, block, streams, seed, epoch):
-    """docs/loader.md, section 3, written again."""
+    """docs/design/loader.md, section 3, written again."""
     blocks = -(-n // block)
     places = []
     for k in range(blocks):

@@ -163,7 +163,7 @@ def derive(seed, *words):
 
 
 def offset(seed, epoch, sample, n):
-    """As docs/loader.md, section 11 says."""
+    """As docs/design/loader.md, section 11 says."""
     return mix64(derive(seed, epoch, 10) + GOLDEN * (sample + 1) & M) % n
 
 

@@ -15,7 +15,7 @@
 // Labels may also come from a table (package labels): a field for each column, joined
 // by names.
 //
-// docs/inputs.md has all rules in order. Those for names: extensions count in lower case; jpeg and jpe are jpg,
+// docs/formats/inputs.md has all rules in order. Those for names: extensions count in lower case; jpeg and jpe are jpg,
 // tiff is tif. Image types that differ between samples are one field "image",
 // whose companion "image.ext" says which. A file without an extension has the
 // field bin. A cls file stays as it is, opaque bytes.

@@ -13,7 +13,7 @@ import (
 	"github.com/shardify/shardify/format"
 )
 
-// TestLayouts: what folders of files mean, by the rules of docs/inputs.md.
+// TestLayouts: what folders of files mean, by the rules of docs/formats/inputs.md.
 func TestLayouts(t *testing.T) {
 	for _, c := range []struct {
 		name         string

@@ -1,4 +1,4 @@
-// Package mmap reads data sets of mmap shards back (docs/format.md section 3).
+// Package mmap reads data sets of mmap shards back (docs/reference/format.md section 3).
 // An input is a data set: its folder, or the shardify.json in it. Sample numbers
 // count through all shards of the data set.
 //

@@ -1,4 +1,4 @@
-// Package wds reads data sets of wds shards back (docs/format.md section 4): the
+// Package wds reads data sets of wds shards back (docs/reference/format.md section 4): the
 // tars that shardify wrote, by their manifest and offset indexes. An input is a
 // data set: its folder, or the shardify.json in it. Sample numbers count through
 // all shards of the data set.

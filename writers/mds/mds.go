@@ -1,6 +1,6 @@
 // Package mds writes MDS shards, the format of MosaicML Streaming: samples row by
 // row behind a table of their places, and index.json for the whole set.
-// docs/format.md states what of it we use, package index encodes it.
+// docs/reference/format.md states what of it we use, package index encodes it.
 //
 //	sink, err := mds.Format.New(store, spec)
 //	err = sink.Write(batch)

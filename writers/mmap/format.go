@@ -1,5 +1,5 @@
 // Package mmap writes shards that readers map into memory: one safetensors file
-// of whole columns (docs/format.md section 3).
+// of whole columns (docs/reference/format.md section 3).
 //
 //	[0, 8)        u64 n
 //	[8, 8+n)      JSON header: schema, checksums, places of the tensors

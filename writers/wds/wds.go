@@ -1,7 +1,7 @@
 // Package wds writes WebDataset shards: one tar per shard in the form that
 // webdataset, wids, Megatron-Energon, DALI and Hugging Face datasets read alike,
 // an offset index beside it, and for the whole set the files that wids and
-// Energon open. docs/format.md section 4 states the bytes, package index encodes
+// Energon open. docs/reference/format.md section 4 states the bytes, package index encodes
 // them.
 //
 //	sink, err := wds.Format.New(store, spec)

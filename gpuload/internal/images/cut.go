@@ -26,7 +26,7 @@ const (
 	golden    = 0x9e3779b97f4a7c15
 	tries     = 10
 	maxPixels = 178_956_970 // Pillow's
-	// Purposes of the numbers: docs/loader.md, section 2.
+	// Purposes of the numbers: docs/design/loader.md, section 2.
 	forCut, forAugment = 8, 9
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/shardify/shardify/index"
 )
 
-// Cast says what a column becomes on its way into the batch. docs/loader.md defines
+// Cast says what a column becomes on its way into the batch. docs/design/loader.md defines
 // the arithmetic bit by bit; it is the same on the host and on a GPU.
 //
 // A floating-point DType (F16, BF16, F32) takes x*Scale + Shift in float32, from any

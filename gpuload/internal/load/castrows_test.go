@@ -58,7 +58,7 @@ func small(b uint16, bits, bias int) float64 {
 	return v
 }
 
-// castWant is what docs/loader.md says about one element, by arithmetic with as many
+// castWant is what docs/design/loader.md says about one element, by arithmetic with as many
 // digits as it takes.
 func castWant(b []byte, k *Caster, i, at int) uint64 {
 	bits, v, special := word(b, k.From, i)

@@ -560,7 +560,7 @@ type Verify string
 const (
 	// VerifyWhole checks what is read whole before the first batch: TierPinned,
 	// TierDevice, TierStaged, and small sets. In TierStream it checks each shard of a
-	// large set once beside the reading; docs/loader.md says how soon.
+	// large set once beside the reading; docs/design/loader.md says how soon.
 	VerifyWhole Verify = "whole"
 	// VerifyOpen checks a shard's wanted tensors (of a tar, all) when it is first
 	// opened, which reads it a second time.

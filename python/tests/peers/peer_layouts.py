@@ -1,4 +1,4 @@
-"""Random folders of files: a conversion has the samples that the rules of docs/inputs.md give, or is refused.
+"""Random folders of files: a conversion has the samples that the rules of docs/formats/inputs.md give, or is refused.
 
 python3 peer_layouts.py WORK     SHARDIFY names the program; LAYOUTS folders from SEED
 """
@@ -277,7 +277,7 @@ def layouts() -> str:
         assert got == want, "layout %d: %s with %s\n got %s\nwant %s\n%s" % (i, sorted(files), options, show(got), show(want), said)
         equal += 1
     assert 2 * equal > LAYOUTS, "%d of %d are refused" % (refused, LAYOUTS)
-    return "%d random layouts: %d equal the rules of docs/inputs.md, %d are refused (%d by the rules, too)" % (LAYOUTS, equal, refused, both)
+    return "%d random layouts: %d equal the rules of docs/formats/inputs.md, %d are refused (%d by the rules, too)" % (LAYOUTS, equal, refused, both)
 
 
 def show(r: Result) -> str:

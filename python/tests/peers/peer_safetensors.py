@@ -1,4 +1,4 @@
-"""safetensors (NumPy and PyTorch), and numpy alone as docs/format.md section 5 has it."""
+"""safetensors (NumPy and PyTorch), and numpy alone as docs/reference/format.md section 5 has it."""
 
 from __future__ import annotations
 
