@@ -168,8 +168,9 @@ func (j *Job) describe(p *activity) string {
 // inputsOf is where the samples of a span are.
 func (j *Job) inputsOf(s shardify.Span) string {
 	p := j.Plan
-	if roots := p.Table.Roots; p.Input == "files" && len(roots) == 1 && roots[0] != "" { // a span has samples of many
-		if o, ok := j.Source.(format.Owner); ok && !p.InParts() {
+	o, ok := j.Source.(format.Owner)
+	if roots := p.Table.Roots; ok && len(roots) == 1 && roots[0] != "" { // a span has samples of many
+		if !p.InParts() {
 			return fmt.Sprintf("files of %s from %s on", roots[0], p.Table.Name(int(o.Owner(s.Input, s.Lo))))
 		}
 		return "files of " + roots[0]

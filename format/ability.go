@@ -109,6 +109,9 @@ func HasFiles(s shardify.Source) bool {
 // for people.
 type Describer interface{ Describe() []string }
 
+// Arrayed is a Source of files of arrays: a sample is a row of all of them, or by file one file.
+type Arrayed interface{ ByFile() bool }
+
 // Noter is a Source that did something to make its inputs fit together, such as
 // widening a type: what people should know before they convert. One fact a line.
 type Noter interface{ Notes() []string }

@@ -30,6 +30,10 @@ type Input struct {
 	// StandIn is the name of the file that stands for one of this name and is read with it, "" if
 	// none does; nil if all files stand for themselves.
 	StandIn func(base string) string
+	// Whole: it reads files of any kind, each as it is: the default for what no other format reads.
+	Whole bool
+	// Invents: the source makes up its samples, and takes no inputs.
+	Invents bool
 	// Sets: the inputs are data sets of the output format of this name, one manifest each.
 	Sets    bool
 	Options []Option

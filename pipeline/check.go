@@ -7,6 +7,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -14,7 +15,7 @@ import (
 // Check refuses settings that are wrong whatever the inputs are.
 func (s *Settings) Check() error {
 	switch {
-	case len(s.Inputs) == 0 && s.FilesFrom == "" && s.From != "synth":
+	case len(s.Inputs) == 0 && s.FilesFrom == "" && !readers.Invents(s.From):
 		return shardify.Hint(shardify.Usage("no input"), "for example: shardify convert photos/ -o photos-shards")
 	case s.Output == "":
 		return shardify.Hint(shardify.Usage("no output folder"), "say where the shards go: -o FOLDER")

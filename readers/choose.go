@@ -99,8 +99,8 @@ func ChooseListed(ctx context.Context, fs storage.FS, names []string) (f format.
 			return f, why
 		}
 	}
-	f, _ = Lookup("files")
-	return f, "list of files"
+	i := slices.IndexFunc(Formats, func(f format.Input) bool { return f.Whole })
+	return Formats[i], "list of files"
 }
 
 // explain prefers what listing the inputs has to say: that one is missing, is an
@@ -345,7 +345,7 @@ func (c *census) together() {
 func container(base string) (name string, ok bool) {
 	for i := range Formats {
 		f := &Formats[i]
-		if f.Name != "files" && !f.Sets && !f.Asked && f.Sniff != nil && f.Sniff(nil, base) {
+		if !f.Whole && !f.Sets && !f.Asked && f.Sniff != nil && f.Sniff(nil, base) {
 			return f.Name, true
 		}
 	}

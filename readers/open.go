@@ -87,7 +87,7 @@ func Open(ctx context.Context, f format.Input, r Request) (*Opened, error) {
 }
 
 func openTable(ctx context.Context, f format.Input, r Request, table *format.Table, left []format.Leftover) (*Opened, error) {
-	remember := f.Name != "files"
+	remember := !f.Whole
 	if remember {
 		table.Remember(ctx, storages.Of(table)) // before anything is read
 	}
@@ -125,6 +125,12 @@ func damage(src shardify.Source) error {
 	return nil
 }
 
+// Invents reports whether a format of this name takes no inputs.
+func Invents(name string) bool {
+	f, _ := Lookup(name)
+	return f.Invents
+}
+
 // IsSet reports whether the inputs of a format are data sets, one manifest each.
 func IsSet(name string) bool {
 	f, ok := Lookup(name)
@@ -133,9 +139,9 @@ func IsSet(name string) bool {
 
 // List lists the inputs as Open would, without opening them.
 func List(ctx context.Context, f format.Input, r Request) (*format.Table, []format.Leftover, error) {
-	if f.Name == "synth" {
+	if f.Invents {
 		if len(r.Inputs) > 0 || r.FilesFrom != nil {
-			return nil, nil, shardify.Unsupported("synth invents its data and takes no inputs")
+			return nil, nil, shardify.Unsupported("%s invents its data and takes no inputs", f.Name)
 		}
 		return &format.Table{}, nil, nil
 	}
@@ -155,7 +161,7 @@ func List(ctx context.Context, f format.Input, r Request) (*format.Table, []form
 	if err == nil && f.StandIn != nil {
 		left = slices.DeleteFunc(left, func(l format.Leftover) bool { return l.Count == int64(t.Len()) && f.StandIn(l.Name) != "" })
 	}
-	if err == nil && f.Name == "files" {
+	if err == nil && f.Whole {
 		table, _ := CutTable(r.Options["labels"])
 		return withoutLabels(ctx, t, left, table)
 	}
@@ -181,12 +187,11 @@ func stands(f *format.Input, inputs []string) []string {
 
 func walkOf(f format.Input, r Request) walk.Request {
 	w := walk.Request{FS: r.FS, Inputs: r.Inputs, FilesFrom: r.FilesFrom, Jobs: 4 * r.Jobs, Follow: r.Follow, Roots: f.Roots}
-	switch f.Name {
-	default:
-		w.Keep = func(base string) bool { return f.Sniff(nil, base) }
-	case "files":
+	if f.Whole {
 		w.AnyKind = r.Asked
 		w.NoStat = r.Options.Size("assume-size") > 0
+	} else {
+		w.Keep = func(base string) bool { return f.Sniff(nil, base) }
 	}
 	return w
 }

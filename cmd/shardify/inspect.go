@@ -44,7 +44,7 @@ shardify inspect photos-shards --card photos-shards/README.md --croissant photos
 	cli.CompleteSettings(c, &f.s)
 	cli.ShortHelp(c, "from", "columns", "stats", "html", "npy", "duplicates", "sample", "card", "croissant")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if len(args) == 0 && f.s.From != "synth" {
+		if len(args) == 0 && !readers.Invents(f.s.From) {
 			return shardify.Hint(shardify.Usage("no input"), "for example: shardify inspect photos/")
 		}
 		return p.inspect(c.Context(), f, args)

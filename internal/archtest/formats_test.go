@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/writers"
 )
 
@@ -88,6 +89,91 @@ func formatNamed(n ast.Node) string {
 			f := &writers.Formats[i]
 			if text == f.Name || text == f.Ext || strings.HasPrefix(text, module+"/writers/") || f.Owns != nil && f.Owns(text) {
 				return text
+			}
+		}
+	}
+	return ""
+}
+
+// inputWords are places outside of a format's folder that compare a word which is also the
+// name of an input format.
+var inputWords = []struct{ file, word, why string }{
+	{"transform/set.go", "text", "a type of --set"},
+	{"internal/rows/given.go", "text", "a type of COLUMN:TYPE"},
+}
+
+// TestInputFormatsAreNamedInTheirFolders: no code outside of readers/NAME compares with the name of
+// an input format, or looks it up. A property that others need is a field of format.Input, or a
+// method of the source.
+func TestInputFormatsAreNamedInTheirFolders(t *testing.T) {
+	used := make([]bool, len(inputWords))
+	for _, p := range list(t) {
+		name := short(p.ImportPath)
+		if strings.HasPrefix(name, "bench") || strings.HasPrefix(name, "writers") {
+			continue
+		}
+		for _, f := range p.GoFiles {
+			rel := name + "/" + f
+			fset, file := parse(t, filepath.Join(p.Dir, f))
+			ast.Inspect(file, func(n ast.Node) bool {
+				for _, e := range compared(n) {
+					word := inputNamed(e)
+					if word == "" || strings.HasPrefix(rel, "readers/"+word+"/") {
+						continue
+					}
+					i := slices.IndexFunc(inputWords, func(w struct{ file, word, why string }) bool { return w.file == rel && w.word == word })
+					if i < 0 {
+						t.Errorf("%s switches on the input format %s: give format.Input a field, or the source a method", fset.Position(e.Pos()), word)
+					} else {
+						used[i] = true
+					}
+				}
+				return true
+			})
+		}
+	}
+	for i, w := range inputWords {
+		if !used[i] {
+			t.Errorf("%s no longer compares with %s", w.file, w.word)
+		}
+	}
+}
+
+// compared are the expressions that a node compares with others, or looks up.
+func compared(n ast.Node) []ast.Expr {
+	switch n := n.(type) {
+	case *ast.BinaryExpr:
+		if n.Op == token.EQL || n.Op == token.NEQ {
+			return []ast.Expr{n.X, n.Y}
+		}
+	case *ast.CaseClause:
+		return n.List
+	case *ast.CallExpr:
+		switch f := n.Fun.(type) {
+		case *ast.Ident:
+			if f.Name == "Lookup" {
+				return n.Args
+			}
+		case *ast.SelectorExpr:
+			if x, ok := f.X.(*ast.Ident); ok && x.Name == "readers" && f.Sel.Name == "Lookup" {
+				return n.Args
+			}
+		}
+	}
+	return nil
+}
+
+// inputNamed is the input format whose name an expression is: a text, or the name of its table's line.
+func inputNamed(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		if text, err := strconv.Unquote(e.Value); e.Kind == token.STRING && err == nil && slices.Contains(readers.Names(), text) {
+			return text
+		}
+	case *ast.SelectorExpr: // files.Format.Name
+		if f, ok := e.X.(*ast.SelectorExpr); ok && e.Sel.Name == "Name" && f.Sel.Name == "Format" {
+			if x, ok := f.X.(*ast.Ident); ok && slices.Contains(readers.Names(), x.Name) {
+				return x.Name
 			}
 		}
 	}

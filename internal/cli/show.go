@@ -90,7 +90,8 @@ func PlanLines(p *pipeline.Prepared) []string {
 // if it is the input: photos for photos/*, which the shell has expanded.
 func classesAbove(p *pipeline.Prepared) string {
 	x := p.Plan
-	if x.Input != "files" || x.InParts() || x.Table == nil || len(x.Table.Roots) < 2 || len(x.Ops) > 0 || x.Split != nil || x.InputOptions["labels"] != "auto" ||
+	in, _ := readers.Lookup(x.Input)
+	if !in.Whole || x.InParts() || x.Table == nil || len(x.Table.Roots) < 2 || len(x.Ops) > 0 || x.Split != nil || x.InputOptions["labels"] != "auto" ||
 		shardify.FieldIndex(x.Schema, "cls") >= 0 {
 		return ""
 	}

@@ -2,38 +2,14 @@ package inspect
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/printable"
 )
 
-// facts says what a sample is and why, where the source does not say so itself.
-func (r *Report) facts(f *format.Input, o format.Options, notes []string) {
-	switch f.Name {
-	case "npz":
-		r.Facts = append(r.Facts, r.arrayFacts(o)...)
-	case "files":
-		switch o["stem"] {
-		case "number":
-			r.Facts = append(r.Facts, "a sample is the files of one folder whose names agree up to the first dot without a digit behind it (--stem number)")
-		case "last":
-			r.Facts = append(r.Facts, "a sample is the files of one folder whose names agree up to the last dot (--stem last)")
-		default:
-			if !slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "sample's name") }) { // they say it
-				r.Facts = append(r.Facts, "a sample is the files of one folder whose names agree up to the first dot (--stem first)")
-			}
-		}
-		if i := slices.IndexFunc(r.Fields, func(f Field) bool { return f.Name == "cls" && f.Labels() != nil }); i >= 0 {
-			l := r.Fields[i].Labels()
-			r.Facts = append(r.Facts, fmt.Sprintf("cls is the number of the folder among %s ... %s (--labels none leaves it out)", l[0], l[len(l)-1]))
-		}
-	}
-}
-
-func (r *Report) arrayFacts(o format.Options) []string {
-	if o["sample"] == "file" {
+// arrays says what a sample of arrays is and why, and how they are stored.
+func (r *Report) arrays(byFile bool) []string {
+	if byFile {
 		return []string{"a sample is one file (--sample file); every array of it is a field"}
 	}
 	if len(r.Fields) == 0 {

@@ -117,12 +117,12 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 		return nil, err
 	}
 	if _, ok := o.Source.(format.Describer); !ok && r.Format.Outline == nil {
-		var notes []string
-		if n, ok := o.Source.(format.Noter); ok {
-			notes = n.Notes()
+		if a, ok := o.Source.(format.Arrayed); ok {
+			rep.Facts = append(rep.Facts, rep.arrays(a.ByFile())...)
 		}
-		rep.facts(&r.Format, r.Options, notes)
-		rep.Facts = append(rep.Facts, notes...)
+		if n, ok := o.Source.(format.Noter); ok {
+			rep.Facts = append(rep.Facts, n.Notes()...)
+		}
 	}
 	if found := plan.FoundSplits(o.Args.Table); found != nil && !r.Format.Sets {
 		rep.Facts = append(rep.Facts, "the folders "+strings.Join(found, ", ")+" are splits: convert makes a set of each (--split-from none: one set of all)")
@@ -130,7 +130,7 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 	if fact := repeats(ctx, o.Source); fact != "" {
 		rep.Facts = append(rep.Facts, fact)
 	}
-	checked := images{table: o.Args.Table, files: r.Format.Name == "files", left: mostPixels}
+	checked := images{table: o.Args.Table, files: r.Format.Whole, left: mostPixels}
 	rep.Facts = append(rep.Facts, filekind.Notes(o.Source.Schema())...)
 	rep.Facts = append(rep.Facts, filekind.Look(ctx, o.Source, filekind.InspectImages, false, checked.look)...)
 	if damaged := checked.fact(); damaged != "" {
@@ -291,7 +291,7 @@ const maxApart = 1000
 // apart describes inputs that do not fit together, each by itself. Formats whose samples are spread
 // over several files cannot be split up.
 func (r *Request) apart(ctx context.Context, cause error) (*Report, error) {
-	if !errors.Is(cause, shardify.ErrSchema) || r.Format.Name == "files" || r.Options.Bool("zip") {
+	if !errors.Is(cause, shardify.ErrSchema) || r.Format.Whole || r.Options.Bool("zip") {
 		return nil, cause
 	}
 	t, left, err := readers.List(ctx, r.Format, r.open())

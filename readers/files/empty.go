@@ -4,8 +4,28 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/filekind"
+	"github.com/shardify/shardify/internal/labels"
 )
+
+// Describe implements format.Describer: what a sample is, where no note says it.
+func (s *source) Describe() []string {
+	var out []string
+	if len(s.survey.Notes) == 0 {
+		out = append(out, "a sample is the files of one folder whose names agree up to "+map[labels.Stem]string{
+			labels.First:  "the first dot (--stem first)",
+			labels.Number: "the first dot without a digit behind it (--stem number)",
+			labels.Last:   "the last dot (--stem last)",
+		}[s.survey.By])
+	}
+	if i := shardify.FieldIndex(s.schema, labelField); i >= 0 {
+		if l := s.schema[i].Labels(); l != nil {
+			out = append(out, fmt.Sprintf("cls is the number of the folder among %s ... %s (--labels none leaves it out)", l[0], l[len(l)-1]))
+		}
+	}
+	return append(out, s.Notes()...)
+}
 
 // Notes implements format.Noter: by which rule the files were read where there are several,
 // and which fields have files of 0 bytes.

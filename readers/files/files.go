@@ -64,6 +64,7 @@ var Format = format.Input{
 	Name: "files", Words: []string{"imagefolder", "folder", "images"},
 	Help:    "folders of files; files with one stem are one sample (0001.jpg, 0001.json)",
 	Sniff:   sniff,
+	Whole:   true,
 	Options: options,
 	Again:   labels.ClassesAgain,
 	Parts:   parts,

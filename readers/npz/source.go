@@ -61,10 +61,8 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if s.axis, err = rows.ParseAxis(opts[rows.AxisOption]); err != nil {
 		return nil, err
 	}
-	if !s.byFile {
-		if err := labels.None(opts); err != nil {
-			return nil, err
-		}
+	if err := labels.None(opts); err != nil && !s.byFile {
+		return nil, err
 	}
 	a.Options = opts
 	if a.State != nil {
@@ -221,6 +219,9 @@ func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
 // Skipped implements format.Skipper: files that are left out because they are damaged.
 func (s *source) Skipped() []format.Skip { return slices.Clone(s.skipped) }
 
+// ByFile implements format.Arrayed.
+func (s *source) ByFile() bool { return s.byFile }
+
 // Notes implements format.Noter: what was widened, and how many inputs are empty.
 func (s *source) Notes() []string { return slices.Clone(s.notes) }
 
@@ -249,8 +250,7 @@ func (s *source) markRuns() {
 	at := make([]int, len(s.groups)) // next file of each group
 	for at[0] < len(s.groups[0].files) {
 		start := at[0]
-		end := int64(-1)
-		packed := false
+		end, packed := int64(-1), false
 		for again := true; again; {
 			again = false
 			for i, g := range s.groups {

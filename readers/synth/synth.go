@@ -36,6 +36,7 @@ import (
 var Format = format.Input{
 	Name:    "synth",
 	Help:    "data invented from a seed, for tests and benchmarks; needs no input",
+	Invents: true,
 	Options: options,
 	Open:    open,
 }
