@@ -10,7 +10,7 @@ import (
 // TestBabyLlamaTrains runs examples/babyllama: a run that goes on from a checkpoint has the losses of
 // one that did not stop.
 func TestBabyLlamaTrains(t *testing.T) {
-	python, folder, recipe, work, run := recipeExample(t, "babyllama", "tokenize.md")
+	python, folder, recipe, work, run := recipeExample(t, "babyllama", "guides/tokenize.md")
 	run(python, filepath.Join(folder, "make.py"), "babyllama")
 	if err := os.WriteFile(filepath.Join(work, "recipe.yaml"), []byte(recipe), 0o666); err != nil {
 		t.Fatal(err)

@@ -75,5 +75,5 @@ cat <<END
   bin/shardify convert YOUR_FOLDER -o OUT --split train=0.9,val=0.1 --shuffle global
                                                then: bin/verify OUT
   bin/shardify bench OUT/train --step-ms 20    whether this storage feeds a model with steps of 20 ms
-  README.md, docs/tutorials/quickstart.md                from a folder to a training loop
+  README.md, docs/tutorials/quickstart.md      from a folder to a training loop
 END
