@@ -129,13 +129,11 @@ func (w *partPlanner) look(ctx context.Context, t *format.Table) (*partWritten, 
 		return nil, err
 	}
 	x := &partWritten{table: t, layout: layout}
-	if src == nil {
-		w.left = append(w.left, nil)
+	if w.left = append(w.left, nil); src == nil {
 		return x, nil
 	}
 	defer src.Close()
-	w.left = append(w.left, leftovers(src))
-	if err := w.keys(src, len(w.left)-1); err != nil {
+	if err := w.facts(src, len(w.left)-1); err != nil {
 		return nil, err
 	}
 	x.spans, err = w.measure(ctx, src)
@@ -149,8 +147,10 @@ func leftovers(src any) []format.Leftover {
 	return nil
 }
 
-// keys checks the names of a part's samples.
-func (w *partPlanner) keys(src shardify.Source, part int) error {
+// facts is what a part leaves out and has to say; it checks the names of its samples.
+func (w *partPlanner) facts(src shardify.Source, part int) error {
+	w.left[part] = leftovers(src)
+	w.Parts.Survey.Note(part, src)
 	k, ok := src.(format.Keyer)
 	if !ok || !k.Keyed() || w.Output.KeyRule == nil {
 		return nil
@@ -245,8 +245,7 @@ func (w *partPlanner) again(ctx context.Context, i int) error {
 	}
 	defer src.Close()
 	p.Schema = src.Schema()
-	w.left[i] = leftovers(src)
-	if err := w.keys(src, i); err != nil {
+	if err := w.facts(src, i); err != nil {
 		return err
 	}
 	m, err := w.measure(ctx, src)

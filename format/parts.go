@@ -37,6 +37,11 @@ type PartSurvey interface {
 	// if Finish says the same layout in the end. Where that is certain not to be, it is
 	// nil. It is used until the next Add.
 	Add(ctx context.Context, t *Table) (src shardify.Source, layout string, err error)
+	// Note takes in what is to be said of part i as src has it, which is from Add or, later,
+	// opened with the State.
+	Note(i int, src shardify.Source)
+	// Notes is what is to be said of all parts together, after Finish.
+	Noter
 	// Finish returns the State that the source of each part is opened with.
 	Finish() (state []byte, layout string, err error)
 }

@@ -43,6 +43,7 @@ func (s *Settings) makePlan(ctx context.Context, p *Prepared, src format.Input, 
 	case err != nil:
 		return nil, err
 	}
+	s.beside.notes = append(r.Parts.Survey.Notes(), s.beside.notes...)
 	p.replaceSource(o, convert.NewPartSource(x, src.Open))
 	return x, nil
 }

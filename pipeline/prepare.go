@@ -130,7 +130,11 @@ func prepare(ctx context.Context, s Settings) (p *Prepared, err error) {
 	}
 	if p.State == StateNew && !p.Plan.InParts() {
 		p.beside = append(p.beside, s.fertility(ctx, opened.Source, p.Plan.Samples)...)
+	}
+	if p.State == StateNew {
 		p.beside = append(p.beside, filekind.Notes(p.Plan.Schema)...)
+	}
+	if p.State == StateNew && !p.Plan.InParts() {
 		p.beside = append(p.beside, filekind.Look(ctx, opened.Source, filekind.PlanImages, s.shape.Orients(), nil)...)
 	}
 	p.finish(s.compiler())

@@ -28,34 +28,51 @@ func (s *source) Describe() []string {
 }
 
 // Notes implements format.Noter: by which rule the files were read where there are several,
-// and which fields have files of 0 bytes.
+// and which fields have files of 0 bytes. Of inputs in parts the survey knows.
 func (s *source) Notes() []string {
-	out := slices.Clone(s.survey.Notes)
-	if s.Parts { // other parts may have more
-		return out
+	if s.Parts {
+		return nil
 	}
+	return appendEmpty(slices.Clone(s.survey.Notes), s.empty())
+}
+
+// emptyFiles is the files of 0 bytes of a field, of so many.
+type emptyFiles struct {
+	finding
+	files int64
+	image bool
+}
+
+// empty counts the files of all fields.
+func (s *source) empty() (out []emptyFiles) {
 	for i, f := range s.fields {
 		if f.role != value {
 			continue
 		}
-		var empty places
-		files := 0
+		e := emptyFiles{finding: finding{name: s.schema[i].Name}, image: filekind.IsImage(s.schema[i].Media)}
 		for k := s.m.base; k < s.m.end(); k++ {
 			if file := s.m.file(k, f.member); file != none {
-				files++
+				e.files++
 				if s.names.Table.Size(int(file)) == 0 {
-					empty.add(func() string { return quote(s.names.Rel(int(file))) })
+					e.add(func() string { return quote(s.names.Rel(int(file))) })
 				}
 			}
 		}
-		if empty.count == 0 {
-			continue
-		}
-		note := fmt.Sprintf("field %s: %s", s.schema[i].Name, empty.list(fmt.Sprintf("of %d files has 0 bytes", files), fmt.Sprintf("of %d files have 0 bytes", files)))
-		if filekind.IsImage(s.schema[i].Media) {
-			note += "; --check-images --on-error skip leaves them out"
-		}
-		out = append(out, note)
+		out = append(out, e)
 	}
 	return out
+}
+
+func appendEmpty(notes []string, fields []emptyFiles) []string {
+	for _, e := range fields {
+		if e.count == 0 {
+			continue
+		}
+		note := fmt.Sprintf("field %s: %s", e.name, e.list(fmt.Sprintf("of %d files has 0 bytes", e.files), fmt.Sprintf("of %d files have 0 bytes", e.files)))
+		if e.image {
+			note += "; --check-images --on-error skip leaves them out"
+		}
+		notes = append(notes, note)
+	}
+	return notes
 }

@@ -47,6 +47,8 @@ type partSurvey struct {
 	// on behind digits, nil if that is not to be found out.
 	first, number *facts
 	left          []format.Leftover // of the whole
+	notes         []string
+	empty         [][]emptyFiles // by part
 }
 
 // decide is what the samples are as far as it is known.
@@ -160,7 +162,7 @@ func (s *partSurvey) Finish() ([]byte, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	s.left, v.Left = v.Left, nil
+	s.left, v.Left, s.notes = v.Left, nil, v.Notes
 	head, err := json.Marshal(v)
 	if err != nil {
 		return nil, "", err
@@ -170,6 +172,29 @@ func (s *partSurvey) Finish() ([]byte, string, error) {
 
 // Leftovers is what all parts together leave out, after Finish.
 func (s *partSurvey) Leftovers() []format.Leftover { return s.left }
+
+func (s *partSurvey) Note(i int, src shardify.Source) {
+	s.empty = append(s.empty, make([][]emptyFiles, max(i+1-len(s.empty), 0))...)
+	if f, ok := src.(*source); ok {
+		s.empty[i] = f.empty()
+	}
+}
+
+// Notes says of all parts together what a source says of one.
+func (s *partSurvey) Notes() []string {
+	var all []emptyFiles
+	for _, part := range s.empty {
+		for _, e := range part {
+			k := slices.IndexFunc(all, func(x emptyFiles) bool { return x.name == e.name })
+			if k < 0 {
+				k, all = len(all), append(all, emptyFiles{finding: finding{name: e.name}, image: e.image})
+			}
+			all[k].files += e.files
+			all[k].merge(&e.places)
+		}
+	}
+	return appendEmpty(slices.Clone(s.notes), all)
+}
 
 // layout is what the size of samples depends on.
 func (v *survey) layout() string {
