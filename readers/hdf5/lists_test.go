@@ -108,6 +108,31 @@ func TestOffsetsThatContradictAreErrors(t *testing.T) {
 	}
 }
 
+// TestListsOfListsAreNotReadAsLists: an index of an index makes lists of lists. Those are left out, and
+// the other columns are read.
+func TestListsOfListsAreNotReadAsLists(t *testing.T) {
+	for file, n := range map[string]int64{"ends_twice.h5": 4, "ends_twice_said.h5": 4, "ends_twice_equal.h5": 6, "offsets_twice.h5": 6} {
+		index := "x_index"
+		if file == "offsets_twice.h5" {
+			index = "x_offsets"
+		}
+		outer := index + strings.TrimPrefix(index, "x")
+		s := mustLoad(t, []string{file}, []string{"id"}, nil)
+		if got := strings.Join(s.order, " "); s.samples != n || got != "id" {
+			t.Errorf("%s: %d samples of %s", file, s.samples, got)
+		}
+		_, err := load([]string{file}, []string{"x"}, nil)
+		want := "lists of lists, by /" + index + " and /" + outer
+		if !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--lists off --sample file") {
+			t.Errorf("%s: %v", file, err)
+		}
+		off := mustLoad(t, []string{file}, nil, format.Options{"lists": "off", "sample": "file"})
+		if c := off.cols["x"]; off.samples != 1 || c == nil || len(values(c)) != 12 || off.cols[index] == nil || off.cols[outer] == nil {
+			t.Errorf("%s: as they are, %d samples of %v", file, off.samples, off.order)
+		}
+	}
+}
+
 // TestListsByTheirEnds: NWB says where lists end, without a 0 at the beginning.
 func TestListsByTheirEnds(t *testing.T) {
 	s := mustLoad(t, []string{"ends.h5"}, nil, nil)

@@ -186,6 +186,17 @@ def ends():
     with new("ends_falling.h5") as f:
         f["id"], f["x"], f["x_index"] = count((4,), "<i8"), count((10,), "<f8"), np.array([3, 8, 7, 10], "u1")
         f["x_index"].attrs["neurodata_type"] = "VectorIndex"
+    # NWB's doubly jagged columns: lists of lists. In "equal", both levels have as many lists.
+    for name, outer, said in (("ends_twice.h5", [2, 2, 5, 6], False), ("ends_twice_said.h5", [2, 2, 5, 6], True),
+                              ("ends_twice_equal.h5", [1, 2, 4, 6, 6, 6], False)):
+        with new(name) as f:
+            f["id"], f["x"], f["x_index"] = count((len(outer),), "<i8"), count((12,), "<f8"), np.array([3, 3, 5, 8, 9, 12], "u1")
+            f["x_index_index"] = np.array(outer, "u1")
+            for index in ("x_index", "x_index_index") if said else ():
+                f[index].attrs["neurodata_type"] = "VectorIndex"
+    with new("offsets_twice.h5") as f:
+        f["id"], f["x"] = count((6,), "<i8"), count((12,), "<f8")
+        f["x_offsets"], f["x_offsets_offsets"] = np.array([0, 3, 3, 5, 8, 9, 12]), np.array([0, 1, 2, 4, 6, 6, 6])
 
 
 if __name__ == "__main__":

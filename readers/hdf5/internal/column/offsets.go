@@ -24,7 +24,8 @@ import (
 type Lists struct {
 	Path         string // of the offsets, or of the index
 	Counter      string
-	Rows, Stored int64 // lists, and values in all
+	Rows, Stored int64  // lists, and values in all
+	Of           string // the index that these are lists of, which makes lists of lists; "" without
 	From         *Dataset
 	start, stop  int // leaves of an index; -1 of offsets
 	matrix       bool

@@ -81,6 +81,9 @@ func (s *scanner) offset(p string) error {
 	l := column.NewLists(p, a)
 	l.Counter, l.Stored = strings.TrimPrefix(p, "/"), ends[1]
 	of, _ := dims.OffsetsOf(path.Base(p))
+	if t.nested(l, naming.Group(p)+"/"+of) {
+		return nil
+	}
 	var in, other []*object
 	rows := false
 	for i := range t.objects {
@@ -113,7 +116,16 @@ func (s *scanner) ends(p string) error {
 	of, _ := column.EndsOf(p)
 	k := slices.IndexFunc(t.objects, func(o object) bool { return o.path == of })
 	a, err := t.File.Dataset(p)
-	if k < 0 || err != nil || len(a.Dims) != 1 || a.Rows < 1 || a.Usable() != nil || !a.WholeNumbers() || len(t.objects[k].dims) == 0 || t.objects[k].wide {
+	if err != nil || len(a.Dims) != 1 || a.Rows < 1 || a.Usable() != nil || !a.WholeNumbers() {
+		return nil
+	}
+	var last [1]int64
+	if err := a.Integers(s.ctx, &column.Work{}, last[:], a.Rows-1); err != nil {
+		return err
+	}
+	l := column.NewLists(p, a)
+	l.Counter, l.Stored = strings.TrimPrefix(p, "/"), last[0]
+	if t.nested(l, of) || k < 0 || len(t.objects[k].dims) == 0 || t.objects[k].wide {
 		return nil
 	}
 	said := false // by an attribute
@@ -123,18 +135,12 @@ func (s *scanner) ends(p string) error {
 		}
 	}
 	o := &t.objects[k]
-	var last [1]int64
-	if err := a.Integers(s.ctx, &column.Work{}, last[:], a.Rows-1); err != nil {
-		return err
-	}
 	if last[0] != o.dims[0] {
 		if said {
 			return format.Cure(shardify.Corrupt(-1, "ends of %d lists of which the last one is %d, but %s has %d rows; --lists off reads them as they are", a.Rows, last[0], o.path, o.dims[0]), wholeFiles)
 		}
 		return nil // numbers of another meaning
 	}
-	l := column.NewLists(p, a)
-	l.Counter, l.Stored = strings.TrimPrefix(p, "/"), last[0]
 	if !said {
 		if rising, err := l.Rising(s.ctx); !rising || err != nil {
 			return err
@@ -144,6 +150,19 @@ func (s *scanner) ends(p string) error {
 		}
 	}
 	return t.haveLists(l, []*object{o})
+}
+
+// nested makes lists of lists of the data sets whose lists an index describes, if l are the lists
+// of that index.
+func (t *Tree) nested(l *column.Lists, index string) (found bool) {
+	for p, inner := range t.lists {
+		if inner.Path == index && inner.Rows == l.Stored {
+			l.Of, t.lists[p], found = index, l, true
+			t.listNotes[index] = "where lists of lists of " + p + " begin, which are not read"
+			t.listNotes[l.Path] = t.listNotes[index]
+		}
+	}
+	return found
 }
 
 // haveLists gives data sets their lists.
@@ -190,7 +209,7 @@ func (t *Tree) listWhy() string {
 	by := map[string][]string{}
 	var order []string
 	for i := range t.objects {
-		if l := t.objects[i].lists; l != nil {
+		if l := t.objects[i].lists; l != nil && l.Of == "" {
 			if by[l.Path] == nil {
 				order = append(order, l.Path)
 			}
@@ -211,6 +230,9 @@ func (t *Tree) listWhy() string {
 
 // listField makes a field of flat values one of lists.
 func (o *object) listField(f *shardify.Field) error {
+	if o.lists.Of != "" {
+		return shardify.Unsupported("lists of lists, by %s and %s; --lists off --sample file reads the arrays as they are", o.lists.Of, o.lists.Path)
+	}
 	if f.Levels != 0 {
 		return shardify.Unsupported("texts, or lists, in lists by %s", o.lists.Path)
 	}
