@@ -18,6 +18,8 @@ type Doubt struct {
 	Ways []Way  `json:"ways"` // inspect shows the first that it can
 	// Facts are what else inspect says of the inputs.
 	Facts []string `json:"facts,omitempty"`
+	// Differ: the inputs are not alike, so that inspect opens them one by one to say how.
+	Differ bool `json:"-"`
 }
 
 func (d *Doubt) Error() string { return d.Text }

@@ -41,7 +41,8 @@ type Request struct {
 	// SplitFrom are the splits that are wanted, if any: objects or dirs, see format.Way.
 	SplitFrom string
 	// Skip: damaged inputs are left out, as with --on-error skip.
-	Skip bool
+	Skip  bool
+	tried bool // one way of several: if it does not work, nothing says why
 	// Output is the output format, and OutputWhy why the default is not; "" if it is.
 	Output, OutputWhy string
 }
@@ -104,6 +105,8 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 			return rep, nil
 		}
 		return nil, err
+	case err != nil && r.tried:
+		return nil, err
 	case err != nil:
 		return r.apart(ctx, err)
 	}
@@ -145,7 +148,9 @@ func (r Request) doubtful(ctx context.Context, cause error, d *format.Doubt) (*R
 	var first *Report
 	var ways []Request
 	for i := range d.Ways {
-		rep, err := Inputs(ctx, r.By(&d.Ways[i]))
+		way := r.By(&d.Ways[i])
+		way.tried = true
+		rep, err := Inputs(ctx, way)
 		if err != nil || rep.Cause != nil {
 			continue
 		}
@@ -157,9 +162,11 @@ func (r Request) doubtful(ctx context.Context, cause error, d *format.Doubt) (*R
 	if ways == nil {
 		cause = shardify.Mismatch("%s", format.Reason(cause)) // no way to be shown as a command
 	}
-	rep, err := r.apart(ctx, cause)
-	if err != nil || first != nil && (rep.Differences == nil || rep.Problems != nil) {
-		rep = first
+	rep := first
+	if first == nil || d.Differ {
+		if apart, err := r.apart(ctx, cause); err == nil && (first == nil || apart.Differences != nil && apart.Problems == nil) {
+			rep = apart
+		}
 	}
 	if rep == nil {
 		return nil, cause
@@ -189,6 +196,7 @@ func (rep *Report) way(r Request, src shardify.Source) {
 		rep.Cause = err
 		return
 	}
+	r.tried = false
 	rep.Ways = append(rep.Ways, r)
 }
 

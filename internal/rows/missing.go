@@ -74,11 +74,13 @@ func (m *merger) differ(lacking []*candidate) error {
 	way := func(m Missing, makes string) format.Way {
 		return format.Way{Options: format.Options{Option.Name: string(m)}, Makes: makes}
 	}
-	return format.NewDoubt("the inputs differ: "+strings.Join(all, "; "), []format.Way{
+	d := format.NewDoubt("the inputs differ: "+strings.Join(all, "; "), []format.Way{
 		way(Intersect, "samples without "+printable.Of(int64(len(lacking)), "field")),
 		way(Fill, "empty values where fields are missing"),
 		way(Drop, "samples of the inputs that have all fields"),
 	})
+	d.Differ = true
+	return d
 }
 
 func (m *merger) intersect(lacking []*candidate) error {
