@@ -36,6 +36,8 @@ type Option struct {
 	Quiet bool
 	// Settings are the keys of a value that is written KEY=VALUE,...
 	Settings []string
+	// Off are values that switch the thing off, each of which is satisfied where it is not there.
+	Off []string
 	// Idle says what the inputs lack where another value than the default has no effect, which is
 	// an error: the code that opens them reports an effect to OpenArgs.Used. Or it is Always or
 	// Permission.
@@ -77,7 +79,7 @@ func (u *Used) Idle(decl []Option, given Options) error {
 	for i := range decl {
 		o := &decl[i]
 		v, ok := given[o.Name]
-		if !ok || v == o.Default || o.Idle == Always || o.Idle == Permission {
+		if !ok || o.Satisfied(v) || o.Idle == Always || o.Idle == Permission {
 			continue
 		}
 		for i, part := range u.parts[o.Name] {
@@ -96,6 +98,10 @@ func (u *Used) Idle(decl []Option, given Options) error {
 // OptText is the option of formats that have texts.
 var OptText = Option{Name: "text", Kind: KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"}, Idle: "no field that is read is text",
 	Help: "utf8: strings are text and must be UTF-8; bytes: strings are any bytes"}
+
+// Satisfied reports whether a value asks for nothing: it is the default, or switches off what
+// need not be there.
+func (o *Option) Satisfied(v string) bool { return v == o.Default || slices.Contains(o.Off, v) }
 
 // Check reports whether s is a value of the option.
 func (o *Option) Check(s string) error {

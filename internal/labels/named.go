@@ -15,7 +15,7 @@ import (
 
 // The options of Named.
 var (
-	optLabels = format.Option{Name: "labels", Idle: "the folders are no classes", Kind: format.KindString, Default: Auto, Quiet: true, Help: Help}
+	optLabels = format.Option{Name: "labels", Idle: "the folders are no classes", Kind: format.KindString, Default: Auto, Off: []string{Never}, Quiet: true, Help: Help}
 	optKeys   = format.Option{Name: "keys", Idle: "the samples have no names", Kind: format.KindEnum, Default: Auto, Values: []string{Auto, keysPath, keysOrdinal}, Quiet: true,
 		Help: "names of samples: the path below the input, or a number; auto: the path where files that are a sample each are in several folders"}
 	optStem = format.Option{Name: "stem", Idle: "no sample has a name with two dots", Kind: format.KindEnum, Default: "first", Values: []string{"first", stemLast}, Quiet: true,
@@ -40,7 +40,7 @@ func None(o format.Options) error {
 		return err
 	}
 	for i := range Options {
-		if v := o.Value(&Options[i]); v != Options[i].Default {
+		if v := o.Value(&Options[i]); !Options[i].Satisfied(v) {
 			return shardify.Misuse("--%s %s is for files that are a sample each, as --sample file has them", Options[i].Name, v)
 		}
 	}

@@ -42,7 +42,7 @@ var options = []format.Option{
 	rows.Option,
 	{Name: "missing-chunks", Idle: format.Permission, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "fail", "fill"},
 		Help: "chunks that a store does not have. fill: they are the array's fill_value; fail: an error; auto: fail where an array ends early"},
-	{Name: "cf", Idle: "no attributes say how to decode values", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "on", "off"},
+	{Name: "cf", Idle: "no attributes say how to decode values", Kind: format.KindEnum, Default: "auto", Off: []string{"off"}, Values: []string{"auto", "on", "off"},
 		Help: "auto: decode values as their CF attributes say (scale_factor, add_offset, _FillValue, times); on: elements that equal the fill_value of format 2 are missing, too; off: keep stored values"},
 	format.OptText,
 	sel.SelOption,
