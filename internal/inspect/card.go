@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/filekind"
 	"github.com/shardify/shardify/internal/printable"
 )
 
@@ -156,11 +157,9 @@ var croissantTypes = map[shardify.DType]string{
 	shardify.F16: "cr:Float16", shardify.BF16: "sc:Float", shardify.F32: "cr:Float32", shardify.F64: "cr:Float64",
 }
 
-var imageMedia = []string{"image", "jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "ppm", "pgm"}
-
 func croissantType(f *shardify.Field) string {
 	switch {
-	case slices.Contains(imageMedia, f.Media):
+	case filekind.IsImage(f.Media):
 		return "sc:ImageObject"
 	case f.Media == "txt" || f.Media == "json":
 		return "sc:Text"

@@ -3,6 +3,7 @@ package csv
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,7 +90,7 @@ func (s *source) surveyFile(ctx context.Context, path, name string, workers int)
 	}
 	ask.Work = func(w int, p *lines.Piece) (int64, error) { return looks[w].piece(p) }
 	if x.index, err = ask.Run(ctx, f); err != nil {
-		return nil, cureEncoding(err)
+		return nil, s.settings.cureEncoding(err)
 	}
 	if x.names == nil {
 		return nil, shardify.Corrupt(-1, "an empty file: the first line has the names of the columns")
@@ -103,10 +104,17 @@ func (s *source) surveyFile(ctx context.Context, path, name string, workers int)
 	return x, nil
 }
 
-// cureEncoding adds what to do about UTF-16.
-func cureEncoding(err error) error {
-	if strings.Contains(err.Error(), "text in UTF-16") {
-		return shardify.Hint(err, "--csv encoding=utf16 reads it as it is")
+// cureEncoding adds the encoding that reads what is not UTF-8.
+func (s *settings) cureEncoding(err error) error {
+	encoding, makes := "", ""
+	switch text := err.Error(); {
+	case strings.Contains(text, "text in UTF-16"):
+		encoding, makes = lines.UTF16, "text in UTF-16"
+	case strings.Contains(text, " is not UTF-8"):
+		encoding, makes = lines.Latin1, "text of western Europe"
+	}
+	if e, ok := errors.AsType[*shardify.Error](err); ok && encoding != "" {
+		format.Cure(e, format.With(optCSV, strings.TrimPrefix(s.text+",", ",")+"encoding="+encoding, makes))
 	}
 	return err
 }
@@ -139,7 +147,7 @@ func (x *surveyed) head(p *lines.Piece, want func(name string) bool) (int, error
 			break
 		}
 	}
-	if err := p.Check(cureUTF8); err != nil {
+	if err := p.Check(""); err != nil {
 		return 0, err
 	}
 	switch {
@@ -181,11 +189,9 @@ func word(c byte) string {
 	return string(c)
 }
 
-const cureUTF8 = "; --csv encoding=latin1 reads that of western Europe"
-
 // piece looks at a piece.
 func (l *look) piece(p *lines.Piece) (records int64, err error) {
-	if err := p.Check(cureUTF8); err != nil {
+	if err := p.Check(""); err != nil {
 		return 0, err
 	}
 	l.reset(p)
