@@ -4,7 +4,6 @@ import (
 	"context"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -66,7 +65,7 @@ func (t *tree) listsOf(ctx context.Context, p *object, used map[string]bool) err
 		return nil
 	}
 	var in, other []*object
-	n, rows := p.rows-1, false
+	n, plain := p.rows-1, false
 	first, err := t.integers(ctx, p, 0)
 	if err != nil {
 		return err
@@ -84,16 +83,16 @@ func (t *tree) listsOf(ctx context.Context, p *object, used map[string]bool) err
 		case scopes(o) && o.rows != n && o.rows != p.rows:
 			other = append(other, o)
 		default:
-			rows = rows || o.rows == n
+			plain = plain || o.rows == n
 		}
 	}
 	switch {
-	case len(other) > 0 && (len(in) == 0 && rows || of != ""):
-		return format.Cure(shardify.Corrupt(-1, "offsets of %d lists that end at %d, but %s has %d rows; --lists off reads them as they are", n, last, other[0].Path, other[0].rows), wholeFiles)
+	case len(other) > 0 && (len(in) == 0 && plain || of != ""):
+		return format.Cure(shardify.Corrupt(-1, "offsets of %d lists that end at %d, but %s has %d rows; --lists off reads them as they are", n, last, other[0].Path, other[0].rows), rows.WholeFiles)
 	case len(in) == 0:
 		return nil
 	case last == n && of == "":
-		return format.Cure(shardify.Mismatch("offsets of %d lists with %d values in all: it is not certain whether %s has a row or a list for each sample; --lists off reads rows", n, last, in[0].Path), asRows(p.Path, in[0].Path))
+		return format.Cure(shardify.Mismatch("offsets of %d lists with %d values in all: it is not certain whether %s has a row or a list for each sample; --lists off reads rows", n, last, in[0].Path), rows.AsRows(p.Path, in[0].Path))
 	}
 	for _, o := range in {
 		if o.lists == nil || of != "" {
@@ -196,12 +195,4 @@ func (r *reader) list(in *input, k int, cols []int, fields []place, sp shardify.
 		}
 	}
 	return nil
-}
-
-// wholeFiles reads arrays that would be lists as they are: without lists they have no rows in common.
-var wholeFiles = format.Way{Options: format.Options{"lists": "off", rows.SampleOption: rows.SampleFile}, Makes: "each file one sample, arrays as they are"}
-
-// asRows reads what would be lists of one value each as rows, without their offsets.
-func asRows(offsets, of string) format.Way {
-	return format.Way{Options: format.Options{"lists": "off"}, Columns: []string{"!" + strings.TrimPrefix(offsets, "/")}, Makes: "rows of " + of}
 }

@@ -22,10 +22,9 @@ import (
 // The samples are the N lists then: jagged fields with one counter. Offsets begin with 0
 // and end with M; ends have no 0 at the beginning. Other data sets are not offsets.
 type Lists struct {
-	Path         string // of the offsets, or of the index
+	Path, Of     string // of the offsets, or of the index; Of is the index that these are lists of
 	Counter      string
-	Rows, Stored int64  // lists, and values in all
-	Of           string // the index that these are lists of, which makes lists of lists; "" without
+	Rows, Stored int64 // lists, and values in all
 	From         *Dataset
 	start, stop  int // leaves of an index; -1 of offsets
 	matrix       bool

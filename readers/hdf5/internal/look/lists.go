@@ -44,14 +44,11 @@ func (s *scanner) flat() error {
 	t := s.tree
 	slices.Sort(t.offsets)
 	for _, p := range t.offsets {
-		var err error
+		find := s.numbers
 		if path.Base(naming.Group(p)) == indexGroup {
-			err = s.indexed(p)
-		} else if _, ends := column.EndsOf(path.Base(p)); ends {
-			err = s.ends(p)
-		} else {
-			err = s.offset(p)
+			find = s.indexed
 		}
+		err := find(p)
 		if s.ctx.Err() != nil {
 			return s.ctx.Err()
 		}
@@ -62,8 +59,8 @@ func (s *scanner) flat() error {
 	return nil
 }
 
-// offset finds the lists of offsets p.
-func (s *scanner) offset(p string) error {
+// numbers finds the lists that whole numbers describe. Lists of an index are lists of lists.
+func (s *scanner) numbers(p string) error {
 	t := s.tree
 	a, err := t.File.Dataset(p)
 	if err != nil || len(a.Dims) != 1 || a.Rows < 1 || a.Usable() != nil || !a.WholeNumbers() {
@@ -75,17 +72,32 @@ func (s *scanner) offset(p string) error {
 			return err
 		}
 	}
-	if ends[0] != 0 || ends[1] < 0 {
-		return nil
-	}
 	l := column.NewLists(p, a)
 	l.Counter, l.Stored = strings.TrimPrefix(p, "/"), ends[1]
-	of, _ := dims.OffsetsOf(path.Base(p))
-	if t.nested(l, naming.Group(p)+"/"+of) {
-		return nil
+	of, last := column.EndsOf(p)
+	name, _ := dims.OffsetsOf(path.Base(p))
+	if !last {
+		of = naming.Group(p) + "/" + name
 	}
+	for q, inner := range t.lists {
+		if inner.Path == of && inner.Rows == l.Stored {
+			note := "where lists of lists of " + q + " begin, which are not read"
+			l.Of, t.lists[q], t.listNotes[p], t.listNotes[of] = of, l, note, note
+		}
+	}
+	if l.Of != "" || !last && (ends[0] != 0 || ends[1] < 0) {
+		return nil
+	} else if last {
+		return s.ends(l, of)
+	}
+	return s.offset(l, name)
+}
+
+// offset finds the lists of offsets, by what those are named.
+func (s *scanner) offset(l *column.Lists, of string) error {
+	t, p, a := s.tree, l.Path, l.From
 	var in, other []*object
-	rows := false
+	plain := false
 	for i := range t.objects {
 		o := &t.objects[i]
 		switch scope := dims.InScope(strings.TrimPrefix(naming.Group(p), "/"), of, strings.TrimPrefix(o.path, "/")); {
@@ -95,49 +107,36 @@ func (s *scanner) offset(p string) error {
 		case scope && o.dims[0] != l.Rows && o.dims[0] != a.Rows:
 			other = append(other, o)
 		default:
-			rows = rows || o.dims[0] == l.Rows
+			plain = plain || o.dims[0] == l.Rows
 		}
 	}
 	switch {
-	case len(other) > 0 && (len(in) == 0 && rows || of != ""):
-		return format.Cure(shardify.Corrupt(-1, "offsets of %d lists that end at %d, but %s has %d rows; --lists off reads them as they are", l.Rows, l.Stored, other[0].path, other[0].dims[0]), wholeFiles)
+	case len(other) > 0 && (len(in) == 0 && plain || of != ""):
+		return format.Cure(shardify.Corrupt(-1, "offsets of %d lists that end at %d, but %s has %d rows; --lists off reads them as they are", l.Rows, l.Stored, other[0].path, other[0].dims[0]), rows.WholeFiles)
 	case len(in) == 0:
 		return nil
 	case l.Stored == l.Rows && of == "":
-		return format.Cure(shardify.Mismatch("offsets of %d lists with %d values in all: it is not certain whether %s has a row or a list for each sample; --lists off reads rows", l.Rows, l.Stored, in[0].path), asRows(p, in[0].path))
+		return format.Cure(shardify.Mismatch("offsets of %d lists with %d values in all: it is not certain whether %s has a row or a list for each sample; --lists off reads rows", l.Rows, l.Stored, in[0].path), rows.AsRows(p, in[0].path))
 	}
 	return t.haveLists(l, in)
 }
 
-// ends finds the lists that end where p says: those of one data set beside it, if the last one
-// ends with its values.
-func (s *scanner) ends(p string) error {
-	t := s.tree
-	of, _ := column.EndsOf(p)
+// ends finds the lists of the one data set that ends where the last list does.
+func (s *scanner) ends(l *column.Lists, of string) error {
+	t, p := s.tree, l.Path
 	k := slices.IndexFunc(t.objects, func(o object) bool { return o.path == of })
-	a, err := t.File.Dataset(p)
-	if err != nil || len(a.Dims) != 1 || a.Rows < 1 || a.Usable() != nil || !a.WholeNumbers() {
-		return nil
-	}
-	var last [1]int64
-	if err := a.Integers(s.ctx, &column.Work{}, last[:], a.Rows-1); err != nil {
-		return err
-	}
-	l := column.NewLists(p, a)
-	l.Counter, l.Stored = strings.TrimPrefix(p, "/"), last[0]
-	if t.nested(l, of) || k < 0 || len(t.objects[k].dims) == 0 || t.objects[k].wide {
+	if k < 0 || len(t.objects[k].dims) == 0 || t.objects[k].wide {
 		return nil
 	}
 	said := false // by an attribute
 	if found, err := t.File.H5.Lookup(p); err == nil && !found.External {
-		if o, err := t.File.H5.Object(found.Addr, p); err == nil {
-			said = element.TextOf(t.File.H5, o, "neurodata_type") == "VectorIndex"
-		}
+		o, err := t.File.H5.Object(found.Addr, p)
+		said = err == nil && element.TextOf(t.File.H5, o, "neurodata_type") == "VectorIndex"
 	}
 	o := &t.objects[k]
-	if last[0] != o.dims[0] {
+	if l.Stored != o.dims[0] {
 		if said {
-			return format.Cure(shardify.Corrupt(-1, "ends of %d lists of which the last one is %d, but %s has %d rows; --lists off reads them as they are", a.Rows, last[0], o.path, o.dims[0]), wholeFiles)
+			return format.Cure(shardify.Corrupt(-1, "ends of %d lists of which the last one is %d, but %s has %d rows; --lists off reads them as they are", l.Rows, l.Stored, o.path, o.dims[0]), rows.WholeFiles)
 		}
 		return nil // numbers of another meaning
 	}
@@ -150,19 +149,6 @@ func (s *scanner) ends(p string) error {
 		}
 	}
 	return t.haveLists(l, []*object{o})
-}
-
-// nested makes lists of lists of the data sets whose lists an index describes, if l are the lists
-// of that index.
-func (t *Tree) nested(l *column.Lists, index string) (found bool) {
-	for p, inner := range t.lists {
-		if inner.Path == index && inner.Rows == l.Stored {
-			l.Of, t.lists[p], found = index, l, true
-			t.listNotes[index] = "where lists of lists of " + p + " begin, which are not read"
-			t.listNotes[l.Path] = t.listNotes[index]
-		}
-	}
-	return found
 }
 
 // haveLists gives data sets their lists.
@@ -250,12 +236,4 @@ func (t *Tree) foldLists(o *object) {
 		o.lists, o.dims = l, append([]int64{l.Rows}, o.dims[1:]...)
 		o.unlimited, o.unit, o.chunkRows, o.axes = make([]bool, len(o.dims)), 1, 0, nil
 	}
-}
-
-// wholeFiles reads arrays that would be lists as they are: without lists they have no rows in common.
-var wholeFiles = format.Way{Options: format.Options{"lists": "off", rows.SampleOption: rows.SampleFile}, Makes: "each file one sample, arrays as they are"}
-
-// asRows reads what would be lists of one value each as rows, without their offsets.
-func asRows(offsets, of string) format.Way {
-	return format.Way{Options: format.Options{"lists": "off"}, Columns: []string{"!" + strings.TrimPrefix(offsets, "/")}, Makes: "rows of " + of}
 }
