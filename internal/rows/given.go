@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/format"
 )
 
 // Given is a type that users give to columns, by a pattern of names.
@@ -126,26 +126,26 @@ func (m *Met) text(unit string) string {
 // one, and others, of which float is one: no type has all of them.
 //
 // Where both are in one file, it is for the caller to name it.
-func Inexact(name, unit string, wide, float Met, hints ...string) error {
+func Inexact(name, unit string, wide, float Met, ways ...format.Way) error {
 	if wide.File == float.File {
 		wide.File, float.File = "", ""
 	}
-	return shardify.Hint(shardify.Mismatch("column %s has %s, a whole number beyond 2^53 that f64 may not hold, and %s, which no whole type holds",
-		name, wide.text(unit), float.text(unit)), hints...)
+	return format.Cure(shardify.Mismatch("column %s has %s, a whole number beyond 2^53 that f64 may not hold, and %s, which no whole type holds",
+		name, wide.text(unit), float.text(unit)), ways...)
 }
 
-// Setting is a flag with a setting behind those that it has already.
-func Setting(flag, has, setting string) string {
+// Setting is the way of a flag with a setting behind those that it has already.
+func Setting(flag, has, setting, makes string) format.Way {
 	if has != "" {
 		has += ","
 	}
-	return "--" + flag + " " + printable.Quote(has+setting)
+	return format.With(flag, has+setting, makes)
 }
 
-// TypeHints are the settings that give columns one of the types that have numbers of any kind.
-func TypeHints(flag, has, pattern string) []string {
-	return []string{
-		Setting(flag, has, "types="+pattern+":text") + " keeps all digits, as text",
-		Setting(flag, has, "types="+pattern+":f64") + " rounds to the nearest f64",
+// TypeWays are the settings that give columns one of the types that have numbers of any kind.
+func TypeWays(flag, has, pattern string) []format.Way {
+	return []format.Way{
+		Setting(flag, has, "types="+pattern+":text", "all digits, as text"),
+		Setting(flag, has, "types="+pattern+":f64", "numbers rounded to f64"),
 	}
 }

@@ -62,8 +62,8 @@ func TestWholeNumbersAmongFloatsAreNotRounded(t *testing.T) {
 				t.Errorf("%v: does not say %q", err, c.wrong)
 			}
 			hints := 0
-			for _, h := range shardify.Hints(err) {
-				setting := readertest.Setting(t, h, "--csv")
+			for _, h := range readertest.Settings(err, "csv") {
+				setting := h
 				src, err := open(setting)
 				if err != nil {
 					t.Errorf("%s: %v", h, err)
@@ -73,7 +73,7 @@ func TestWholeNumbersAmongFloatsAreNotRounded(t *testing.T) {
 				readertest.ReadAll(t, src, 1<<20)
 			}
 			if hints != c.hints {
-				t.Errorf("%d settings that work, want %d: %q", hints, c.hints, shardify.Hints(err))
+				t.Errorf("%d settings that work, want %d: %q", hints, c.hints, readertest.Settings(err, "csv"))
 			}
 		})
 	}

@@ -128,11 +128,11 @@ func (s *source) survey(ctx context.Context, a *format.OpenArgs) error {
 
 // inexact is the error about a column of floats that do not have all of its whole numbers.
 func (s *source) inexact(name string, x *sum) error {
-	hints := rows.TypeHints(optCSV, s.settings.text, rows.PatternOf(name))
+	ways := rows.TypeWays(optCSV, s.settings.text, rows.PatternOf(name))
 	if x.seen&seenFloat == 0 && s.settings.na == nil {
-		hints = append(hints, rows.Setting(optCSV, s.settings.text, "na=nan,NaN,NAN")+" takes such cells for missing values")
+		ways = append(ways, rows.Setting(optCSV, s.settings.text, "na=nan,NaN,NAN", "missing values for such cells"))
 	}
-	return rows.Inexact(name, "line", x.wide, x.float, hints...)
+	return rows.Inexact(name, "line", x.wide, x.float, ways...)
 }
 
 // look gives package rows what the survey found.
@@ -217,7 +217,7 @@ func (s *source) wide(facts *rows.Facts, x *surveyed) error {
 			if all.float.At == 0 {
 				all.float.Text = "floats in other files"
 			}
-			return rows.Inexact("*", "line", all.wide, all.float, rows.TypeHints(optCSV, s.settings.text, "*")[1:]...)
+			return rows.Inexact("*", "line", all.wide, all.float, rows.TypeWays(optCSV, s.settings.text, "*")[1:]...)
 		}
 	} else if all.seen != 0 {
 		return shardify.Misuse("--csv wide: a type is given for some of its columns alone")

@@ -62,12 +62,12 @@ func TestWholeNumbersAmongFloatsAreNotRounded(t *testing.T) {
 			if !strings.Contains(err.Error(), c.wrong) {
 				t.Errorf("%v: does not say %q", err, c.wrong)
 			}
-			hints := shardify.Hints(err)
+			hints := readertest.Settings(err, "jsonl")
 			if len(hints) == 0 {
 				t.Fatal("no hints")
 			}
 			for i, h := range hints {
-				src, err := openTyped(readertest.Setting(t, h, "--jsonl"), paths...)
+				src, err := openTyped(h, paths...)
 				if err != nil {
 					t.Errorf("%s: %v", h, err)
 					continue

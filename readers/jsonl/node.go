@@ -213,9 +213,9 @@ func (g *gather) walk(n *node, path []string, maybe bool, counter string, items 
 	if len(have) > 1 && !written {
 		if g.below(n) {
 			slices.SortFunc(have, func(a, b class) int { return cmp.Compare(n.lines[a], n.lines[b]) })
-			err := error(shardify.Mismatch("line %d: %s is %s, %s before", n.lines[have[1]], name, classNames[have[1]], classNames[have[0]]))
+			err := shardify.Mismatch("line %d: %s is %s, %s before", n.lines[have[1]], name, classNames[have[1]], classNames[have[0]])
 			if n.lines[object] == 0 && n.lines[list] == 0 {
-				err = shardify.Hint(err, g.settings.typeHints(field)[0])
+				err = format.Cure(err, g.settings.typeWays(field)[0])
 			}
 			g.refuse(err)
 		}
@@ -248,7 +248,7 @@ func (g *gather) walk(n *node, path []string, maybe bool, counter string, items 
 		given.Use()
 	}
 	if given != nil && !written && (have[0] == text || have[0] == boolean) {
-		g.refuse(shardify.Hint(shardify.Mismatch("line %d: %s is %s, no %s", n.lines[have[0]], name, classNames[have[0]], given.DType), g.settings.typeHints(field)[0]))
+		g.refuse(format.Cure(shardify.Mismatch("line %d: %s is %s, no %s", n.lines[have[0]], name, classNames[have[0]], given.DType), g.settings.typeWays(field)[0]))
 		return
 	}
 	l := leaf{Path: path, Nullable: maybe, Lists: n.lists, name: field, counter: counter, Text: written || have[0] == text, Written: written}
@@ -281,21 +281,21 @@ func (g *gather) number(n *node, name string, given *rows.Given) (shardify.DType
 	if given != nil && n.lines[beyond] == 0 {
 		return given.DType, nil
 	}
-	hints := g.settings.typeHints(format.PlainName(name))
+	ways := g.settings.typeWays(format.PlainName(name))
 	const minusBig = seenBig | seenMinus
 	switch {
 	case n.lines[boolean] > 0:
 		return shardify.Bool, nil
 	case n.lines[beyond] > 0:
-		return 0, shardify.Hint(shardify.Corrupt(-1, "line %d: %s is %s", n.lines[beyond], name, classNames[beyond]), hints[0])
+		return 0, format.Cure(shardify.Corrupt(-1, "line %d: %s is %s", n.lines[beyond], name, classNames[beyond]), ways[0])
 	case n.lines[huge] > 0:
-		return 0, shardify.Hint(shardify.Corrupt(-1, "line %d: %s is %s", n.lines[huge], name, classNames[huge]), hints...)
+		return 0, format.Cure(shardify.Corrupt(-1, "line %d: %s is %s", n.lines[huge], name, classNames[huge]), ways...)
 	case n.seen&(seenFloat|seenWide) == seenFloat|seenWide:
-		return 0, rows.Inexact(name, "line", n.wide, n.float, hints...)
+		return 0, rows.Inexact(name, "line", n.wide, n.float, ways...)
 	case n.seen&seenFloat != 0:
 		return shardify.F64, nil
 	case n.seen&minusBig == minusBig:
-		return 0, shardify.Hint(shardify.Mismatch("%s has whole numbers below 0 and beyond 2^63, which no type has both", name), hints...)
+		return 0, format.Cure(shardify.Mismatch("%s has whole numbers below 0 and beyond 2^63, which no type has both", name), ways...)
 	case n.seen&seenBig != 0:
 		return shardify.U64, nil
 	}

@@ -65,9 +65,9 @@ func parseSettings(text string) (*settings, error) {
 	return s, nil
 }
 
-// typeHints say how to give a field a type that has all numbers.
-func (s *settings) typeHints(field string) []string {
-	return rows.TypeHints(optTypes, s.text, rows.PatternOf(field))
+// typeWays say how to give a field a type that has all numbers.
+func (s *settings) typeWays(field string) []format.Way {
+	return rows.TypeWays(optTypes, s.text, rows.PatternOf(field))
 }
 
 func tooManyNames(line int64) error {

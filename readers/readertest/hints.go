@@ -1,21 +1,20 @@
 package readertest
 
 import (
-	"strings"
-	"testing"
+	"errors"
+
+	"github.com/shardify/shardify/format"
 )
 
-// Setting is what a hint says behind a flag, as a shell would give it to a program.
-func Setting(t testing.TB, hint, flag string) string {
-	t.Helper()
-	_, rest, ok := strings.Cut(hint, flag+" ")
-	if !ok {
-		t.Fatalf("no %s in %q", flag, hint)
+// Settings are the values of an option that an error offers, in order.
+func Settings(err error, option string) (values []string) {
+	var c *format.Cured
+	if errors.As(err, &c) {
+		for i := range c.Ways {
+			if v, ok := c.Ways[i].Options[option]; ok {
+				values = append(values, v)
+			}
+		}
 	}
-	if word, ok := strings.CutPrefix(rest, "'"); ok {
-		word, _, _ = strings.Cut(word, "'")
-		return word
-	}
-	word, _, _ := strings.Cut(rest, " ")
-	return word
+	return values
 }

@@ -53,12 +53,12 @@ func TestIntegersAmongFloatsAreNotRounded(t *testing.T) {
 			if !strings.Contains(err.Error(), c.wrong) {
 				t.Errorf("%v: does not say %q", err, c.wrong)
 			}
-			hints := shardify.Hints(err)
+			hints := readertest.Settings(err, "sqlite")
 			if len(hints) == 0 {
 				t.Fatal("no hints")
 			}
 			for i, h := range hints {
-				src, err := open(readertest.Setting(t, h, "--sqlite"))
+				src, err := open(h)
 				if err != nil {
 					t.Errorf("%s: %v", h, err)
 					continue

@@ -83,9 +83,9 @@ func parseSettings(opts format.Options) (*settings, error) {
 	return s, nil
 }
 
-// typeHints say how to give a column a type that has all numbers.
-func (s *settings) typeHints(field string) []string {
-	return rows.TypeHints(optTypes, s.text, rows.PatternOf(field))
+// typeWays say how to give a column a type that has all numbers.
+func (s *settings) typeWays(field string) []format.Way {
+	return rows.TypeWays(optTypes, s.text, rows.PatternOf(field))
 }
 
 // source is many databases as one table. Views are runs.

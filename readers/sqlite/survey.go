@@ -298,7 +298,7 @@ func (o *settings) field(c *column, x *seen) (f shardify.Field, ok bool, err err
 		f.DType = shardify.I64
 	case what == seenInt|seenFloat && x.what&seenWide != 0:
 		return f, false, rows.Inexact(c.name, "", rows.Met{Text: fmt.Sprintf("%d in row %d", int64(x.bits[wide]), x.first[wide]-1)},
-			rows.Met{Text: fmt.Sprintf("%s in row %d", appendFloat(nil, x.bits[sqlite.TypeFloat]), x.first[sqlite.TypeFloat]-1)}, o.typeHints(f.Name)...)
+			rows.Met{Text: fmt.Sprintf("%s in row %d", appendFloat(nil, x.bits[sqlite.TypeFloat]), x.first[sqlite.TypeFloat]-1)}, o.typeWays(f.Name)...)
 	case what == seenFloat, what == seenInt|seenFloat:
 		f.DType = shardify.F64
 	case what == seenText && !o.bytes:
@@ -316,9 +316,9 @@ func (o *settings) field(c *column, x *seen) (f shardify.Field, ok bool, err err
 			}
 		}
 		slices.SortFunc(have, func(a, b sqlite.ColumnType) int { return cmp.Compare(x.first[a], x.first[b]) })
-		err = shardify.Mismatch("column %s holds %s in row %d and %s in row %d", c.name, classNames[have[0]], x.first[have[0]]-1, classNames[have[1]], x.first[have[1]]-1)
+		err := shardify.Mismatch("column %s holds %s in row %d and %s in row %d", c.name, classNames[have[0]], x.first[have[0]]-1, classNames[have[1]], x.first[have[1]]-1)
 		if what&seenBlob == 0 {
-			err = shardify.Hint(err, o.typeHints(f.Name)[0])
+			err = format.Cure(err, o.typeWays(f.Name)[0])
 		}
 		return f, false, err
 	}
