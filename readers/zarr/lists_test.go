@@ -116,3 +116,21 @@ func TestListsAreCertain(t *testing.T) {
 		t.Errorf("%d %+v", got.Samples, c)
 	}
 }
+
+// TestListsOfListsAreRefused: offsets of offsets are a second level, also where both have as many lists.
+func TestListsOfListsAreRefused(t *testing.T) {
+	dir := writeStore(t, 3, map[string]*madeArray{
+		"x":                 {dtype: "<i4", size: 4, shape: []int{6}, chunk: []int{3}, data: shardify.Bytes(make([]int32, 6))},
+		"x_offsets":         {dtype: "<i8", size: 8, shape: []int{4}, chunk: []int{2}, data: shardify.Bytes([]int64{0, 2, 4, 6})},
+		"x_offsets_offsets": {dtype: "<i8", size: 8, shape: []int{4}, chunk: []int{2}, data: shardify.Bytes([]int64{0, 1, 3, 4})},
+	})
+	_, err := openStores(t, nil, nil, dir)
+	if !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "lists of lists, by x_offsets and x_offsets_offsets") {
+		t.Error(err)
+	}
+	src, err := openStores(t, format.Options{"lists": "off", "sample": "file"}, nil, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src.Close()
+}

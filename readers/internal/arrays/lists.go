@@ -95,6 +95,11 @@ func (t *tree) listsOf(ctx context.Context, p *object, used map[string]bool) err
 		return format.Cure(shardify.Mismatch("offsets of %d lists with %d values in all: it is not certain whether %s has a row or a list for each sample; --lists off reads rows", n, last, in[0].Path), rows.AsRows(p.Path, in[0].Path))
 	}
 	for _, o := range in {
+		if inner, _ := o.scope(); inner != "" {
+			return format.Cure(shardify.Unsupported("lists of lists, by %s and %s; --lists off reads the arrays as they are", o.Path, p.Path), rows.WholeFiles)
+		}
+	}
+	for _, o := range in {
 		if o.lists == nil || of != "" {
 			o.lists, o.leaves[0].chars = p.grid, false
 		}
