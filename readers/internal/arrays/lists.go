@@ -98,8 +98,6 @@ func (t *tree) listsOf(ctx context.Context, p *object, used map[string]bool) err
 		if inner, _ := o.scope(); inner != "" {
 			return format.Cure(shardify.Unsupported("lists of lists, by %s and %s; --lists off reads the arrays as they are", o.Path, p.Path), rows.WholeFiles)
 		}
-	}
-	for _, o := range in {
 		if o.lists == nil || of != "" {
 			o.lists, o.leaves[0].chars = p.grid, false
 		}
