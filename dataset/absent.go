@@ -36,7 +36,7 @@ func Absent(ctx context.Context, in storage.FS, name string, err error) error {
 		return &absentSet{why: at.noFolder(dir)}
 	case st.Type != storage.Folder:
 		return &absentSet{why: "a file, not a folder of shards: shardify convert makes such a folder from the files that it reads"}
-	case at.begun(dir):
+	case at.unfinished(dir):
 		return &absentSet{why: "the conversion is not finished: run its command again; shardify status shows what is missing", begun: true}
 	}
 	if at.is(storage.Regular, dir, "index.json") {
@@ -65,8 +65,8 @@ type place struct {
 	in  storage.FS
 }
 
-// begun reports whether dir, or the set that it is a split of, has a conversion that is not finished.
-func (at place) begun(dir string) bool {
+// unfinished reports whether dir, or the set that it is a split of, has a conversion that is not finished.
+func (at place) unfinished(dir string) bool {
 	return at.is(storage.Folder, dir, storage.Private) || at.is(storage.Folder, dir, "../"+storage.Private) && !at.is(storage.Regular, dir, "../"+index.ManifestName)
 }
 

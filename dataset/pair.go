@@ -206,7 +206,7 @@ func alone(ctx context.Context, in storage.FS, sets *Besides, path string) error
 		return err
 	case m != nil && Record(m, filepath.Base(path)) != nil:
 		return shardify.Mismatch("it belongs to a data set: name its folder")
-	case place{ctx, in}.begun(storage.Dir(path)):
+	case place{ctx, in}.unfinished(storage.Dir(path)):
 		return shardify.Mismatch("the conversion into this folder is not finished: run its command again; shardify status shows what is missing")
 	}
 	return nil

@@ -74,7 +74,7 @@ type OpenArgs struct {
 	First int64
 	// Jobs bounds the goroutines of the survey; 0 means GOMAXPROCS.
 	Jobs int
-	// Used is told which options had an effect, where there is no State.
+	// Used records which options had an effect, where there is no State.
 	Used *Used
 }
 

@@ -33,7 +33,7 @@ func TestEachFlagSaysWhenItHasNoEffect(t *testing.T) {
 	}
 }
 
-// TestFlagsWithoutEffectAreErrors, and the default said out loud is none.
+// TestFlagsWithoutEffectAreErrors: a flag that is given with its default value is not an error.
 func TestFlagsWithoutEffectAreErrors(t *testing.T) {
 	t.Setenv("SLURM_JOB_ID", "")
 	for args, want := range map[string]string{
@@ -48,7 +48,7 @@ func TestFlagsWithoutEffectAreErrors(t *testing.T) {
 		"work x --requeue":                            "--requeue true has no effect: this is no job of Slurm",
 		"work x --task 0 --stride 3":                  "--stride 3 has no effect: there is one task",
 		"merge-sets x y -o z --memory 1GiB":           "unknown flag: --memory",
-		"bench x --seed 5 --shuffle block":            "x/shardify.json", // there is none
+		"bench x --seed 5 --shuffle block":            "x/shardify.json", // which does not exist
 		"bench x --seed 0":                            "x/shardify.json",
 		"verify x --seed 5 --read 5%":                 "no such file",
 		"verify x --scratch y --against":              "no such file",

@@ -21,7 +21,7 @@ var opens = map[string][]string{
 var mayOpen = []struct{ file, why string }{
 	{"cmd/*/man.go", "writes pages of man"},
 	{"internal/cli/commands.go", "whether a word of the command line is a file"},
-	{"internal/cli/missing.go", "what is beside a path of the command line that does not exist"},
+	{"internal/cli/missing.go", "the names in the folder of a path that does not exist"},
 	{"internal/benchcmd/compare.go", "figures that --json of an earlier run wrote"},
 	{"internal/cli/outfile.go", "what a user redirects output to; /proc"},
 	{"internal/host/*.go", "/proc, /sys and disks"},
