@@ -47,7 +47,7 @@ test-go: test-programs test-plain test-race
 # that do other things, too.
 TIMEOUT ?= 20m
 GOTEST   = go test -vet=off -timeout $(TIMEOUT)
-PROGRAM_TESTS = internal/faulttest|internal/docstest|internal/endtoend|internal/archtest
+PROGRAM_TESTS = tests/faulttest|tests/docstest|tests/endtoend|tests/archtest
 
 # Reads of released memory are found. -race does so by itself.
 POISON = -ldflags "-X github.com/shardify/shardify/internal/poison.on=yes"
@@ -56,7 +56,7 @@ POISON = -ldflags "-X github.com/shardify/shardify/internal/poison.on=yes"
 # start some, or their tests call a helper that does. What ALONE names
 # reads or computes one thing after the other. All tests run without -race too, where memory and allocations are as in use.
 # Scripts of commands and tokenizers are left out: what goroutines share there is tested below pipeline and in transform; make test-long has all.
-RACE = $$(grep -rlE --include='*.go' --exclude-dir=build '\bgo (func\b|[A-Za-z_.]+\()|\.Go\(|/(readertest|transformtest)"' . | xargs -n 1 dirname | sort -u | grep -vE '$(PROGRAM_TESTS)|^./cmd/|^./internal/tokenize$$')
+RACE = $$(grep -rlE --include='*.go' --exclude-dir=build '\bgo (func\b|[A-Za-z_.]+\()|\.Go\(|/(readertest|transformtest)"' . | xargs -n 1 dirname | sort -u | grep -vE '$(PROGRAM_TESTS)|^./cmd/|^./tokenize$$')
 ALONE = Mutat|Flip|Corpus|Damage|Hostile|Fuzz|AgreeWith|CastsKeep|Rotations|PTX|Figures|Faults|LargerThan|LeadAstray|DeflatedArchives|Refus|TreesOfSeveral|QuotesIn|AnyCut|StemsWhatever|Scattered|Moveaxis|JoinsBy|JoinsFind|ReverseAxes|WhatABatchCosts|TwoMillion|IsUniform|IsBinomial|AreAsDefined|CopyRows|AListOfPositions|EveryWorldHas|ThereAndBack|ExactNumbers
 
 # As the programs are built, so that packages are compiled once for both.
@@ -81,7 +81,7 @@ test-race:
 	$(GOTEST) -race -short -skip '$(ALONE)' $(RACE)
 	$(GOTEST) -race -short -tags cuda -run 'Device|Driver' -skip '$(ALONE)' ./gpuload
 
-# internal/archtest reads the sources: make lint runs it.
+# tests/archtest reads the sources: make lint runs it.
 test-programs:
 	$(GOTEST) $$(go list ./... | grep -E '$(PROGRAM_TESTS)' | grep -v archtest)
 
@@ -97,7 +97,7 @@ test-long: build ## the long forms of all tests that have one (hours)
 # emulator's are not those of such a machine. The bytes of both kinds of processor are compared by make test.
 test-arm64: ## the Go tests as programs for arm64 with pages of 64 KiB, by qemu (Debian: qemu-user-static)
 	GOARCH=arm64 CGO_ENABLED=0 QEMU_PAGESIZE=65536 go test -exec "$$(command -v qemu-aarch64 || command -v qemu-aarch64-static)" \
-		$$(go list ./... | grep -vE '$(PROGRAM_TESTS)|archtest|cmd/|internal/cluster|gpuload/capi|gpuload/internal/cuda')
+		$$(go list ./... | grep -vE '$(PROGRAM_TESTS)|archtest|cmd/|pipeline/cluster|gpuload/capi|gpuload/internal/cuda')
 
 # The library behind shardify.Loader, for this machine. Wheels have one of their own
 # for each kind of machine.
@@ -113,7 +113,7 @@ test-peers: build ## webdataset, wids, safetensors, datasets, Energon, tar read 
 	@sh python/pylib.sh || true # without it the peers of the loader say that they are skipped
 	python3 python/tests/peers/run.py --shardify bin/shardify --work build/peers
 
-# internal/servertest starts what is here. minio takes five minutes of a processor.
+# tests/servertest starts what is here. minio takes five minutes of a processor.
 SERVERS ?= versitygw minio
 servers: $(SERVERS:%=build/servers/%) ## build/servers: object stores that the tests of s3:// start (from the Go proxy; once, 10 min)
 
@@ -129,7 +129,7 @@ lint: ## gofmt, go vet, staticcheck, import rules, a build for macOS
 	go vet -tags cuda ./gpuload/... ./cmd/shardify-gpu
 	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 go build ./... # README says that it builds there
 	go run $(STATICCHECK) ./...
-	$(GOTEST) ./internal/archtest
+	$(GOTEST) ./tests/archtest
 
 FUZZTIME ?= 60s
 fuzz: ## run every fuzz target for FUZZTIME each
@@ -137,35 +137,35 @@ fuzz: ## run every fuzz target for FUZZTIME each
 
 MUTATIONS ?= 1000000
 mutate: ## MUTATIONS damaged inputs through every parser
-	SHARDIFY_LONG=1 SHARDIFY_MUTATIONS=$(MUTATIONS) go test -count=1 -timeout 4h -v -run 'Mutat' ./readers/... ./index/... ./verify/... ./internal/inflate/... ./internal/filter ./internal/tokenize ./internal/jpeg ./internal/png
+	SHARDIFY_LONG=1 SHARDIFY_MUTATIONS=$(MUTATIONS) go test -count=1 -timeout 4h -v -run 'Mutat' ./readers/... ./index/... ./verify/... ./codecs/inflate/... ./codecs/filter ./tokenize ./images/jpeg ./images/png
 
 MUTANTS ?= 100000
 mutants: ## whole conversions of MUTANTS damaged inputs of every format and of sets of every output (10 min)
 	SHARDIFY_LONG=1 SHARDIFY_MUTATIONS=$(MUTANTS) go test -count=1 -timeout 4h -v -run 'MutatedInputsLose' ./readers
 
 crash: build ## kill a conversion at each of its state-changing system calls (Linux, amd64)
-	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run Crash ./internal/faulttest
+	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run Crash ./tests/faulttest
 
 # kill, power, errno, space, limits, damaged, writers, tasks, parts, objects; several as a|b
 FAULTS ?= .
 faults: build ## break conversions in every way of docs/design/reliability.md, with counts (Linux, amd64, root; 1 h); FAULTS=power runs one suite
-	SHARDIFY_LONG=1 go test -count=1 -timeout 4h -v -run 'TestFaults/($(FAULTS))' ./internal/faulttest
+	SHARDIFY_LONG=1 go test -count=1 -timeout 4h -v -run 'TestFaults/($(FAULTS))' ./tests/faulttest
 
 netfaults: build ## 10,000 faults of servers each over single reads, and over conversions and the loader (10 min)
-	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run 'FaultsGiveNoWrongByte|FaultsOfServers|FailsSkipsNothing' ./storage/http ./internal/endtoend
+	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run 'FaultsGiveNoWrongByte|FaultsOfServers|FailsSkipsNothing' ./storage/http ./tests/endtoend
 
 cache: ## 500 kills, full disks and 8 processes at the cache of remote data (5 min)
 	SHARDIFY_LONG=1 go test -count=1 -timeout 1h -v ./storage/cache
 
 objects: build ## data sets in object stores: ended at every request, answers lost, 1,000 rounds of writers; on the servers of make servers, too (1 h)
 	SHARDIFY_LONG=1 go test -count=1 -timeout 4h -v -run 'Conversions|Request|Writers|Servers' ./storage/s3
-	SHARDIFY_LONG=1 go test -count=1 -timeout 4h -v -run 'TestFaults/objects' ./internal/faulttest
+	SHARDIFY_LONG=1 go test -count=1 -timeout 4h -v -run 'TestFaults/objects' ./tests/faulttest
 
 slurm: ## 100 random events under a real Slurm, 200 moments of TERM (Linux, amd64, root, slurm-wlm and munge; 30 min); SHARDIFY_SLURM=1 uses the Slurm that runs
-	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run "Slurm|TermEnds" ./internal/faulttest
+	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run "Slurm|TermEnds" ./tests/faulttest
 
 scale: ## plans of 10^9 generated and 10^7 real names, 10^6 small files, 280,000 receipts, 10,000 footers 20 ms away: seconds and memory (15 min; 10 GB of disk)
-	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run Long ./internal/parttest
+	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run Long ./tests/parttest
 	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run VeryMany ./cmd/shardify
 	SHARDIFY_LONG=1 go test -count=1 -timeout 1h -v -run TenThousand ./pipeline
 
@@ -190,7 +190,7 @@ bench-tables: build ## bench/TABLES.md: CSV, Feather and SQLite against pyarrow,
 
 bench-tokens: build ## bench/TOKENS.md: --tokenize against tokenizers, tiktoken, sentencepiece, datatrove and a Megatron-style script; SIZE=1000 MB of text
 	@[ -x build/bench/tokens-venv/bin/python ] || { python3 -m venv build/bench/tokens-venv && build/bench/tokens-venv/bin/python -m pip install --quiet --disable-pip-version-check numpy zstandard tokenizers tiktoken sentencepiece datatrove orjson; }
-	CGO_ENABLED=0 go test -c -o build/bench/encode ./internal/tokenize
+	CGO_ENABLED=0 go test -c -o build/bench/encode ./tokenize
 	SHARDIFY=$(CURDIR)/bin/shardify ENCODE=$(CURDIR)/build/bench/encode build/bench/tokens-venv/bin/python bench/tokens.py build/bench/tokens --size $(or $(SIZE),1000) --out bench/TOKENS.md
 
 # xbatcher's part is a DataLoader of PyTorch.
@@ -208,15 +208,15 @@ site: build ## the documentation as a site in build/site, with all links checked
 	rm -rf build/site-commands && bin/shardify man --markdown build/site-commands >/dev/null
 	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict --quiet --config-file packaging/site/mkdocs.yml
 
-golden-bytes: ## compare every published byte of 45 conversions with internal/endtoend/testdata/golden.txt
-	go test -count=1 -v -run GoldenBytes ./internal/endtoend
+golden-bytes: ## compare every published byte of 45 conversions with tests/endtoend/testdata/golden.txt
+	go test -count=1 -v -run GoldenBytes ./tests/endtoend
 
 golden: ## rewrite the golden dumps and digests; review the diff
 	go test ./index ./writers/wds -run 'Golden|MmapShardBytes' -update
-	go test ./internal/endtoend -run GoldenBytes -update
+	go test ./tests/endtoend -run GoldenBytes -update
 
 house: ## print the measures of the source that archtest holds: lines, rooms, complexity, riddling words
-	CGO_ENABLED=1 go test -count=1 -v -run TestHouse ./internal/archtest
+	CGO_ENABLED=1 go test -count=1 -v -run TestHouse ./tests/archtest
 
 licences: ## build/THIRD_PARTY_LICENSES: the licences of the modules that are linked; make dist and make wheel add it
 	@mkdir -p build

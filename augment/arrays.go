@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/elementary"
 	"github.com/shardify/shardify/internal/numeric"
+	"github.com/shardify/shardify/numbers/elementary"
 )
 
 var fieldsArg = Arg{Name: "FIELD+FIELD", Help: "fields, by name or glob, joined by +"}

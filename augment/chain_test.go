@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shardify/shardify/internal/elementary"
+	"github.com/shardify/shardify/numbers/elementary"
 )
 
 // The tests of Python compare what a chain makes with Pillow.

@@ -9,7 +9,7 @@ import (
 )
 
 func TestCheckImage(t *testing.T) {
-	good, err := os.ReadFile("../internal/exif/testdata/1.png")
+	good, err := os.ReadFile("../images/exif/testdata/1.png")
 	if err != nil {
 		t.Fatal(err)
 	}

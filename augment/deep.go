@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/exif"
+	"github.com/shardify/shardify/images/exif"
+	"github.com/shardify/shardify/images/png"
 	"github.com/shardify/shardify/internal/filekind"
-	"github.com/shardify/shardify/internal/png"
 )
 
 // decoding is the settings of an operation for the files that it decodes.

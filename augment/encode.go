@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/jpeg"
+	"github.com/shardify/shardify/images/jpeg"
 )
 
 // encode makes files of raw pixels.

@@ -12,8 +12,8 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/elementary"
-	"github.com/shardify/shardify/internal/resize"
+	"github.com/shardify/shardify/images/resize"
+	"github.com/shardify/shardify/numbers/elementary"
 )
 
 // AttrImage marks a field of raw pixels, which further operations on images take: its

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/resize"
+	"github.com/shardify/shardify/images/resize"
 )
 
 // pattern is a picture of which every part is different.

@@ -3,7 +3,7 @@ package augment
 import (
 	"math"
 
-	"github.com/shardify/shardify/internal/elementary"
+	"github.com/shardify/shardify/numbers/elementary"
 )
 
 // The area below exp(-x*x/2), x > 0, is cut into layers of equal area, one on the other:

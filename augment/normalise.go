@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/half"
 	"github.com/shardify/shardify/internal/numeric"
+	"github.com/shardify/shardify/numbers/half"
 )
 
 // Attributes that a normalised field has, for the trainer to undo it: x = y*std + mean.

@@ -2,7 +2,7 @@ package augment
 
 import (
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/exif"
+	"github.com/shardify/shardify/images/exif"
 )
 
 // newOrient turns the pixels of encoded images as their EXIF tag says.

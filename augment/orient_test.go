@@ -6,14 +6,14 @@ import (
 	"os"
 	"testing"
 
-	"github.com/shardify/shardify/internal/exif"
+	"github.com/shardify/shardify/images/exif"
 )
 
 // TestOrient: whatever the tag says, the pixels come out as those of the upright image.
 func TestOrient(t *testing.T) {
 	var up []byte
 	for o := 1; o <= 8; o++ {
-		b, err := os.ReadFile(fmt.Sprintf("../internal/exif/testdata/%d.png", o))
+		b, err := os.ReadFile(fmt.Sprintf("../images/exif/testdata/%d.png", o))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,11 +10,11 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/images/jpeg"
+	"github.com/shardify/shardify/images/png"
+	"github.com/shardify/shardify/images/resize"
 	"github.com/shardify/shardify/internal/filekind"
 	"github.com/shardify/shardify/internal/guard"
-	"github.com/shardify/shardify/internal/jpeg"
-	"github.com/shardify/shardify/internal/png"
-	"github.com/shardify/shardify/internal/resize"
 	_ "golang.org/x/image/webp" // as above
 )
 
@@ -85,7 +85,7 @@ func (c cut) fits() error {
 	return nil
 }
 
-// isJPEG reports whether internal/jpeg decodes the bytes.
+// isJPEG reports whether images/jpeg decodes the bytes.
 func isJPEG(b []byte) bool { return bytes.HasPrefix(b, []byte("\xff\xd8")) }
 
 // open reads the header of a JPEG.

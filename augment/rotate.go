@@ -3,7 +3,7 @@ package augment
 import (
 	"math"
 
-	"github.com/shardify/shardify/internal/elementary"
+	"github.com/shardify/shardify/numbers/elementary"
 )
 
 // other is the buffer that does not hold p.

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shardify/shardify/internal/fakecuda"
+	"github.com/shardify/shardify/tests/fakecuda"
 )
 
 // gpuCall is a call of gpu.py in a folder whose programs are shell scripts.

@@ -1,4 +1,4 @@
-"""Compares internal/jpeg, internal/resize and internal/png with simplejpeg (libjpeg-turbo) and Pillow on one core.
+"""Compares images/jpeg, images/resize and images/png with simplejpeg (libjpeg-turbo) and Pillow on one core.
 
     for p in jpeg resize png; do go test -c -o build/$p.test ./internal/$p; done
     python bench/jpeg.py build [FOLDER]

@@ -2,7 +2,7 @@
 
     python3 bench/tokens.py WORK [--size 1000] [--part 20] [--sample 8] [--rounds 5] [--only NAME,...] [--out FILE.md]
 
-SHARDIFY names the program, ENCODE the compiled tests of internal/tokenize, whose BenchmarkTexts
+SHARDIFY names the program, ENCODE the compiled tests of tokenize, whose BenchmarkTexts
 makes ids. tokenizers, tiktoken, sentencepiece, numpy and zstandard are wanted, datatrove is timed
 where it is installed. The contenders of a case take turns in each round.
 

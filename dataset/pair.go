@@ -17,8 +17,8 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/index/megatron"
 	"github.com/shardify/shardify/index/tar"
-	"github.com/shardify/shardify/internal/walk"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/walk"
 )
 
 // TokensName is the field of pairs of Megatron-LM that have no manifest.

@@ -15,8 +15,8 @@ import (
 	"github.com/shardify/shardify/gpuload/internal/cuda"
 	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/fakecuda"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/tests/fakecuda"
 )
 
 // counted is what a batch costs the driver on its way to a consumer with one stream: calls

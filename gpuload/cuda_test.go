@@ -18,7 +18,7 @@ import (
 	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/fakecuda"
+	"github.com/shardify/shardify/tests/fakecuda"
 )
 
 // useFakeDriver makes cuda:0 a stand-in for the driver, whose device memory is host

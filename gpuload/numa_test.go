@@ -12,8 +12,8 @@ import (
 	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/fakecuda"
-	"github.com/shardify/shardify/internal/programs"
+	"github.com/shardify/shardify/tests/fakecuda"
+	"github.com/shardify/shardify/tests/programs"
 )
 
 // onMachine gives the device another /sys and /proc.

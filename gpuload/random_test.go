@@ -20,7 +20,7 @@ import (
 	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/fakecuda"
+	"github.com/shardify/shardify/tests/fakecuda"
 )
 
 // TestRandomProgramsOnTheDevice runs random programs of a consumer, beyond what people

@@ -21,7 +21,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/servertest"
+	"github.com/shardify/shardify/tests/servertest"
 )
 
 // flipper serves files, and flips a bit in some of its answers.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"github.com/shardify/shardify/internal/crc32c"
+	"github.com/shardify/shardify/codecs/crc32c"
 )
 
 // DigestPrefix comes before the 32 hexadecimal digits of a digest.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/sets"
+	"github.com/shardify/shardify/pipeline/internal/sets"
 )
 
 // Corpus is pairs of Megatron that are weighed together, see Blend.

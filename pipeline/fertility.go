@@ -8,7 +8,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/glance"
 	"github.com/shardify/shardify/internal/printable"
-	"github.com/shardify/shardify/internal/tokenize"
+	"github.com/shardify/shardify/tokenize"
 	"github.com/shardify/shardify/transform"
 )
 

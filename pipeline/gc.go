@@ -3,7 +3,7 @@ package pipeline
 import (
 	"context"
 
-	"github.com/shardify/shardify/internal/cluster"
+	"github.com/shardify/shardify/pipeline/cluster"
 	"github.com/shardify/shardify/storage/local"
 )
 

@@ -18,12 +18,12 @@ import (
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/suggest"
-	"github.com/shardify/shardify/internal/walk"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/storages"
+	"github.com/shardify/shardify/storage/walk"
 	"github.com/shardify/shardify/transform"
 	"github.com/shardify/shardify/writers"
 )

@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shardify/shardify/internal/netfault"
-	"github.com/shardify/shardify/internal/servertest"
 	"github.com/shardify/shardify/storage/s3/s3test"
+	"github.com/shardify/shardify/tests/netfault"
+	"github.com/shardify/shardify/tests/servertest"
 )
 
 // webFolder is a folder of a web server: listed by WebDAV with sizes, or by a page.

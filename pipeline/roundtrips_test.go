@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shardify/shardify/internal/netfault"
-	"github.com/shardify/shardify/internal/servertest"
+	"github.com/shardify/shardify/tests/netfault"
+	"github.com/shardify/shardify/tests/servertest"
 )
 
 // TestAFileOfXRootDTakesFewRoundTrips: some columns of a ROOT file, planned and converted. They are:

@@ -7,8 +7,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/host"
-	"github.com/shardify/shardify/internal/sets"
 	"github.com/shardify/shardify/internal/stall"
+	"github.com/shardify/shardify/pipeline/internal/sets"
 	"github.com/shardify/shardify/storage/local"
 )
 

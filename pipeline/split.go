@@ -12,10 +12,10 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/value"
-	"github.com/shardify/shardify/internal/walk"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/walk"
 )
 
 // parseSplit makes a split of the settings; nil without a split.

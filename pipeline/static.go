@@ -14,7 +14,6 @@ import (
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/grid"
 	"github.com/shardify/shardify/internal/key"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/plan"
@@ -101,7 +100,7 @@ func (s *Settings) staticColumns(ctx context.Context, p *Prepared, src format.In
 		for _, f := range whole.Schema() {
 			dims = append(dims, f.Dims()...)
 		}
-		if a.Options["sel"], err = grid.Only(text, dims); err != nil {
+		if a.Options["sel"], err = readers.SelectionOf(text, dims); err != nil {
 			return nil, err
 		}
 		part, err := open(a)

@@ -13,7 +13,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/corpus"
+	"github.com/shardify/shardify/tests/corpus"
 	"github.com/shardify/shardify/verify"
 )
 

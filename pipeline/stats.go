@@ -6,9 +6,9 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/dataset/stats"
 	"github.com/shardify/shardify/internal/host"
-	"github.com/shardify/shardify/internal/inspect"
-	"github.com/shardify/shardify/internal/stats"
+	"github.com/shardify/shardify/pipeline/inspect"
 	"github.com/shardify/shardify/storage"
 )
 

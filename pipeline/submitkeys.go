@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/cluster"
 	"github.com/shardify/shardify/internal/value"
+	"github.com/shardify/shardify/pipeline/cluster"
 )
 
 // SubmitKey is a setting of a submission.

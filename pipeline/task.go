@@ -12,8 +12,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
-	"github.com/shardify/shardify/internal/cluster"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/pipeline/cluster"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 )

@@ -19,7 +19,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index/npy"
-	"github.com/shardify/shardify/internal/corpus"
+	"github.com/shardify/shardify/tests/corpus"
 	"github.com/shardify/shardify/verify"
 )
 

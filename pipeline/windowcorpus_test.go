@@ -15,7 +15,7 @@ import (
 
 	"github.com/shardify/shardify/gpuload"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/corpus"
+	"github.com/shardify/shardify/tests/corpus"
 )
 
 // TestWindowsAndPatchesOfTheCorpus are samples that other programs have made of a store: windows,

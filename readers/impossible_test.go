@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/tests/corpus"
 )
 
 // replaced is files with one text in the place of another, which is there.

@@ -12,9 +12,9 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/walk"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
+	"github.com/shardify/shardify/storage/walk"
 )
 
 // Request is what Open gets beside the format.

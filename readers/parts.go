@@ -7,9 +7,9 @@ import (
 	"syscall"
 
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/walk"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
+	"github.com/shardify/shardify/storage/walk"
 )
 
 // PartFiles is how many inputs a table has at least before the next part begins: a

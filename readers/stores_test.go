@@ -10,13 +10,13 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/servertest"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/storage"
 	web "github.com/shardify/shardify/storage/http"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/s3"
 	"github.com/shardify/shardify/storage/s3/s3test"
+	"github.com/shardify/shardify/tests/servertest"
 )
 
 // TestStoresOfAllStorages: a Zarr store, an array of one, a folder of them and a netCDF-3 file are the

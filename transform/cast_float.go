@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/half"
+	"github.com/shardify/shardify/numbers/half"
 )
 
 // fromHalf goes over f32, which holds every half exactly, in pieces that stay in the

@@ -5,8 +5,8 @@ import (
 	"math"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/half"
 	"github.com/shardify/shardify/internal/numeric"
+	"github.com/shardify/shardify/numbers/half"
 )
 
 // caster is a wanted type. Integers that do not fit are an error, unless clip takes the

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/half"
+	"github.com/shardify/shardify/numbers/half"
 )
 
 // edges are values near every border that a cast can meet.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/half"
+	"github.com/shardify/shardify/numbers/half"
 	"github.com/shardify/shardify/transform/expr"
 )
 

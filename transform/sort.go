@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/half"
+	"github.com/shardify/shardify/numbers/half"
 )
 
 // sortLists orders the elements of each sample by one of the lists that count them, and all

@@ -13,7 +13,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/tokenize"
+	"github.com/shardify/shardify/tokenize"
 )
 
 // TokenizeSpec is a value of --tokenize: a field of text, and the file of a tokenizer.

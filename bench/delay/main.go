@@ -13,7 +13,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/shardify/shardify/internal/netfault"
+	"github.com/shardify/shardify/tests/netfault"
 )
 
 func main() {

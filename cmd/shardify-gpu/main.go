@@ -8,8 +8,8 @@ import (
 	"os"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/benchcmd"
-	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/cmd/internal/benchcmd"
+	"github.com/shardify/shardify/cmd/internal/cli"
 	"github.com/shardify/shardify/internal/version"
 	"github.com/spf13/cobra"
 )

@@ -14,10 +14,10 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/fakecuda"
-	"github.com/shardify/shardify/internal/programs"
 	"github.com/shardify/shardify/readers/synth"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/tests/fakecuda"
+	"github.com/shardify/shardify/tests/programs"
 	"github.com/shardify/shardify/writers"
 )
 

@@ -5,10 +5,10 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/cmd/internal/cli"
+	"github.com/shardify/shardify/cmd/internal/trainer"
 	"github.com/shardify/shardify/gpuload"
-	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/printable"
-	"github.com/shardify/shardify/internal/trainer"
 	"github.com/spf13/cobra"
 )
 

@@ -4,11 +4,11 @@ import (
 	"os"
 	"time"
 
-	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/cluster"
+	"github.com/shardify/shardify/cmd/internal/cli"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/version"
 	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/pipeline/cluster"
 	"github.com/shardify/shardify/storage/storages"
 )
 

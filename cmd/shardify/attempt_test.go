@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shardify/shardify/internal/cluster"
+	"github.com/shardify/shardify/pipeline/cluster"
 )
 
 // TestStatusTellsHowAProcessEnded: killed, then stopped on request, in the middle of its

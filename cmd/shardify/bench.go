@@ -9,7 +9,7 @@ import (
 	"syscall"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/benchcmd"
+	"github.com/shardify/shardify/cmd/internal/benchcmd"
 	"github.com/spf13/cobra"
 )
 

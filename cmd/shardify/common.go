@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/cmd/internal/cli"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )

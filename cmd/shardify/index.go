@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/cmd/internal/cli"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/spf13/cobra"

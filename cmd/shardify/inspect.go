@@ -2,7 +2,7 @@ package main
 
 import (
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/cmd/internal/cli"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/readers"
 	"github.com/spf13/cobra"

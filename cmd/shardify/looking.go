@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 
-	"github.com/shardify/shardify/internal/inspect"
 	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/pipeline/inspect"
 	"github.com/shardify/shardify/readers"
 )
 

@@ -6,7 +6,7 @@ import (
 	"os"
 	"runtime"
 
-	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/cmd/internal/cli"
 	"github.com/shardify/shardify/internal/host"
 )
 

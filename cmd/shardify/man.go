@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/verifycmd"
+	"github.com/shardify/shardify/cmd/internal/cli"
+	"github.com/shardify/shardify/cmd/internal/verifycmd"
 	"github.com/spf13/cobra"
 )
 

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/cluster"
+	"github.com/shardify/shardify/cmd/internal/cli"
 	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/pipeline/cluster"
 	"github.com/spf13/cobra"
 )
 

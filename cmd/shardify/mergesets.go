@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/cmd/internal/cli"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/cmd/internal/cli"
 )
 
 // program is what every command has.

@@ -7,8 +7,8 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/shardify/shardify/cmd/internal/cli"
 	"github.com/shardify/shardify/convert"
-	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/pipeline"
 )
 

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/cmd/internal/cli"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/writers"
 	"github.com/spf13/cobra"

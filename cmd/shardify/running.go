@@ -6,9 +6,9 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"github.com/shardify/shardify/internal/cluster"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/pipeline/cluster"
 )
 
 // hooks are what this process does while a conversion runs: it shows how far it is, keeps

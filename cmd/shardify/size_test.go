@@ -9,7 +9,7 @@ import (
 )
 
 // mostLines is what a file of the program may have: it parses and prints. What a command
-// does is in package pipeline, and how things look in internal/cli.
+// does is in package pipeline, and how things look in cmd/internal/cli.
 const mostLines = 60
 
 func TestFilesOfTheProgramAreShort(t *testing.T) {

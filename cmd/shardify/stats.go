@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/inspect"
+	"github.com/shardify/shardify/cmd/internal/cli"
 	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/pipeline/inspect"
 	"github.com/spf13/pflag"
 )
 

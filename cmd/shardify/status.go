@@ -3,10 +3,10 @@ package main
 import (
 	"time"
 
-	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/cluster"
+	"github.com/shardify/shardify/cmd/internal/cli"
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/pipeline/cluster"
 	"github.com/spf13/cobra"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shardify/shardify/internal/programs"
+	"github.com/shardify/shardify/tests/programs"
 )
 
 // TestResultsThatCannotBeWrittenAreAFailure: of every command that has results.

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/shardify/shardify/internal/verifycmd"
+	"github.com/shardify/shardify/cmd/internal/verifycmd"
 	"github.com/spf13/cobra"
 )
 

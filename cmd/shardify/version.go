@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/cmd/internal/cli"
 	"github.com/shardify/shardify/internal/version"
 	"github.com/spf13/cobra"
 )

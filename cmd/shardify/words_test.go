@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/cmd/internal/cli"
 )
 
 // command runs a command line and returns what it printed, with its hints.

@@ -6,8 +6,8 @@ import (
 	"context"
 	"os"
 
-	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/verifycmd"
+	"github.com/shardify/shardify/cmd/internal/cli"
+	"github.com/shardify/shardify/cmd/internal/verifycmd"
 	"github.com/shardify/shardify/internal/version"
 	"github.com/spf13/cobra"
 )

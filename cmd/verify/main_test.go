@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"github.com/shardify/shardify/internal/programs"
+	"github.com/shardify/shardify/tests/programs"
 )
 
 func TestMain(m *testing.M) {

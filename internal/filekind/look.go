@@ -6,9 +6,9 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/exif"
+	"github.com/shardify/shardify/images/exif"
+	"github.com/shardify/shardify/images/png"
 	"github.com/shardify/shardify/internal/glance"
-	"github.com/shardify/shardify/internal/png"
 )
 
 // How many images Look reads at most: a plan is made before every conversion, and must

@@ -3,7 +3,7 @@ package host
 import (
 	"testing"
 
-	"github.com/shardify/shardify/internal/programs"
+	"github.com/shardify/shardify/tests/programs"
 )
 
 // TestAddressSpaceBoundsTheMemory: half of what is left, as the runtime reserves more than it uses.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shardify/shardify/internal/programs"
+	"github.com/shardify/shardify/tests/programs"
 	"golang.org/x/sys/unix"
 )
 

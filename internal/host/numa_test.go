@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/shardify/shardify/internal/programs"
+	"github.com/shardify/shardify/tests/programs"
 )
 
 func TestTheNodeOfADevice(t *testing.T) {

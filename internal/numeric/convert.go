@@ -3,7 +3,7 @@ package numeric
 
 import (
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/half"
+	"github.com/shardify/shardify/numbers/half"
 )
 
 // Convert writes the values of src, of type from, to dst as values of type to. Both

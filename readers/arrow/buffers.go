@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/codec"
+	"github.com/shardify/shardify/codecs"
 )
 
 // The compressions of buffers.
@@ -273,7 +273,7 @@ func (b *batch) whole(i int) ([]byte, error) {
 	if err := b.grow(n + x.len); err != nil {
 		return nil, err
 	}
-	v := make([]byte, n, n+codec.ZstdSlack)
+	v := make([]byte, n, n+codecs.ZstdSlack)
 	if b.packed == packedNot {
 		_, err = b.f.ReadAt(v, x.off)
 		err = short(err, x.off)
@@ -303,10 +303,10 @@ func (b *batch) unpack(v []byte, x extent) error {
 		copy(v, src[8:])
 	case len(v) == 0:
 	case b.packed == packedLZ4:
-		_, err = codec.LZ4Frame(v, src[8:])
+		_, err = codecs.LZ4Frame(v, src[8:])
 	default:
 		var n int
-		if n, err = codec.ZstdAtMost(v, src[8:]); err == nil && n < len(v) {
+		if n, err = codecs.ZstdAtMost(v, src[8:]); err == nil && n < len(v) {
 			err = shardify.Corrupt(x.off, "it decodes to %d bytes, claims %d", n, len(v))
 		}
 	}

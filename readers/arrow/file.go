@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/flatbuf"
+	"github.com/shardify/shardify/readers/internal/flatbuf"
 	"github.com/shardify/shardify/storage"
 )
 

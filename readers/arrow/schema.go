@@ -6,8 +6,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/flatbuf"
-	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/internal/flatbuf"
+	"github.com/shardify/shardify/readers/internal/rows"
 )
 
 // The numbers of types in a schema.

@@ -2,7 +2,7 @@
 //
 //	src, err := csv.Format.Open(ctx, format.OpenArgs{Table: table})
 //
-// internal/lines cuts files into pieces of whole records; this package finds the names and the
+// readers/internal/lines cuts files into pieces of whole records; this package finds the names and the
 // types of columns when a plan is made, and turns cells into values when samples are read.
 //
 // # Types

@@ -6,9 +6,9 @@ import (
 	"math"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/lines"
 	"github.com/shardify/shardify/internal/numeric"
-	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/internal/lines"
+	"github.com/shardify/shardify/readers/internal/rows"
 )
 
 // parser turns cells into columns of one file. It is a lines.Parser.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/lines"
+	"github.com/shardify/shardify/readers/internal/lines"
 )
 
 // scanner finds records and cells in a piece, which ends in a line feed.

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/lines"
-	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/internal/lines"
+	"github.com/shardify/shardify/readers/internal/rows"
 )
 
 // settings are what --csv says.

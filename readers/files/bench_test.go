@@ -13,7 +13,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/walk"
+	"github.com/shardify/shardify/storage/walk"
 )
 
 // smallFiles is a tree of files of 2-12 KB: $SHARDIFY_TREE, or one of 10,000

@@ -8,7 +8,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
-	"github.com/shardify/shardify/internal/labels"
+	"github.com/shardify/shardify/readers/internal/labels"
 )
 
 // builder makes a source from nothing but the table.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/labels"
+	"github.com/shardify/shardify/readers/internal/labels"
 )
 
 // cutter finds where a part of the inputs may end: in front of a file whose stem no

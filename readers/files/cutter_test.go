@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/labels"
-	"github.com/shardify/shardify/internal/walk"
+	"github.com/shardify/shardify/readers/internal/labels"
+	"github.com/shardify/shardify/storage/walk"
 )
 
 // TestNoStemIsInTwoParts: names in either order, cut wherever the cutter allows it. It

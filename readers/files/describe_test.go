@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/walk"
+	"github.com/shardify/shardify/storage/walk"
 )
 
 // TestSourceSaysItsRule: each set of names says by which rule they are samples, once.

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/labels"
-	"github.com/shardify/shardify/internal/walk"
+	"github.com/shardify/shardify/readers/internal/labels"
+	"github.com/shardify/shardify/storage/walk"
 )
 
 // facts is what is known of the samples that names make by one rule for their stems: which

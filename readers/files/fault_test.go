@@ -15,8 +15,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/walk"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/storage/walk"
 )
 
 // readAll reads every sample as one span.

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/walk"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/folders"
 	"github.com/shardify/shardify/storage/local/dirfd"
+	"github.com/shardify/shardify/storage/walk"
 )
 
 // retries is how often a file is opened again after an error that a network file

@@ -28,7 +28,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/labels"
+	"github.com/shardify/shardify/readers/internal/labels"
 )
 
 // ErrChanged is shardify.ErrChanged.

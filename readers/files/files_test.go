@@ -13,8 +13,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/walk"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/storage/walk"
 )
 
 // folder makes files with contents that differ: "name" or

@@ -7,8 +7,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/labels"
-	"github.com/shardify/shardify/internal/walk"
+	"github.com/shardify/shardify/readers/internal/labels"
+	"github.com/shardify/shardify/storage/walk"
 )
 
 // maxFile is the most that a sample may take: it is held in memory as a whole.

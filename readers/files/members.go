@@ -8,8 +8,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/labels"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/readers/internal/labels"
 )
 
 // member is a field whose values are files.

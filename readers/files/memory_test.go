@@ -17,7 +17,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/walk"
+	"github.com/shardify/shardify/storage/walk"
 )
 
 const million = 1_000_000

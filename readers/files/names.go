@@ -3,7 +3,7 @@ package files
 import (
 	"bytes"
 
-	"github.com/shardify/shardify/internal/labels"
+	"github.com/shardify/shardify/readers/internal/labels"
 )
 
 // names splits file names into parts.

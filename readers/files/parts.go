@@ -8,7 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/labels"
+	"github.com/shardify/shardify/readers/internal/labels"
 )
 
 // parts is how a list of files too long for one table is planned. What all parts must

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/shardify/shardify/internal/walk"
+	"github.com/shardify/shardify/storage/walk"
 )
 
 // places counts something and keeps three examples.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/labels"
+	"github.com/shardify/shardify/readers/internal/labels"
 	"github.com/shardify/shardify/storage/local/dirfd"
 )
 

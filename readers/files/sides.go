@@ -9,9 +9,9 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/labels"
 	"github.com/shardify/shardify/internal/printable"
-	"github.com/shardify/shardify/internal/walk"
+	"github.com/shardify/shardify/readers/internal/labels"
+	"github.com/shardify/shardify/storage/walk"
 	"github.com/zeebo/xxh3"
 )
 

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"hash/maphash"
 
-	"github.com/shardify/shardify/internal/walk"
+	"github.com/shardify/shardify/storage/walk"
 )
 
 // stems finds the sample of a file: an open hash table of samples, by the stem of

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/labels"
-	"github.com/shardify/shardify/internal/walk"
+	"github.com/shardify/shardify/readers/internal/labels"
+	"github.com/shardify/shardify/storage/walk"
 )
 
 // TestStemsWhateverTheOrder: files group as a map of stems groups them, in the

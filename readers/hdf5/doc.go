@@ -4,7 +4,7 @@
 // The packages below it, each of which uses only those above it in this list:
 //
 //	internal/h5        the structures of a file: headers, groups, types, chunk indexes, heaps
-//	internal/filter    the stored form of chunks
+//	codecs/filter    the stored form of chunks
 //	internal/number    the forms of numbers
 //	internal/array     the rows of a data set, whatever its layout
 //	internal/naming    paths, numbers in names, and their order

@@ -13,12 +13,12 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/codec"
-	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/corpus"
 )
 
 // TestMutatedFilesGiveErrorsOnly reads damaged files: no panic, no hang, little
@@ -171,7 +171,7 @@ func mend(b []byte) {
 					size = size<<8 | int(h[n+i])
 				}
 				if end := n + w + size; size < len(h) && end+4 <= len(h) {
-					le.PutUint32(h[end:], codec.Lookup3(h[:end]))
+					le.PutUint32(h[end:], codecs.Lookup3(h[:end]))
 				}
 			}
 		}

@@ -11,11 +11,11 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/chunks"
-	"github.com/shardify/shardify/internal/grid"
-	"github.com/shardify/shardify/internal/labels"
-	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
+	"github.com/shardify/shardify/readers/internal/chunks"
+	"github.com/shardify/shardify/readers/internal/grid"
+	"github.com/shardify/shardify/readers/internal/labels"
+	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/storage/storages"
 )
 

@@ -2,7 +2,7 @@
 //
 //	src, err := jsonl.Format.Open(ctx, format.OpenArgs{Table: table})
 //
-// internal/lines cuts files into pieces of whole lines. Every line of every file is looked at
+// readers/internal/lines cuts files into pieces of whole lines. Every line of every file is looked at
 // when a plan is made: the schema is the union of all.
 //
 //	in the file                        field

@@ -6,8 +6,8 @@ import (
 	"math"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/lines"
-	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/internal/lines"
+	"github.com/shardify/shardify/readers/internal/rows"
 )
 
 var (

@@ -6,9 +6,9 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/lines"
 	"github.com/shardify/shardify/internal/numeric"
-	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/internal/lines"
+	"github.com/shardify/shardify/readers/internal/rows"
 )
 
 // maxDepth bounds objects and lists in each other.

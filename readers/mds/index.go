@@ -13,7 +13,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/storage"
 )
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/grid"
-	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/internal/arrays"
+	"github.com/shardify/shardify/readers/internal/grid"
+	"github.com/shardify/shardify/readers/internal/rows"
 )
 
 // Format is the readers' table's line for netCDF-3.

@@ -17,9 +17,9 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/hdf5"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/corpus"
 )
 
 func openFiles(o format.Options, columns []string, names ...string) (shardify.Source, error) {

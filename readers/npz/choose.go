@@ -9,7 +9,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
-	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 

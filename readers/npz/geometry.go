@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 

@@ -5,7 +5,7 @@
 // internal/pq reads the metadata, internal/page decodes pages; this package makes
 // fields of columns, finds the pages of a span, and assembles lists from levels. The
 // parts that all table-like formats share (many files, their schemas, state, cuts) are
-// internal/rows.
+// readers/internal/rows.
 //
 // # Fields
 //

@@ -4,7 +4,7 @@ import (
 	"sort"
 	"sync"
 
-	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/parquet/internal/pq"
 )
 

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows"
 )
 
 // maxColumn bounds the bytes of one column in one batch: a dictionary makes any number

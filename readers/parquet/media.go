@@ -10,7 +10,7 @@ import (
 
 	meta "github.com/parquet-go/parquet-go/format"
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/parquet/internal/page"
 	"github.com/shardify/shardify/readers/parquet/internal/pq"
 )

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/parquet/internal/pq"
 	"github.com/shardify/shardify/storage"
 )

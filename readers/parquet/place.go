@@ -1,7 +1,7 @@
 package parquet
 
 import (
-	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/parquet/internal/page"
 )
 

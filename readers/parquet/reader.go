@@ -6,7 +6,7 @@ import (
 	"sort"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/parquet/internal/page"
 	"github.com/shardify/shardify/storage"
 )

@@ -15,9 +15,9 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/corpus"
-	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/tests/corpus"
 )
 
 // wantedBranch is a row of the JSON beside a file: what other readers say.

@@ -7,7 +7,7 @@
 // keys, class descriptions), internal/block (compression), internal/ttree and
 // internal/rntuple. This package makes fields of what these find, joins friends,
 // and reads spans. The parts that all table-like formats share (many files, their
-// schemas, state, cuts) are internal/rows.
+// schemas, state, cuts) are readers/internal/rows.
 //
 // # Fields
 //

@@ -11,10 +11,10 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/corpus"
-	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/tests/corpus"
 )
 
 func TestTreeIsChosenOrAllAreNamed(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/storage/memory"
+	"github.com/shardify/shardify/tests/corpus"
 	"github.com/shardify/shardify/writers/mmap"
 )
 

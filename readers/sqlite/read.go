@@ -11,8 +11,8 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/lines"
-	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/internal/lines"
+	"github.com/shardify/shardify/readers/internal/rows"
 )
 
 // reader walks through the rows of a table, or steps through a view.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/inflate"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/internal/guard"
-	"github.com/shardify/shardify/internal/inflate"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )

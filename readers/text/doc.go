@@ -7,6 +7,6 @@
 // it. The field is text; it has the bytes of the file, without the end of its last line.
 //
 //	docs.go    where documents begin and end
-//	source.go  the format, and documents within files: internal/lines cuts files into pieces
+//	source.go  the format, and documents within files: readers/internal/lines cuts files into pieces
 //	whole.go   files that are one document each, of any size
 package text

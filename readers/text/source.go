@@ -11,8 +11,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/lines"
-	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/internal/lines"
+	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )

@@ -20,9 +20,9 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/internal/arrays/store"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/corpus"
 )
 
 // tableOf has a line for each store.

@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify/format"
-	sel "github.com/shardify/shardify/internal/grid"
-	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/internal/arrays"
 	"github.com/shardify/shardify/readers/internal/arrays/store"
+	sel "github.com/shardify/shardify/readers/internal/grid"
+	"github.com/shardify/shardify/readers/internal/rows"
 )
 
 // Format is the readers' table's line for Zarr.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/corpus"
 )
 
 // TestListsByOffsets: arrays beside an array of offsets are lists, as they are in HDF5, in spans of

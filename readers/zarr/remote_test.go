@@ -16,9 +16,9 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/servertest"
 	"github.com/shardify/shardify/readers/readertest"
 	web "github.com/shardify/shardify/storage/http"
+	"github.com/shardify/shardify/tests/servertest"
 )
 
 // consolidate writes consolidated metadata into the root of a store of either format.

@@ -14,9 +14,9 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/corpus"
 	core "github.com/shardify/shardify/readers/internal/arrays"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/corpus"
 )
 
 // TestSelectionsOfTheCorpus compares with what xarray and NumPy select of the same store.

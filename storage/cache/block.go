@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/shardify/shardify/internal/crc32c"
+	"github.com/shardify/shardify/codecs/crc32c"
 )
 
 // A block is a header, the checksums of its pieces, that of both, and the bytes.

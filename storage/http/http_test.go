@@ -24,11 +24,11 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/corpus"
-	"github.com/shardify/shardify/internal/netfault"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/cache"
 	"github.com/shardify/shardify/storage/remote"
+	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/netfault"
 )
 
 var bg = context.Background()

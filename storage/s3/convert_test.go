@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/cluster"
 	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/pipeline/cluster"
 	"github.com/shardify/shardify/storage/s3"
 	"github.com/shardify/shardify/storage/s3/s3test"
 	"github.com/shardify/shardify/storage/storages"

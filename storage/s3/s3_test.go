@@ -23,9 +23,9 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/corpus"
-	"github.com/shardify/shardify/internal/servertest"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/servertest"
 )
 
 var bg = context.Background()

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shardify/shardify/internal/servertest"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/s3"
 	"github.com/shardify/shardify/storage/s3/s3test"
 	"github.com/shardify/shardify/storage/storagetest"
+	"github.com/shardify/shardify/tests/servertest"
 	"github.com/shardify/shardify/transform"
 	"github.com/shardify/shardify/verify"
 )

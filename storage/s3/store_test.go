@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/servertest"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/s3"
 	"github.com/shardify/shardify/storage/s3/s3test"
 	"github.com/shardify/shardify/storage/storagetest"
+	"github.com/shardify/shardify/tests/servertest"
 )
 
 const part = 512 << 10

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"github.com/shardify/shardify/internal/crc32c"
+	"github.com/shardify/shardify/codecs/crc32c"
 	"github.com/shardify/shardify/storage/remote"
 )
 

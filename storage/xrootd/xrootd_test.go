@@ -18,10 +18,10 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/netfault"
-	"github.com/shardify/shardify/internal/servertest"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/remote"
+	"github.com/shardify/shardify/tests/netfault"
+	"github.com/shardify/shardify/tests/servertest"
 )
 
 var bg = context.Background()

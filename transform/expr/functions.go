@@ -10,8 +10,8 @@ import (
 	"github.com/expr-lang/expr/ast"
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/elementary"
 	"github.com/shardify/shardify/internal/suggest"
+	"github.com/shardify/shardify/numbers/elementary"
 )
 
 // oneFloat are the functions of one number that give a float. Those of package math whose

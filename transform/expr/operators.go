@@ -8,7 +8,7 @@ import (
 	"math/bits"
 
 	"github.com/expr-lang/expr/ast"
-	"github.com/shardify/shardify/internal/elementary"
+	"github.com/shardify/shardify/numbers/elementary"
 )
 
 func (b *binder) unary(n *ast.UnaryNode) (*value, error) {

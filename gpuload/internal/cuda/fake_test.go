@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shardify/shardify/internal/fakecuda"
+	"github.com/shardify/shardify/tests/fakecuda"
 )
 
 // The tests run on a stand-in for the driver, which a C compiler builds when they start.

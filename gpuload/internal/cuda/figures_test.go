@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shardify/shardify/internal/fakecuda"
+	"github.com/shardify/shardify/tests/fakecuda"
 )
 
 func TestOpenMeasuresSpeeds(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify/gpuload/order"
-	"github.com/shardify/shardify/internal/fakecuda"
+	"github.com/shardify/shardify/tests/fakecuda"
 )
 
 // reader is one kind of consumer: it takes a slot, gives work that reads it to a stream, which

@@ -10,7 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/order"
-	"github.com/shardify/shardify/internal/fakecuda"
+	"github.com/shardify/shardify/tests/fakecuda"
 )
 
 // TestTheDeviceComputesTheSamplesOfAnOrder compares the samples that the kernel writes down

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/fakecuda"
+	"github.com/shardify/shardify/tests/fakecuda"
 )
 
 // taps is the pixels that pixel i of a side of n shows, of a source of size, and their weights.

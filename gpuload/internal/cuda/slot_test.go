@@ -15,7 +15,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/order"
-	"github.com/shardify/shardify/internal/fakecuda"
+	"github.com/shardify/shardify/tests/fakecuda"
 )
 
 // consumer is a trainer: it copies what a slot holds on a stream of its own, slowly,

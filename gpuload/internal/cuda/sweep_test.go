@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shardify/shardify/internal/fakecuda"
+	"github.com/shardify/shardify/tests/fakecuda"
 )
 
 // journey is everything a Loader does with a device. It compares what arrives.

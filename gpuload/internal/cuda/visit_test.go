@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/shardify/shardify/internal/fakecuda"
+	"github.com/shardify/shardify/tests/fakecuda"
 )
 
 // A maker on a thread that is bound costs its thread nothing. The caller's thread has one bracket

@@ -12,7 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/augment"
 	"github.com/shardify/shardify/internal/guard"
-	"github.com/shardify/shardify/internal/half"
+	"github.com/shardify/shardify/numbers/half"
 )
 
 // Form is what the pixels of a batch are to be.

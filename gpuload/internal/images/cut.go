@@ -5,8 +5,8 @@ import (
 	"math"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/elementary"
-	"github.com/shardify/shardify/internal/resize"
+	"github.com/shardify/shardify/images/resize"
+	"github.com/shardify/shardify/numbers/elementary"
 )
 
 // Shaping is which part of an image is shown, and how large.

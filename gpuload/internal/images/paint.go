@@ -7,9 +7,9 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/augment"
-	"github.com/shardify/shardify/internal/jpeg"
-	"github.com/shardify/shardify/internal/png"
-	"github.com/shardify/shardify/internal/resize"
+	"github.com/shardify/shardify/images/jpeg"
+	"github.com/shardify/shardify/images/png"
+	"github.com/shardify/shardify/images/resize"
 )
 
 // painter is the memory of one thread, used for one image after the other.

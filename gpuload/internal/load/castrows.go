@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/half"
+	"github.com/shardify/shardify/numbers/half"
 )
 
 // castChunk is how many elements are converted at a time: what they need stays in the

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/cf"
+	"github.com/shardify/shardify/readers/internal/cf"
 )
 
 var le = binary.LittleEndian

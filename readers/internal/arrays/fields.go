@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/cf"
 	"github.com/shardify/shardify/readers/internal/arrays/node"
 	"github.com/shardify/shardify/readers/internal/arrays/store"
+	"github.com/shardify/shardify/readers/internal/cf"
 )
 
 // leaf is what one field gets of an element.

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
-	sel "github.com/shardify/shardify/internal/grid"
 	"github.com/shardify/shardify/readers/internal/arrays/node"
 	"github.com/shardify/shardify/readers/internal/arrays/store"
+	sel "github.com/shardify/shardify/readers/internal/grid"
 )
 
 // grid is how an array is divided into parts that are decoded at once: chunks, or those in

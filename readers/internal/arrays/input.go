@@ -11,13 +11,13 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/cf"
-	"github.com/shardify/shardify/internal/chunks"
-	sel "github.com/shardify/shardify/internal/grid"
 	"github.com/shardify/shardify/internal/openfiles"
-	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/internal/arrays/node"
 	"github.com/shardify/shardify/readers/internal/arrays/store"
+	"github.com/shardify/shardify/readers/internal/cf"
+	"github.com/shardify/shardify/readers/internal/chunks"
+	sel "github.com/shardify/shardify/readers/internal/grid"
+	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/storage"
 )
 

@@ -7,9 +7,9 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/dims"
-	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/internal/arrays/node"
+	"github.com/shardify/shardify/readers/internal/dims"
+	"github.com/shardify/shardify/readers/internal/rows"
 )
 
 // n is how many samples an array would have as rows, or as lists of rows.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/chunks"
-	sel "github.com/shardify/shardify/internal/grid"
-	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/internal/arrays/store"
+	"github.com/shardify/shardify/readers/internal/chunks"
+	sel "github.com/shardify/shardify/readers/internal/grid"
+	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )

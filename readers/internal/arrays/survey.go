@@ -16,13 +16,13 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/cf"
-	"github.com/shardify/shardify/internal/chunks"
-	"github.com/shardify/shardify/internal/dims"
-	sel "github.com/shardify/shardify/internal/grid"
-	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/internal/arrays/node"
 	"github.com/shardify/shardify/readers/internal/arrays/store"
+	"github.com/shardify/shardify/readers/internal/cf"
+	"github.com/shardify/shardify/readers/internal/chunks"
+	"github.com/shardify/shardify/readers/internal/dims"
+	sel "github.com/shardify/shardify/readers/internal/grid"
+	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/storage"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	sel "github.com/shardify/shardify/internal/grid"
 	"github.com/shardify/shardify/readers/internal/arrays/node"
+	sel "github.com/shardify/shardify/readers/internal/grid"
 )
 
 // taker leaves of all arrays what --sel and --channels take of them. It says of each why it is

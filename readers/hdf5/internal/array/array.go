@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/grid"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/internal/grid"
 )
 
 // Array is a data set ready to be read, by several readers at once. Rows are its

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/filter"
-	"github.com/shardify/shardify/internal/grid"
+	"github.com/shardify/shardify/codecs/filter"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/internal/grid"
 )
 
 // Buffers are the memory of one reader, reused from span to span.

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/filter"
+	"github.com/shardify/shardify/codecs/filter"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/grid"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/internal/grid"
 )
 
 // Order says in which order a data set's axes are read, where that is not the stored one:

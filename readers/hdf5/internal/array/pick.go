@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/shardify/shardify/internal/grid"
+	"github.com/shardify/shardify/readers/internal/grid"
 )
 
 // stretch is rows [lo, hi) in the stored array, where these are whole rows side by side in

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/cf"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/internal/cf"
 )
 
 // appliedAttrs are not in a schema whose values they were applied to.

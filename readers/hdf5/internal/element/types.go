@@ -9,9 +9,9 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/cf"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/readers/hdf5/internal/number"
+	"github.com/shardify/shardify/readers/internal/cf"
 )
 
 var (

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shardify/shardify/internal/corpus"
+	"github.com/shardify/shardify/tests/corpus"
 )
 
 // corpusFiles returns all files that have a JSON beside them, by path below dir.

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/codec"
+	"github.com/shardify/shardify/codecs"
 )
 
 // decoder reads fields in order. Running out of bytes is remembered, so that a
@@ -149,7 +149,7 @@ func (d *decoder) text() (string, error) {
 // checksum compares the u32 that follows with the lookup3 hash of everything
 // before it.
 func (d *decoder) checksum() error {
-	sum := codec.Lookup3(d.b[:d.pos])
+	sum := codecs.Lookup3(d.b[:d.pos])
 	if stored := d.u32(); stored != sum && !d.f.noSums || d.bad {
 		return d.corruptAt(0, "checksum is %08x, stored %08x", sum, stored)
 	}

@@ -3,7 +3,7 @@ package h5
 import (
 	"math/bits"
 
-	"github.com/shardify/shardify/internal/codec"
+	"github.com/shardify/shardify/codecs"
 )
 
 func (h *fractalHeap) managed(off, n uint64) ([]byte, error) {
@@ -202,7 +202,7 @@ func blockChecksum(d *decoder) error {
 	}
 	c := append([]byte(nil), d.b...)
 	clear(c[at : at+4])
-	if sum := codec.Lookup3(c); sum != stored && !d.f.noSums {
+	if sum := codecs.Lookup3(c); sum != stored && !d.f.noSums {
 		return d.corruptAt(0, "checksum is %08x, stored %08x", sum, stored)
 	}
 	return nil

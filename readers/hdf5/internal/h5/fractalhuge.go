@@ -2,7 +2,7 @@ package h5
 
 import (
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/inflate"
+	"github.com/shardify/shardify/codecs/inflate"
 )
 
 // hugeRecord is an object of a fractal heap that is too large for its blocks and has a

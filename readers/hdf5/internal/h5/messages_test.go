@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/codec"
+	"github.com/shardify/shardify/codecs"
 )
 
 // le writes numbers in little-endian order, each as wide as its type, and strings
@@ -305,7 +305,7 @@ func TestLostRecordsAreNoticed(t *testing.T) {
 		i += k + 4
 		total := i - 4 + 26 // after magic, version, type, sizes, depth, split, merge, root, root count
 		b[total]++
-		binary.LittleEndian.PutUint32(b[total+8:], codec.Lookup3(b[i-4:total+8]))
+		binary.LittleEndian.PutUint32(b[total+8:], codecs.Lookup3(b[i-4:total+8]))
 		found++
 	}
 	if found == 0 {

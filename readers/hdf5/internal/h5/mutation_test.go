@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shardify/shardify/internal/corpus"
+	"github.com/shardify/shardify/tests/corpus"
 )
 
 // seeds returns small files to damage: those of testdata and, when present, of the

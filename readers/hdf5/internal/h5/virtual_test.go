@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/codec"
+	"github.com/shardify/shardify/codecs"
 )
 
 // Since 2.0 the library names a file and a data set once, and its own file never.
@@ -42,7 +42,7 @@ func TestVirtualMappingsThatShareNames(t *testing.T) {
 	}
 	for _, k := range []byte{2, 3, 200} {
 		block[third+1] = k
-		binary.LittleEndian.PutUint32(block[size-4:], codec.Lookup3(block[:size-4]))
+		binary.LittleEndian.PutUint32(block[size-4:], codecs.Lookup3(block[:size-4]))
 		if _, err := mappingsOf(t, data); !errors.Is(err, shardify.ErrCorrupt) {
 			t.Errorf("the name of entry %d: %v", k, err)
 		}

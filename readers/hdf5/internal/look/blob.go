@@ -1,9 +1,9 @@
 package look
 
 import (
-	"github.com/shardify/shardify/internal/chunks"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
+	"github.com/shardify/shardify/readers/internal/chunks"
 )
 
 // Blob is what readers of a file must know from the survey: which data sets and

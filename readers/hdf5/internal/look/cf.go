@@ -5,9 +5,9 @@ import (
 	"path"
 	"strings"
 
-	"github.com/shardify/shardify/internal/cf"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
+	"github.com/shardify/shardify/readers/internal/cf"
 )
 
 // The values of a plain data set of numbers are what its attributes make of them, as for

@@ -9,9 +9,9 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/cf"
-	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
+	"github.com/shardify/shardify/readers/internal/cf"
+	"github.com/shardify/shardify/readers/internal/rows"
 )
 
 // Mode is what one sample is.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/shardify/shardify/internal/dims"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/internal/dims"
 )
 
 // A dimension scale is a data set with CLASS = DIMENSION_SCALE; it names a dimension by its

@@ -3,7 +3,7 @@ package look
 import (
 	"slices"
 
-	"github.com/shardify/shardify/internal/dims"
+	"github.com/shardify/shardify/readers/internal/dims"
 )
 
 // otherDimension says why a data set that does not begin with the samples' dimension is

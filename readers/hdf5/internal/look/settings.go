@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/grid"
-	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
+	"github.com/shardify/shardify/readers/internal/grid"
+	"github.com/shardify/shardify/readers/internal/rows"
 )
 
 // Settings are the options, read.

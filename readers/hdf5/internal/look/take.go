@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/grid"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
+	"github.com/shardify/shardify/readers/internal/grid"
 )
 
 // take leaves of all data sets what --sel takes of their dimensions, and says what that is.

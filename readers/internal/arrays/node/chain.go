@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/codec"
-	"github.com/shardify/shardify/internal/filter"
-	"github.com/shardify/shardify/internal/inflate"
+	"github.com/shardify/shardify/codecs"
+	"github.com/shardify/shardify/codecs/filter"
+	"github.com/shardify/shardify/codecs/inflate"
 )
 
 // step undoes one codec. dst has the bytes that it must give, or is nil where that is
@@ -51,10 +51,10 @@ func (s *Scratch) below() *Scratch {
 
 // sized returns n bytes of *buf, of any content, and slack behind them.
 func sized(buf *[]byte, n int64) []byte {
-	if int64(cap(*buf)) < n+codec.ZstdSlack {
-		*buf = make([]byte, n+codec.ZstdSlack)
+	if int64(cap(*buf)) < n+codecs.ZstdSlack {
+		*buf = make([]byte, n+codecs.ZstdSlack)
 	}
-	return (*buf)[: n : n+codec.ZstdSlack]
+	return (*buf)[: n : n+codecs.ZstdSlack]
 }
 
 // Decode decodes a chunk of elements of a fixed size: len(dst) is Elements times their

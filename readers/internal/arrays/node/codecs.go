@@ -12,11 +12,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/codec"
-	"github.com/shardify/shardify/internal/crc32c"
-	"github.com/shardify/shardify/internal/filter"
-	"github.com/shardify/shardify/internal/half"
-	"github.com/shardify/shardify/internal/inflate"
+	"github.com/shardify/shardify/codecs"
+	"github.com/shardify/shardify/codecs/crc32c"
+	"github.com/shardify/shardify/codecs/filter"
+	"github.com/shardify/shardify/codecs/inflate"
+	"github.com/shardify/shardify/numbers/half"
 )
 
 // codec3 adds a codec of format 3 that is neither transpose nor what makes bytes.
@@ -120,7 +120,7 @@ func (b *builder) numcodec(id string, o object, arrays bool) error {
 			if size < 0 {
 				return zstdAll(src)
 			}
-			n, err := codec.ZstdAtMost(dst, src)
+			n, err := codecs.ZstdAtMost(dst, src)
 			return first(dst, n, err)
 		})
 	case "blosc":
@@ -146,16 +146,16 @@ func (b *builder) numcodec(id string, o object, arrays bool) error {
 			if size < 0 {
 				dst = make([]byte, n)
 			}
-			k, err := codec.LZ4Block(dst, src[4:])
+			k, err := codecs.LZ4Block(dst, src[4:])
 			return first(dst, k, err)
 		})
 	case "bz2":
-		b.whole(id, codec.Bzip2AtMost)
+		b.whole(id, codecs.Bzip2AtMost)
 	case "lzma":
 		if n, err := integer(o["format"]); o["format"] != nil && (err != nil || n != 1) {
 			return shardify.Unsupported("lzma of format %v", o["format"])
 		}
-		b.whole(id, codec.XZ)
+		b.whole(id, codecs.XZ)
 	case "shuffle":
 		n := int64(4)
 		if o["elementsize"] != nil {
@@ -248,7 +248,7 @@ func (b *builder) checksum(id string, o object) error {
 		case "adler32":
 			sum = adler32.Checksum(data)
 		default:
-			sum = codec.Lookup3(data)
+			sum = codecs.Lookup3(data)
 		}
 		if stored := binary.LittleEndian.Uint32(src[at:]); stored != sum {
 			return nil, shardify.Corrupt(int64(at), "%s is %08x, stored %08x", id, sum, stored)
@@ -295,8 +295,8 @@ func inflateAll(id string, src []byte) ([]byte, error) {
 func zstdAll(src []byte) ([]byte, error) {
 	most := min(limitAll, 1<<26+1024*len(src))
 	for size := 8*len(src) + 4096; ; size *= 8 {
-		dst := make([]byte, min(size, most), min(size, most)+codec.ZstdSlack)
-		n, err := codec.ZstdAtMost(dst, src)
+		dst := make([]byte, min(size, most), min(size, most)+codecs.ZstdSlack)
+		n, err := codecs.ZstdAtMost(dst, src)
 		if err == nil || size >= most {
 			return first(dst, n, err)
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/half"
+	"github.com/shardify/shardify/numbers/half"
 )
 
 // fill reads fill_value: the bytes of one element, little-endian; for elements without a

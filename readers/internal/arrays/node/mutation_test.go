@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/corpus"
-	"github.com/shardify/shardify/internal/crc32c"
+	"github.com/shardify/shardify/codecs/crc32c"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/corpus"
 )
 
 func base64Of(p []byte) []byte { return []byte(base64.StdEncoding.EncodeToString(p)) }

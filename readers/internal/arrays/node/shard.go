@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/crc32c"
+	"github.com/shardify/shardify/codecs/crc32c"
 )
 
 // shard decodes a chunk that holds smaller ones, and an index of where they are:

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/cf"
+	"github.com/shardify/shardify/readers/internal/cf"
 )
 
 // Type is the type of values.

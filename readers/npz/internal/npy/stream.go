@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/inflate"
+	"github.com/shardify/shardify/codecs/inflate"
 )
 
 // Stream decodes one compressed member from its start, in order, with memory

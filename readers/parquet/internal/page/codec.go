@@ -10,9 +10,9 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/codec"
+	"github.com/shardify/shardify/codecs"
+	"github.com/shardify/shardify/codecs/inflate"
 	"github.com/shardify/shardify/internal/guard"
-	"github.com/shardify/shardify/internal/inflate"
 )
 
 // Known reports whether a compression can be read.
@@ -43,16 +43,16 @@ func decompress(c format.CompressionCodec, buf, src []byte, size int) ([]byte, e
 	case format.Uncompressed:
 		n = copy(buf, src)
 	case format.Snappy:
-		n, err = codec.Snappy(buf, src)
+		n, err = codecs.Snappy(buf, src)
 	case format.Gzip:
 		n, _, err = inflate.Gzip(buf, src)
 		if err != nil {
 			err = shardify.Corrupt(-1, "gzip: %v", err)
 		}
 	case format.Zstd:
-		n, err = codec.ZstdAtMost(buf, src)
+		n, err = codecs.ZstdAtMost(buf, src)
 	case format.Lz4Raw:
-		n, err = codec.LZ4Block(buf, src)
+		n, err = codecs.LZ4Block(buf, src)
 	case lz4Hadoop:
 		n, err = hadoop(buf, src)
 	case format.Brotli:
@@ -116,7 +116,7 @@ func hadoop(dst, src []byte) (int, error) {
 		if in > int64(len(rest)-8) || out > int64(len(dst)-n) {
 			break
 		}
-		if _, err := codec.LZ4Block(dst[n:n+int(out)], rest[8:8+in]); err != nil {
+		if _, err := codecs.LZ4Block(dst[n:n+int(out)], rest[8:8+in]); err != nil {
 			break
 		}
 		n, rest = n+int(out), rest[8+in:]
@@ -124,7 +124,7 @@ func hadoop(dst, src []byte) (int, error) {
 	if n == len(dst) && len(rest) == 0 {
 		return n, nil
 	}
-	return codec.LZ4Block(dst, src)
+	return codecs.LZ4Block(dst, src)
 }
 
 func unbrotli(dst, src []byte) (n int, err error) {

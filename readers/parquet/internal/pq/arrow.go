@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/flatbuf"
+	"github.com/shardify/shardify/readers/internal/flatbuf"
 )
 
 // ArrowKey is where Arrow's writers put their own schema, which says what Parquet's

@@ -20,8 +20,8 @@ import (
 	"errors"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/codec"
-	"github.com/shardify/shardify/internal/inflate"
+	"github.com/shardify/shardify/codecs"
+	"github.com/shardify/shardify/codecs/inflate"
 )
 
 // HeaderSize is the bytes before the data of each block.
@@ -131,9 +131,9 @@ func (h *header) decode(dst, src []byte) error {
 	case "CS":
 		n, _, err = inflate.Deflate(dst, src)
 	case "XZ":
-		n, err = codec.XZ(dst, src)
+		n, err = codecs.XZ(dst, src)
 	case "ZS":
-		n, err = codec.Zstd(dst, src)
+		n, err = codecs.Zstd(dst, src)
 	case "L4":
 		n, err = summedLZ4(dst, src)
 	}
@@ -149,14 +149,14 @@ func summedLZ4(dst, src []byte) (int, error) {
 	}
 	want := binary.BigEndian.Uint64(src)
 	src = src[lz4Sum:]
-	if sum := codec.XXH64(src); sum != want {
+	if sum := codecs.XXH64(src); sum != want {
 		return 0, shardify.Corrupt(-1, "xxh64 is %016x, stored %016x", sum, want)
 	}
 	// ROOT stores what LZ4 cannot shrink as it is, and says so by nothing else.
 	if len(src) == len(dst) {
 		return copy(dst, src), nil
 	}
-	return codec.LZ4Block(dst, src)
+	return codecs.LZ4Block(dst, src)
 }
 
 // located names block and place in a decoder's error. Whatever a decoder calls a

@@ -16,7 +16,7 @@ import (
 	"github.com/ulikunitz/xz"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/codec"
+	"github.com/shardify/shardify/codecs"
 )
 
 // text is bytes that every compression shrinks.
@@ -71,7 +71,7 @@ func encode(magic string, p []byte) []byte {
 	if d = d[:n]; n == 0 {
 		d = p // as ROOT does
 	}
-	return frame("L4", 1, append(binary.BigEndian.AppendUint64(nil, codec.XXH64(d)), d...), len(p))
+	return frame("L4", 1, append(binary.BigEndian.AppendUint64(nil, codecs.XXH64(d)), d...), len(p))
 }
 
 var kinds = []string{"ZL", "CS", "XZ", "ZS", "L4"}

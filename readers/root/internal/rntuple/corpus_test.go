@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/corpus"
+	"github.com/shardify/shardify/tests/corpus"
 )
 
 type expectedFile struct {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/half"
+	"github.com/shardify/shardify/numbers/half"
 )
 
 // TestKernelsDecodeAnyPart compares every encoding with the tests' plain encoder,

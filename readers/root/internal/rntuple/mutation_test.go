@@ -20,7 +20,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/corpus"
+	"github.com/shardify/shardify/tests/corpus"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/corpus"
+	"github.com/shardify/shardify/tests/corpus"
 )
 
 // TestTwinsAgree compares ntuples with the values expected of the trees that they

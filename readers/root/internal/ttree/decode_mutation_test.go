@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
+	"github.com/shardify/shardify/tests/corpus"
 )
 
 // basketSeed is a basket and how it is read.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
+	"github.com/shardify/shardify/tests/corpus"
 )
 
 // openFile opens a file until the test ends.

@@ -1,0 +1,79 @@
+package inspect
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/shardify/shardify/dataset/stats"
+	"github.com/shardify/shardify/pipeline/inspect/page"
+	"github.com/shardify/shardify/internal/printable"
+)
+
+// SplitReport is the report of a pass over one split; Split is "" for data without splits.
+type SplitReport struct {
+	Split string `json:"split,omitempty"`
+	*stats.Report
+}
+
+// SplitsPage is the reports of the splits of a set as one page, field by field side by side. empty
+// are the splits without samples.
+func SplitsPage(title string, lead []string, all []SplitReport, empty []string) *page.Page {
+	p := &page.Page{Title: title, Lead: lead}
+	for _, name := range empty {
+		p.Figures = append(p.Figures, page.Figure{Value: "0", Label: name + ", samples"})
+	}
+	t := &page.Table{Head: []string{"field", "split", "type", "values", "min", "1 %", "median", "99 %", "max", "mean", "std", "notes"}, Names: true, Dense: true, Notes: true,
+		Right: []bool{false, false, false, true, true, true, true, true, true, true, true}}
+	p.Sections = append(p.Sections, page.Section{Title: "Fields", Parts: []page.Part{t}})
+	var names []string
+	for i, r := range all {
+		p.Figures = slices.Insert(p.Figures, i, page.Figure{Value: printable.Count(r.Samples), Label: r.Split + ", samples"})
+		for k := range r.Fields {
+			if name := r.Fields[k].Name; !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	for n, name := range names {
+		var side page.Side
+		var fields []stats.Field
+		id, text := "", ""
+		for _, r := range all {
+			f := stats.Field{}
+			if k := slices.IndexFunc(r.Fields, func(f stats.Field) bool { return f.Name == name }); k >= 0 {
+				f = r.Fields[k]
+			}
+			fields = append(fields, f)
+		}
+		many := slices.ContainsFunc(fields, func(f stats.Field) bool { return f.Name != "" && !asClasses(&f) })
+		for i := range fields {
+			f := fields[i]
+			if many && f.Values != nil { // one kind of chart for all
+				f.Classes = nil
+			}
+			s := fieldSection(&f, len(all)*len(names) > compactFrom)
+			if f.Name != "" && len(s.Parts) > 0 && n < pageFields {
+				id, text = fmt.Sprintf("f%d", n), s.Text
+				side = append(side, page.Column{Title: all[i].Split, Parts: s.Parts})
+			}
+		}
+		if side != nil {
+			p.Sections = append(p.Sections, page.Section{ID: id, Title: name, Text: text, Parts: []page.Part{side}})
+		}
+		for i := range fields {
+			if fields[i].Name == "" {
+				continue
+			}
+			for _, row := range fieldRows(&fields[i]) {
+				t.Rows = append(t.Rows, append([]string{row[0], all[i].Split}, append(slices.Clone(row[1:10]), row[11])...))
+				t.Links = append(t.Links, id)
+			}
+		}
+	}
+	for _, r := range all {
+		if d := r.Duplicates; d != nil && d.Samples > 0 {
+			p.Sections = append(p.Sections, page.Section{Title: "Duplicates in " + r.Split, Text: duplicateLines(d)[0]})
+		}
+	}
+	return p
+}

@@ -1,0 +1,295 @@
+package labels
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage/local"
+)
+
+func write(t testing.TB, name, text string) string {
+	t.Helper()
+	p := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(p, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestTypesFollowFromAllValues: one value decides the type of its column, and what
+// looks like a number but is a name stays text.
+func TestTypesFollowFromAllValues(t *testing.T) {
+	for _, c := range []struct {
+		cells []string
+		want  string
+	}{
+		{[]string{"1", "-2", "9223372036854775807"}, "i64"},
+		{[]string{"1", "", "3"}, "i64 or nothing"},
+		{[]string{"1", "2.5"}, "f64"},
+		{[]string{"1e3", "nan", "-inf", ""}, "f64 or nothing"},
+		{[]string{"1", "x"}, "txt"},
+		{[]string{"007"}, "txt"},
+		{[]string{"+1"}, "i64"},
+		{[]string{"9223372036854775808"}, "u64"},
+		{[]string{"18446744073709551616"}, "txt"},
+		{[]string{"true", "False"}, "bool"},
+		{[]string{"0x10"}, "txt"},
+		{[]string{"1_000"}, "txt"},
+		{[]string{"1e"}, "txt"},
+		{[]string{"-0"}, "f64"},
+		{[]string{"0"}, "i64"},
+	} {
+		text := "k,x\n"
+		for i, s := range c.cells {
+			text += fmt.Sprintf("%d,%s\n", i, s)
+		}
+		tab, err := Read(context.Background(), local.Files, write(t, "l.csv", text), "k", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := tab.Fields()[0]
+		got := f.DType.String()
+		if f.Media != "" {
+			got = f.Media
+		}
+		if f.Nullable {
+			got += " or nothing"
+		}
+		if got != c.want {
+			t.Errorf("%q is %s, want %s", c.cells, got, c.want)
+		}
+	}
+}
+
+// TestAllFormatsGiveTheSameLabels reads one table in each text form.
+func TestAllFormatsGiveTheSameLabels(t *testing.T) {
+	files := map[string]string{
+		"a.csv":   "\ufeffclass,file,name,score\n3,a.jpg,\"x, y\",0.5\n,b.jpg,,2\n",
+		"a.tsv":   "class\tfile\tname\tscore\n3\ta.jpg\tx, y\t0.5\n\tb.jpg\t\t2\n",
+		"a.jsonl": `{"file":"a.jpg","class":3,"score":0.5,"name":"x, y"}` + "\n" + `{"file":"b.jpg","name":"","class":null,"score":2}`,
+	}
+	var first []shardify.Column
+	for name, text := range files {
+		tab, err := Read(context.Background(), local.Files, write(t, name, text), "file", 1)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		j, err := tab.Join(2, stems("b", "a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = j.Columns
+		} else if !reflect.DeepEqual(first, j.Columns) {
+			t.Errorf("%s gives %+v, the one before %+v", name, j.Columns, first)
+		}
+	}
+}
+
+// stems names samples by their stems; each has one .jpg file.
+func stems(names ...string) Names {
+	return func(k int, by By, do func([]byte)) {
+		name := names[k]
+		if by == ByPath || by == ByBase {
+			name += ".jpg"
+		}
+		if by == ByBase || by == ByBaseStem {
+			name = path.Base(name)
+		}
+		do([]byte(name))
+	}
+}
+
+// TestNamesInAnyForm joins by path or file name, with or without extension.
+func TestNamesInAnyForm(t *testing.T) {
+	samples := stems("cats/1", "cats/2", "dogs/3")
+	for _, c := range []struct {
+		keys [3]string
+		want By
+	}{
+		{[3]string{"cats/1.jpg", "cats/2.jpg", "dogs/3.jpg"}, ByPath},
+		{[3]string{"./cats/1.jpg", "cats//2.jpg", `dogs\3.jpg`}, ByPath},
+		{[3]string{"dogs/3", "cats/1", "cats/2"}, ByStem},
+		{[3]string{"1.jpg", "2.jpg", "3.jpg"}, ByBase},
+		{[3]string{"1", "2", "3"}, ByBaseStem},
+	} {
+		tab, err := Read(context.Background(), local.Files, write(t, "l.csv", "k,v\n"+c.keys[0]+",a\n"+c.keys[1]+",b\n"+c.keys[2]+",c\n"), "k", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := tab.Join(3, samples)
+		if err != nil || j.By != c.want || j.Bare.Count+j.Unused.Count > 0 {
+			t.Errorf("%v: joined by %v, %v without labels, %v unused, %v", c.keys, j.By, j.Bare, j.Unused, err)
+		}
+	}
+}
+
+// TestWhatDoesNotFitIsListed names both sides.
+func TestWhatDoesNotFitIsListed(t *testing.T) {
+	tab, err := Read(context.Background(), local.Files, write(t, "l.csv", "k,v\na,1\nx,2\ny,3\n"), "k", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := tab.Join(2, stems("a", "b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j.Bare.String() != `1 ("b")` || j.Unused.String() != "2 (x, y)" {
+		t.Errorf("without labels %v, unused %v", j.Bare.String(), j.Unused.String())
+	}
+	if c := j.Columns[0]; !c.Field.Nullable || c.Valid[0] != 1 || c.Valid[1] != 0 {
+		t.Errorf("%+v", c)
+	}
+	if err := j.Keep(); err != nil {
+		t.Fatal(err)
+	}
+	if c := j.Columns[0]; c.Field.Nullable || len(c.Data) != 8 {
+		t.Errorf("after Keep: %+v", c)
+	}
+}
+
+// TestBadTablesAreRefused: each with a word that says what is wrong.
+func TestBadTablesAreRefused(t *testing.T) {
+	for _, c := range []struct{ name, text, key, want string }{
+		{"a.csv", "", "k", "empty"},
+		{"a.csv", "k,v\n", "k", "no row"},
+		{"a.csv", "k\nx\n", "k", "no column of labels"},
+		{"a.csv", "k;v\nx;1\n", "k", "separated by ';'"},
+		{"a.csv", "k\tv\nx\t1\n", "k", "separated by '\\t'"},
+		{"a.tsv", "k,v\nx,1\n", "k", "separated by ','"},
+		{"a.csv", "\xff\xfek\x00,\x00v\x00\n\x00", "k", "UTF-16"},
+		{"a.csv", "k,v\nx,1\n", "file", "no column \"file\"; there is k, v"},
+		{"a.csv", "k,v\nx,1\n", "", "--key"},
+		{"a.csv", "k,v\nx\n", "k", "line 2"},
+		{"a.csv", "k,v\n\"x,1\n", "k", "line"},
+		{"a.csv", "k,v,v\nx,1,2\n", "k", "two columns"},
+		{"a.csv", "k,v\nx,\xff\n", "k", "UTF-8"},
+		{"a.csv", "k,v\nx,\n", "k", "nothing but missing values"},
+		{"a.jsonl", "{\"k\":\"x\",\"v\":1}\n{\"k\"", "k", "line 2"},
+		{"a.jsonl", "[1]", "k", "line 1"},
+		{"a.jsonl", "null", "k", "line 1"},
+		{"a.jsonl", "{\"k\":null,\"v\":1}", "k", "the names in k"},
+		{"a.jsonl", "{\"k\":\"x\",\"v\":1}\n{\"v\":1}", "k", "no name"},
+		{"a.jsonl", "{\"k\":1.5,\"v\":1}", "k", "whole numbers"},
+		{"a.jsonl", "{\"k\":\"x\",\"v\":[1]}", "k", "neither a number nor text"},
+		{"a.parquet", "PAR1", "k", "Parquet"},
+	} {
+		_, err := Read(context.Background(), local.Files, write(t, c.name, c.text), c.key, 1)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %.40q: %v, want %q", c.name, c.text, err, c.want)
+		}
+	}
+	if _, err := Read(context.Background(), local.Files, write(t, "l.csv", "k,v\na,1\n./a,2\n"), "k", 1); err == nil || !strings.Contains(err.Error(), "is in rows 0 and 1") {
+		t.Errorf("two rows of a name: %v", err)
+	}
+	tab, err := Read(context.Background(), local.Files, write(t, "l.csv", "k,v\na,1\n"), "k", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tab.Join(2, stems("x/a", "y/a")); err == nil || !strings.Contains(err.Error(), "folders") {
+		t.Errorf("a row of two samples: %v", err)
+	}
+}
+
+// TestParquetLabels takes numbers and text of a Parquet file.
+func TestParquetLabels(t *testing.T) {
+	tab, err := Read(context.Background(), local.Files, "../../parquet/testdata/polars.parquet", "a", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range tab.Fields() {
+		names = append(names, f.Name)
+	}
+	if got := strings.Join(names, " "); got != "s st.u st.v cat" || tab.rows.Rows != 50 {
+		t.Errorf("%d rows of %s; left out %v", tab.rows.Rows, got, tab.Left)
+	}
+}
+
+// TestStateIsTheLabels: what a plan keeps gives the same columns.
+func TestStateIsTheLabels(t *testing.T) {
+	tab, err := Read(context.Background(), local.Files, write(t, "l.csv", "k,i,f,s\na,1,0.5,x\nb,,,\nc,-9,2,zz\n"), "k", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := tab.Join(3, stems("c", "a", "b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, fields := AppendState([]byte{}, j.Columns, 3), []shardify.Field{}
+	for _, c := range j.Columns {
+		fields = append(fields, c.Field)
+	}
+	got, rest, err := ReadState(append(bytes.Clone(b), 7), fields, 3)
+	if err != nil || len(rest) != 1 || !reflect.DeepEqual(got, j.Columns) {
+		t.Errorf("%+v, %d bytes left, %v; want %+v", got, len(rest), err, j.Columns)
+	}
+	for n := range len(b) {
+		if _, _, err := ReadState(b[:n], fields, 3); !errors.Is(err, shardify.ErrCorrupt) {
+			t.Errorf("%d of %d bytes: %v", n, len(b), err)
+		}
+	}
+}
+
+// TestPackedTables: a name says how a table is packed.
+func TestPackedTables(t *testing.T) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	z.Write([]byte("k,v,o\na,1,true\nb,2,\n"))
+	z.Close()
+	tab, err := Read(context.Background(), local.Files, write(t, "l.CSV.gz", b.String()), "k", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := tab.Join(2, stems("b", "a"))
+	if err != nil || len(j.Columns) != 2 || !bytes.Equal(j.Columns[1].Valid, []byte{0, 1}) || j.Columns[1].DType != shardify.Bool || shardify.View[int64](j.Columns[0].Data)[0] != 2 {
+		t.Errorf("%+v, %v", j, err)
+	}
+}
+
+// TestNamesStayAsWritten: what looks like a number is a name all the same.
+func TestNamesStayAsWritten(t *testing.T) {
+	tab, err := Read(context.Background(), local.Files, write(t, "l.csv", "k,v\n1.50,1\n2,2\ntrue,3\n"), "k", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := tab.Join(3, stems("1.50", "2", "true"))
+	if err != nil || j.Bare.Count > 0 || j.Unused.Count > 0 {
+		t.Errorf("%+v, %v", j, err)
+	}
+}
+
+// FuzzRead reads any bytes as each kind of table.
+func FuzzRead(f *testing.F) {
+	f.Add("k,v\na,1\n", uint8(0))
+	f.Add("k\tv\na\t1\n", uint8(1))
+	f.Add("{\"k\":\"a\",\"v\":1.5}\n", uint8(2))
+	f.Fuzz(func(t *testing.T, text string, kind uint8) {
+		name := "f" + []string{".csv", ".tsv", ".jsonl"}[int(kind)%3]
+		tab, err := Read(context.Background(), local.Files, write(t, name, text), "k", 1)
+		if err != nil {
+			return
+		}
+		j, err := tab.Join(2, stems("a", "b"))
+		if err != nil {
+			return
+		}
+		mem, _ := shardify.NewPool(1<<20).Grant(context.Background(), 1)
+		for i := range j.Columns {
+			b := shardify.Batch{Samples: 2, Columns: []shardify.Column{Batch(&j.Columns[i], 0, 2, mem)}}
+			if err := b.Match([]shardify.Field{j.Columns[i].Field}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

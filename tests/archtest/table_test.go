@@ -1,0 +1,347 @@
+package archtest
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layer is one layer of packages. Everything that its packages reach, also through others, is in
+// the layers that it names, or in itself.
+type layer struct {
+	name    string
+	reaches string // layers, joined by commas
+	what    string
+}
+
+const onDisk = "base, storage, vocabulary, helpers, on disk"
+
+var layers = []layer{
+	{"base", "", "small tools that know nothing of data sets"},
+	{"storage", "base", "names and interfaces for files: where inputs are read and data sets are published"},
+	{"vocabulary", "base, storage", "batches, errors, memory; and what formats declare, spans, types that all packages share: fields"},
+	{"helpers", "base, storage, vocabulary", "and the storages there are, what readers share"},
+	{"on disk", "base, storage, vocabulary, helpers", "and the one reader of our own shards, our bytes on disk"},
+	{"readers", onDisk, "one package for each input format"},
+	{"writers", onDisk, "one package for each output format"},
+	{"transforms", "base, storage, vocabulary, helpers", "changes of samples"},
+	{"plans", onDisk, "planning from metadata, and carrying a plan out; gets readers, writers and transforms from its caller"},
+	{"transform", onDisk + ", transforms, plans", "the table of operations: --where, --define and the others"},
+	{"tables", onDisk + ", readers, writers", "the tables of formats"},
+	{"loader", onDisk + ", transforms", "from shards to the trainer; reaches no reader, no writer and no plan"},
+	{"application", onDisk + ", readers, writers, transforms, plans, transform, tables, loader", "what commands do, as calls"},
+	{"commands", onDisk + ", readers, writers, transforms, plans, transform, tables, loader, application", "flags and printing, and the library for Python"},
+	{"tests", "*", "suites and their tools; only tests and other suites import them"},
+}
+
+// row is a package: its layer, and what of ours it imports.
+type row struct{ name, layer, imports string }
+
+// table has every package. An import that is not in it is refused, and so is a line
+// about one that is gone.
+var table = []row{
+	{"numbers/elementary", "base", ""},
+	{"tests/fakecuda", "base", ""},
+	{"readers/internal/flatbuf", "base", ""},
+	{"numbers/half", "base", ""},
+	{"internal/host", "base", ""},
+	{"codecs/inflate", "base", ""},
+	{"internal/openfiles", "base", ""},
+	{"codecs/crc32c", "base", ""},
+	{"pipeline/inspect/page", "base", "internal/printable"},
+	{"internal/minisign", "base", ""},
+	{"internal/poison", "base", ""},
+	{"internal/printable", "base", ""},
+	{"internal/stall", "base", ""},
+	{"internal/suggest", "base", ""},
+	{"internal/varint", "base", ""},
+	{"internal/version", "base", ""},
+	{"storage", "storage", ""},
+	{"storage/local/dirfd", "storage", ""},
+	{"shardify", "vocabulary", "internal/poison"},
+	{"format", "vocabulary", "internal/printable shardify storage verify/problem"},
+	{"verify/problem", "vocabulary", "shardify"},
+	{"readers/internal/cf", "helpers", "shardify"},
+	{"readers/internal/chunks", "helpers", "format readers/internal/grid readers/internal/rows shardify"},
+	{"codecs", "helpers", "internal/guard shardify"},
+	{"internal/columns", "helpers", "format internal/printable internal/suggest shardify"},
+	{"readers/internal/dims", "helpers", ""},
+	{"images/exif", "helpers", ""},
+	{"internal/filekind", "helpers", "format images/exif images/png internal/glance shardify"},
+	{"internal/glance", "helpers", "shardify"},
+	{"codecs/filter", "helpers", "codecs codecs/inflate shardify"},
+	{"readers/internal/grid", "helpers", "format internal/numeric numbers/elementary readers/internal/cf shardify"},
+	{"internal/guard", "helpers", "shardify"},
+	{"images/jpeg", "helpers", "shardify"},
+	{"readers/internal/lines", "helpers", "codecs/inflate format internal/printable readers/internal/rows shardify storage"},
+	{"internal/key", "helpers", "internal/numeric shardify"},
+	{"internal/numeric", "helpers", "numbers/half shardify"},
+	{"images/png", "helpers", "codecs/inflate shardify"},
+	{"images/resize", "helpers", "images/jpeg numbers/elementary shardify"},
+	{"readers/internal/rows", "helpers", "format internal/columns internal/numeric internal/openfiles internal/printable readers/internal/grid shardify storage storage/storages"},
+	{"dataset/stats", "helpers", "images/jpeg internal/guard numbers/half shardify"},
+	{"tokenize", "helpers", "internal/printable shardify"},
+	{"internal/value", "helpers", "shardify"},
+	{"storage/walk", "helpers", "format internal/filekind shardify storage storage/folders storage/local storage/local/dirfd storage/storages"},
+	{"storage/folders", "helpers", "storage storage/local/dirfd"},
+	{"storage/http", "helpers", "internal/version shardify storage storage/remote"},
+	{"storage/local", "helpers", "internal/host shardify storage storage/local/dirfd"},
+	{"storage/memory", "helpers", "shardify storage"},
+	{"storage/cache", "helpers", "codecs/crc32c storage"},
+	{"storage/remote", "helpers", "shardify storage storage/cache"},
+	{"storage/s3", "helpers", "internal/version shardify storage storage/http storage/local storage/remote"},
+	{"storage/storages", "helpers", "format shardify storage storage/cache storage/http storage/local storage/remote storage/s3 storage/xrootd"},
+	{"storage/xrootd", "helpers", "codecs/crc32c shardify storage storage/http storage/remote"},
+	{"dataset", "on disk", "format index index/megatron index/npy index/tar internal/columns shardify storage storage/storages storage/walk"},
+	{"index", "on disk", "codecs/crc32c format shardify"},
+	{"index/npy", "on disk", "shardify"},
+	{"index/view", "on disk", "format index internal/printable shardify"},
+	{"index/megatron", "on disk", "index shardify"},
+	{"index/tar", "on disk", "index/npy shardify"},
+	{"stage", "on disk", "dataset format index internal/host internal/stall shardify storage storage/local storage/storages"},
+	{"readers/internal/labels", "readers", "format index internal/columns internal/key internal/numeric internal/varint readers/csv readers/jsonl readers/parquet shardify storage storage/walk"},
+	{"readers/arrow", "readers", "codecs format internal/numeric readers/internal/flatbuf readers/internal/rows shardify storage storage/storages"},
+	{"readers/csv", "readers", "format internal/numeric readers/internal/lines readers/internal/rows shardify storage storage/storages"},
+	{"readers/files", "readers", "format internal/columns internal/filekind internal/printable readers/internal/labels shardify storage storage/folders storage/local/dirfd storage/storages storage/walk"},
+	{"readers/hdf5", "readers", "format index readers/hdf5/internal/array readers/hdf5/internal/column readers/hdf5/internal/element readers/hdf5/internal/h5 readers/hdf5/internal/look readers/hdf5/internal/naming readers/internal/chunks readers/internal/grid readers/internal/labels readers/internal/rows shardify storage storage/local storage/storages"},
+	{"readers/hdf5/internal/array", "readers", "codecs/filter readers/hdf5/internal/h5 readers/internal/grid readers/internal/rows shardify storage"},
+	{"readers/hdf5/internal/column", "readers", "format readers/hdf5/internal/array readers/hdf5/internal/element readers/hdf5/internal/h5 readers/hdf5/internal/naming readers/hdf5/internal/pandas readers/internal/cf readers/internal/rows shardify storage"},
+	{"readers/hdf5/internal/element", "readers", "readers/hdf5/internal/h5 readers/hdf5/internal/naming readers/hdf5/internal/number readers/internal/cf shardify"},
+	{"readers/hdf5/internal/h5", "readers", "codecs codecs/inflate shardify"},
+	{"readers/hdf5/internal/look", "readers", "format readers/hdf5/internal/array readers/hdf5/internal/column readers/hdf5/internal/element readers/hdf5/internal/h5 readers/hdf5/internal/naming readers/hdf5/internal/pandas readers/internal/cf readers/internal/chunks readers/internal/dims readers/internal/grid readers/internal/rows shardify storage"},
+	{"readers/hdf5/internal/naming", "readers", ""},
+	{"readers/hdf5/internal/number", "readers", "shardify"},
+	{"readers/hdf5/internal/pandas", "readers", "format readers/hdf5/internal/element readers/hdf5/internal/h5 shardify"},
+	{"readers/jsonl", "readers", "format internal/numeric readers/internal/lines readers/internal/rows shardify storage storage/storages"},
+	{"readers/mmap", "readers", "dataset format index index/view shardify storage storage/storages"},
+	{"readers/mds", "readers", "dataset format index readers/internal/rows shardify storage storage/storages"},
+	{"readers/megatron", "readers", "dataset format index index/megatron readers/internal/rows shardify storage storage/storages"},
+	{"readers/netcdf3", "readers", "format readers/internal/arrays readers/internal/arrays/node readers/internal/arrays/store readers/internal/grid readers/internal/rows readers/netcdf3/internal/cdf shardify storage"},
+	{"readers/netcdf3/internal/cdf", "readers", "readers/internal/cf shardify"},
+	{"readers/npz", "readers", "format internal/columns readers/internal/labels readers/internal/rows readers/npz/internal/npy shardify storage storage/local storage/storages"},
+	{"readers/npz/internal/npy", "readers", "codecs/inflate format internal/numeric readers/internal/rows shardify storage"},
+	{"readers/parquet", "readers", "format readers/internal/rows readers/parquet/internal/page readers/parquet/internal/pq shardify storage storage/storages"},
+	{"readers/parquet/internal/page", "readers", "codecs codecs/inflate internal/guard internal/numeric readers/parquet/internal/pq shardify"},
+	{"readers/parquet/internal/pq", "readers", "internal/guard readers/internal/flatbuf shardify"},
+	{"readers/root", "readers", "format internal/numeric readers/internal/rows readers/root/internal/rfile readers/root/internal/rntuple readers/root/internal/ttree shardify storage storage/storages"},
+	{"readers/root/internal/block", "readers", "codecs codecs/inflate shardify"},
+	{"readers/root/internal/rfile", "readers", "readers/root/internal/block shardify storage"},
+	{"readers/root/internal/rntuple", "readers", "format internal/numeric readers/root/internal/block shardify"},
+	{"readers/root/internal/ttree", "readers", "format internal/numeric readers/root/internal/block readers/root/internal/rfile shardify"},
+	{"readers/sqlite", "readers", "format internal/guard readers/internal/lines readers/internal/rows shardify storage storage/storages"},
+	{"readers/synth", "readers", "format shardify"},
+	{"readers/tar", "readers", "codecs/inflate dataset format index index/tar internal/guard internal/varint shardify storage storage/storages"},
+	{"readers/text", "readers", "format internal/printable readers/internal/lines readers/internal/rows shardify storage storage/storages"},
+	{"readers/wds", "readers", "dataset format index index/tar shardify storage storage/storages"},
+	{"readers/zarr", "readers", "format readers/internal/arrays readers/internal/arrays/store readers/internal/grid readers/internal/rows"},
+	{"readers/internal/arrays", "readers", "format internal/openfiles readers/internal/arrays/node readers/internal/arrays/store readers/internal/cf readers/internal/chunks readers/internal/dims readers/internal/grid readers/internal/rows shardify storage storage/storages"},
+	{"readers/internal/arrays/store", "readers", "format readers/internal/arrays/node shardify storage"},
+	{"readers/internal/arrays/node", "readers", "codecs codecs/crc32c codecs/filter codecs/inflate internal/numeric numbers/half shardify"},
+	{"writers/mds", "writers", "format index index/tar shardify storage storage/local verify/problem"},
+	{"writers/megatron", "writers", "format index index/megatron shardify storage verify/problem"},
+	{"writers/mmap", "writers", "dataset format index shardify storage storage/local verify/problem"},
+	{"writers/wds", "writers", "dataset format index index/npy index/tar shardify storage verify/problem"},
+	{"augment", "transforms", "format images/exif images/jpeg images/png images/resize internal/filekind internal/guard internal/numeric numbers/elementary numbers/half shardify"},
+	{"transform/expr", "transforms", "format internal/guard internal/numeric internal/suggest numbers/elementary shardify"},
+	{"transform/sequence", "transforms", "shardify storage storage/local"},
+	{"plan", "plans", "format index internal/value internal/varint shardify storage storage/local storage/walk"},
+	{"convert", "plans", "convert/flow convert/internal/shuffle convert/window dataset format index index/tar internal/host internal/stall plan shardify storage storage/local storage/storages"},
+	{"convert/flow", "plans", "format index plan shardify storage"},
+	{"convert/window", "plans", "convert/flow dataset format index index/view internal/key internal/varint plan shardify storage"},
+	{"convert/group", "plans", "convert/internal/shuffle format internal/key internal/numeric internal/varint plan shardify storage storage/local"},
+	{"convert/internal/shuffle", "plans", "format index internal/openfiles shardify storage"},
+	{"transform", "transform", "augment convert/flow format internal/columns internal/key internal/numeric internal/suggest numbers/half plan shardify storage storage/local tokenize transform/expr transform/sequence"},
+	{"readers", "tables", "dataset format index readers/arrow readers/csv readers/files readers/hdf5 readers/internal/grid readers/jsonl readers/mds readers/megatron readers/mmap readers/netcdf3 readers/npz readers/parquet readers/root readers/sqlite readers/synth readers/tar readers/text readers/wds readers/zarr shardify storage storage/local storage/storages storage/walk"},
+	{"writers", "tables", "format shardify writers/mds writers/megatron writers/mmap writers/wds"},
+	{"gpuload", "loader", "dataset format gpuload/internal/device gpuload/internal/load gpuload/internal/tier gpuload/order index index/view internal/host internal/poison internal/printable shardify stage storage/storages"},
+	{"gpuload/internal/cuda", "loader", "gpuload/order shardify"},
+	{"gpuload/internal/device", "loader", "gpuload/internal/load gpuload/order index internal/host shardify"},
+	{"gpuload/internal/images", "loader", "augment images/jpeg images/png images/resize internal/guard numbers/elementary numbers/half shardify"},
+	{"gpuload/internal/load", "loader", "dataset index index/megatron index/tar numbers/half shardify storage"},
+	{"gpuload/internal/tier", "loader", "gpuload/internal/device gpuload/internal/load gpuload/order index shardify"},
+	{"gpuload/order", "loader", ""},
+	{"pipeline/cluster", "application", "index internal/host internal/printable internal/suggest plan shardify storage storage/local storage/storages"},
+	{"pipeline/inspect", "application", "augment convert/flow dataset dataset/stats format index index/npy internal/filekind internal/printable numbers/half pipeline/inspect/page plan readers shardify storage/local storage/storages tokenize writers"},
+	{"pipeline/internal/sets", "application", "convert/flow dataset format index index/megatron internal/stall plan readers shardify storage storage/local verify writers"},
+	{"cmd/internal/trainer", "application", "gpuload internal/printable pipeline/inspect/page shardify"},
+	{"pipeline", "application", "augment convert convert/flow convert/group convert/window dataset dataset/stats format index index/view internal/filekind internal/glance internal/host internal/key internal/printable internal/stall internal/suggest internal/value pipeline/cluster pipeline/inspect pipeline/internal/sets plan readers shardify stage storage storage/local storage/memory storage/storages storage/walk tokenize transform transform/expr verify writers"},
+	{"verify", "application", "convert convert/flow convert/group convert/window dataset format index index/tar internal/host internal/minisign internal/printable plan readers shardify storage storage/local storage/memory storage/storages verify/problem writers"},
+	{"bench/delay", "tests", "tests/netfault"},
+	{"bench/licences", "commands", ""},
+	{"bench/opentime", "commands", "format plan readers shardify"},
+	{"cmd/shardify", "commands", "cmd/internal/benchcmd cmd/internal/cli cmd/internal/verifycmd convert internal/host internal/printable internal/value internal/version pipeline pipeline/cluster pipeline/inspect readers shardify storage/cache storage/storages writers"},
+	{"cmd/shardify-gpu", "commands", "cmd/internal/benchcmd cmd/internal/cli cmd/internal/trainer gpuload internal/printable internal/version shardify"},
+	{"cmd/verify", "commands", "cmd/internal/cli cmd/internal/verifycmd internal/version"},
+	{"gpuload/capi", "commands", "convert dataset format gpuload gpuload/internal/images pipeline readers shardify storage storage/storages writers"},
+	{"cmd/internal/benchcmd", "commands", "cmd/internal/cli cmd/internal/trainer dataset gpuload index internal/printable internal/value shardify storage/local"},
+	{"cmd/internal/cli", "commands", "augment convert dataset dataset/stats format index internal/printable internal/suggest internal/value pipeline pipeline/cluster pipeline/inspect plan readers shardify stage storage storage/local storage/storages tokenize transform transform/expr writers"},
+	{"cmd/internal/verifycmd", "commands", "cmd/internal/cli internal/printable internal/value pipeline shardify verify"},
+	{"bench", "tests", ""},
+	{"tests/archtest", "tests", ""},
+	{"tests/corpus", "tests", ""},
+	{"tests/docstest", "tests", ""},
+	{"tests/endtoend", "tests", ""},
+	{"tests/faulttest", "tests", ""},
+	{"tests/parttest", "tests", ""},
+	{"tests/programs", "tests", ""},
+	{"tests/netfault", "tests", ""},
+	{"tests/servertest", "tests", ""},
+	{"index/megatron/megatrontest", "tests", "index/megatron shardify"},
+	{"readers/readertest", "tests", "format shardify"},
+	{"storage/fault", "tests", "storage"},
+	{"storage/s3/s3test", "tests", ""},
+	{"storage/storagetest", "tests", "shardify storage storage/memory storage/storages"},
+	{"transform/transformtest", "tests", "format readers/readertest readers/synth shardify"},
+	{"writers/writertest", "tests", "format index shardify storage storage/fault storage/local storage/memory verify/problem"},
+}
+
+func rowOf(name string) *row {
+	if i := slices.IndexFunc(table, func(r row) bool { return r.name == name }); i >= 0 {
+		return &table[i]
+	}
+	return nil
+}
+
+func layerOf(name string) *layer {
+	if i := slices.IndexFunc(layers, func(l layer) bool { return l.name == name }); i >= 0 {
+		return &layers[i]
+	}
+	return nil
+}
+
+// may reports whether packages of the layer may reach those of another.
+func (l *layer) may(other string) bool {
+	return l.name == other || l.reaches == "*" || slices.Contains(strings.Split(l.reaches, ", "), other)
+}
+
+// short is the name of one of our packages, "" for others.
+func short(path string) string {
+	if path == module {
+		return "shardify"
+	}
+	name, ours := strings.CutPrefix(path, module+"/")
+	if !ours {
+		return ""
+	}
+	return name
+}
+
+// ours are the short names of those of our packages that are among paths.
+func ours(paths []string) (out []string) {
+	for _, p := range paths {
+		if s := short(p); s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// TestImportsFollowTheTable: each package has a line, imports what it says there, and
+// reaches, also through others, only layers that its own may reach.
+func TestImportsFollowTheTable(t *testing.T) {
+	for _, p := range list(t) {
+		name := short(p.ImportPath)
+		r := rowOf(name)
+		if r == nil {
+			t.Errorf("%s has no line in the table of tests/archtest/table_test.go", name)
+			continue
+		}
+		l, may := layerOf(r.layer), strings.Fields(r.imports)
+		if l == nil {
+			t.Errorf("%s: no layer %q", name, r.layer)
+			continue
+		}
+		for _, imp := range ours(p.Imports) {
+			if !slices.Contains(may, imp) {
+				t.Errorf("%s imports %s, which its line does not have", name, imp)
+			}
+		}
+		for _, dep := range ours(p.Deps) {
+			if d := rowOf(dep); d != nil && !l.may(d.layer) {
+				t.Errorf("%s (%s) reaches %s (%s)", name, r.layer, dep, d.layer)
+			}
+		}
+	}
+}
+
+// TestTheTableIsUpToDate: no line is about a package or an import that is gone.
+func TestTheTableIsUpToDate(t *testing.T) {
+	all := map[string][]string{}
+	for _, p := range list(t) {
+		all[short(p.ImportPath)] = ours(p.Imports)
+	}
+	for _, r := range table {
+		imports, ok := all[r.name]
+		if !ok {
+			t.Errorf("there is no package %s", r.name)
+		}
+		for _, imp := range strings.Fields(r.imports) {
+			if ok && !slices.Contains(imports, imp) {
+				t.Errorf("%s no longer imports %s", r.name, imp)
+			}
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "write the table into ARCHITECTURE.md")
+
+// TestArchitectureHasTheTable: ARCHITECTURE.md shows it, with what doc.go says first.
+func TestArchitectureHasTheTable(t *testing.T) {
+	const file, begin, end = "../../ARCHITECTURE.md", "<!-- packages: go test ./tests/archtest -update -->\n", "<!-- end of packages -->\n"
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := strings.Cut(string(b), begin)
+	was, tail, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no place for the table: %s", file, begin)
+	}
+	is := printed(t)
+	if was == is {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s has another table of packages than tests/archtest: go test ./tests/archtest -run Architecture -update", file)
+	}
+	if err := os.WriteFile(file, []byte(head+begin+is+end+tail), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// printed is the table as text.
+func printed(t *testing.T) string {
+	docs := map[string]string{}
+	for _, p := range list(t) {
+		docs[short(p.ImportPath)] = synopsis(p.Doc)
+	}
+	var b strings.Builder
+	for _, l := range layers {
+		fmt.Fprintf(&b, "\n**%s**: %s.", l.name, l.what)
+		if l.reaches != "" && l.reaches != "*" {
+			fmt.Fprintf(&b, " May reach: %s.", l.reaches)
+		}
+		b.WriteString("\n\n| package | what it is | imports of ours |\n|---|---|---|\n")
+		for _, r := range table {
+			if r.layer == l.name {
+				fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.name, docs[r.name], strings.ReplaceAll(r.imports, " ", ", "))
+			}
+		}
+	}
+	return b.String() + "\n"
+}
+
+// synopsis is the first sentence of a package's documentation, without its first words.
+func synopsis(doc string) string {
+	words := strings.Fields(doc)
+	if len(words) < 3 {
+		return ""
+	}
+	if words[0] == "Package" || words[0] == "Command" {
+		words = words[2:]
+	}
+	return strings.ReplaceAll(strings.TrimSuffix(strings.Join(words, " "), "."), "|", "\\|")
+}
