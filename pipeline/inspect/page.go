@@ -8,8 +8,8 @@ import (
 	"strconv"
 
 	"github.com/shardify/shardify/dataset/stats"
-	"github.com/shardify/shardify/pipeline/inspect/page"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/pipeline/inspect/page"
 )
 
 const (

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify/dataset/stats"
-	"github.com/shardify/shardify/pipeline/inspect/page"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/pipeline/inspect/page"
 )
 
 // SplitReport is the report of a pass over one split; Split is "" for data without splits.

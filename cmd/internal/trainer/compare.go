@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/pipeline/inspect/page"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/pipeline/inspect/page"
 )
 
 // Named is a report as bench --json prints it.

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/pipeline/inspect/page"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/pipeline/inspect/page"
 )
 
 // The colours of things, the same on the whole page.
