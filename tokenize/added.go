@@ -4,6 +4,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/tokenize/chars"
+	"github.com/shardify/shardify/tokenize/trie"
 )
 
 // addedToken is a token that is found in the text before it is cut into words.
@@ -19,18 +21,18 @@ type addedToken struct {
 // added finds tokens: the leftmost, of those the longest.
 type added struct {
 	tokens []addedToken
-	trie   *trie
+	trie   *trie.Trie
 	first  [256]bool
 }
 
 // maxAdded bounds the length of an added token: at each place in a text as much may be read.
 const maxAdded = 1024
 
-func newAdded() *added { return &added{trie: newTrie()} }
+func newAdded() *added { return &added{trie: trie.New()} }
 
 // add adds a token that is written so; the first of those that are written the same counts.
 func (a *added) add(written []byte, t addedToken) {
-	a.trie.add(written, int32(len(a.tokens)))
+	a.trie.Add(written, int32(len(a.tokens)))
 	a.tokens = append(a.tokens, t)
 	a.first[written[0]] = true
 }
@@ -41,7 +43,7 @@ func (a *added) find(s []byte, from int) (start, stop int, t *addedToken) {
 		if !a.first[s[i]] {
 			continue
 		}
-		if v, n := a.trie.longest(s[i:]); v >= 0 {
+		if v, n := a.trie.Longest(s[i:]); v >= 0 {
 			return i, i + n, &a.tokens[v]
 		}
 	}
@@ -67,13 +69,13 @@ func (a *added) cut(e *Encoder, s []byte, head int, rest func(*Encoder, []byte, 
 			if e.Specials == Refused {
 				return shardify.Mismatch("the text holds the special token %q", t.content)
 			}
-			e.counts.Spelled++
+			e.spelled++
 			continue
 		}
 		if t.lstrip {
 			for i > start {
 				r, n := utf8.DecodeLastRune(s[start:i])
-				if class.of(r)&space == 0 {
+				if chars.ClassOf(r)&chars.Space == 0 {
 					break
 				}
 				i -= n
@@ -82,7 +84,7 @@ func (a *added) cut(e *Encoder, s []byte, head int, rest func(*Encoder, []byte, 
 		}
 		if t.rstrip {
 			if blankTo < j {
-				blankTo = run(s, j, space)
+				blankTo = chars.Run(s, j, chars.Space)
 			}
 			j = blankTo
 		}
@@ -95,8 +97,8 @@ func (a *added) cut(e *Encoder, s []byte, head int, rest func(*Encoder, []byte, 
 			}
 		}
 		if i < j { // else another token has taken all of it
-			e.out = append(e.out, t.id)
-			e.counts.Special++
+			e.coder.Out = append(e.coder.Out, t.id)
+			e.special++
 		}
 		start = j
 	}
@@ -108,13 +110,10 @@ func (a *added) cut(e *Encoder, s []byte, head int, rest func(*Encoder, []byte, 
 
 func endsWithWord(s []byte) bool {
 	r, n := utf8.DecodeLastRune(s)
-	return n > 0 && inWord(r)
+	return n > 0 && chars.InWord(r)
 }
 
 func beginsWithWord(s []byte) bool {
 	r, n := utf8.DecodeRune(s)
-	return n > 0 && inWord(r)
+	return n > 0 && chars.InWord(r)
 }
-
-// inWord reports whether words have the character.
-func inWord(r rune) bool { return wordChars().of(r) != 0 }

@@ -10,12 +10,14 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/tokenize/chars"
+	"github.com/shardify/shardify/tokenize/model"
 )
 
 // noted is a model that keeps the words which it is asked for.
 type noted []string
 
-func (n *noted) encode(_ *Encoder, w []byte) { *n = append(*n, string(w)) }
+func (n *noted) Encode(_ *model.Coder, w []byte) { *n = append(*n, string(w)) }
 
 // TestChainsCutAsTheReference: testdata/make_pieces.py asked it.
 func TestChainsCutAsTheReference(t *testing.T) {
@@ -35,8 +37,8 @@ func TestChainsCutAsTheReference(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got noted
-		tok := &Tokenizer{model: &got, words: newWords(1)}
-		loadClasses()
+		tok := &Tokenizer{words: model.NewLexicon(&got, nil, true)}
+		chars.Load()
 		tok.normalizer, err = parseNormalizer("normalizer", c.Normalizer)
 		if err == nil {
 			err = parseChain("pre_tokenizer", c.PreTokenizer, &tok.split)
@@ -45,7 +47,6 @@ func TestChainsCutAsTheReference(t *testing.T) {
 			t.Fatalf("%s: %v", s.Text(), err)
 		}
 		e := tok.NewEncoder()
-		clear(e.cache)
 		if _, err := e.Append(nil, []byte(c.Text)); err != nil || !slices.Equal(unique(got), unique(c.Pieces)) {
 			t.Errorf("%s %s %q: %q, %v; want %q", c.Normalizer, c.PreTokenizer, c.Text, got, err, c.Pieces)
 		}
@@ -95,8 +96,8 @@ func TestChainsAreLinear(t *testing.T) {
 	for _, pre := range []string{`{"type":"Whitespace"}`, `{"type":"UnicodeScripts"}`, `{"type":"Punctuation","behavior":"MergedWithNext"}`, `{"type":"Split","pattern":{"String":"ab"},"behavior":"Removed","invert":true}`,
 		`{"type":"Sequence","pretokenizers":[{"type":"ByteLevel"},{"type":"Digits","individual_digits":false},{"type":"Metaspace","prepend_scheme":"first"}]}`} {
 		var got noted
-		tok := &Tokenizer{model: &got, words: newWords(1)}
-		loadClasses()
+		tok := &Tokenizer{words: model.NewLexicon(&got, nil, true)}
+		chars.Load()
 		if err := parseChain("pre_tokenizer", []byte(pre), &tok.split); err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/tokenize/model"
 )
 
 // corpus are the files of testdata/corpus.zip whose names begin so.
@@ -202,15 +203,15 @@ func TestRememberedWordsChangeNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := tok.model.(*spUnigram)
-	if m.mark == nil {
+	m := tok.words.Model.(*model.SPUnigram)
+	if m.Mark == nil {
 		t.Fatal("no words are remembered")
 	}
 	got, err := tok.NewEncoder().Append(nil, text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.mark = nil
+	m.Mark = nil
 	want, err := tok.NewEncoder().Append(nil, text)
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%d ids, want %d (%v)", len(got), len(want), err)

@@ -1,15 +1,13 @@
 package tokenize
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/tokenize/model"
 )
 
 // jsonOf is a tokenizer.json of parts; those that are empty are null.
@@ -63,96 +61,6 @@ func TestTextsGrowByALimit(t *testing.T) {
 	}
 }
 
-// charsmapOf is a table with one entry: the bytes from, of which all but the last have no other continuation.
-func charsmapOf(from string, to string) []byte {
-	units := make([]uint32, 1024)
-	units[0] = 256 << 10
-	at := uint32(256)
-	for i, c := range []byte(from) {
-		next := at + 256
-		if i == len(from)-1 {
-			next = 768
-		}
-		pos := at ^ uint32(c)
-		units[pos] = uint32(c) | (pos^next)<<10
-		if i == len(from)-1 {
-			units[pos] |= 1 << 8
-			units[next] = 1 << 31
-		}
-		at = next
-	}
-	b := binary.LittleEndian.AppendUint32(nil, uint32(4*len(units)))
-	for _, u := range units {
-		b = binary.LittleEndian.AppendUint32(b, u)
-	}
-	return append(append(b, to...), 0)
-}
-
-// TestClustersGrowByALimit: one cluster of many marks, each of which becomes a long text.
-func TestClustersGrowByALimit(t *testing.T) {
-	m, err := newCharsmap(charsmapOf("\u0301", strings.Repeat("a", 10_000)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if to, n := m.find([]byte("\u0301"), true); n != 2 || len(to) != 10_000 {
-		t.Fatal(n, len(to))
-	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	_, err = normalizer{clusters{m, clusterTable()}}.apply([]byte("a"+strings.Repeat("\u0301", 10_000)), &Encoder{t: &Tokenizer{}}, mayGrow(20_001))
-	runtime.ReadMemStats(&after)
-	if n := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, shardify.ErrUnsupported) || n > 20<<20 {
-		t.Errorf("%d bytes of memory, %v", n, err)
-	}
-}
-
-// TestCharsmapWithoutEnd: a table whose entries lead to themselves makes each place of a text
-// be read to its end.
-func TestCharsmapWithoutEnd(t *testing.T) {
-	b := charsmapOf("b", "c")
-	binary.LittleEndian.PutUint32(b[4+4*(256^'a'):], 'a'|'a'<<10)
-	m, err := newCharsmap(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := &spNormalizer{table: m, mark: []byte(" ")}
-	begun := time.Now()
-	if _, err := n.apply(nil, []byte(strings.Repeat("a", 200_000)), 1<<20); !errors.Is(err, shardify.ErrCorrupt) || time.Since(begun) > 30*time.Second {
-		t.Errorf("%v after %v", err, time.Since(begun))
-	}
-	if to, err := n.apply(nil, []byte("aab"), 1<<10); string(to) != "c" || err != nil {
-		t.Errorf("%q, %v", to, err)
-	}
-}
-
-// TestTrieWithoutClusters has words whose places in a table are side by side if its hash is known.
-func TestTrieWithoutClusters(t *testing.T) {
-	near := func(node int, c byte) bool {
-		h := (uint64(node)<<8 | uint64(c)) * 0x9e3779b97f4a7c15
-		h ^= h >> 32
-		return h&(1<<17-1) < 1<<11
-	}
-	x, paths := newTrie(), []string{""}
-	for node := 0; node < len(paths) && len(paths) < 20_000; node++ {
-		for c := byte(0); c < 128; c++ {
-			if node == 0 || near(node, c) {
-				paths = append(paths, paths[node]+string(rune(c)))
-				x.add([]byte(paths[len(paths)-1]), 1)
-			}
-		}
-	}
-	most, run := 0, 0
-	for _, e := range x.edges {
-		if run++; e.child == 0 {
-			run = 0
-		}
-		most = max(most, run)
-	}
-	if len(paths) < 20_000 || most > 1000 {
-		t.Errorf("of %d words, %d lie side by side", len(paths), most)
-	}
-}
-
 // TestCountsAreOfUnknownCharacters: those that become bytes are not lost.
 func TestCountsAreOfUnknownCharacters(t *testing.T) {
 	pieces := make([]string, 0, 258)
@@ -186,7 +94,7 @@ func TestCountsAreOfUnknownCharacters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m, ok := tok.model.(*spBPE); ok && m.bytes != nil {
+		if m, ok := tok.words.Model.(*model.SPBPE); ok && m.Bytes != nil {
 			e := tok.NewEncoder()
 			if ids, err := e.Append(nil, []byte("\U00010450")); err != nil || len(ids) < 4 || e.Counts().Unknown != 0 {
 				t.Errorf("%s: %d, %v, %v", name, ids, e.Counts(), err)
@@ -209,26 +117,6 @@ func TestNotesHaveAnOrder(t *testing.T) {
 		}
 		if len(tok.Notes) != 2 || !strings.HasPrefix(tok.Notes[0], "truncation") {
 			t.Fatal(tok.Notes)
-		}
-	}
-}
-
-// TestBytesAreNotRemembered: the scores of bytes are not those of the unknown character that they
-// replace, so that sums would be wrong from there on.
-func TestBytesAreNotRemembered(t *testing.T) {
-	f := spModel{kind: 1, fallback: true, prefix: true, remove: true, escape: true, pieces: []piece{{"<unk>", 0, unknownPiece}, {spaceMark, -1, normalPiece}, {spaceMark + "a", -1, normalPiece}}}
-	for b := range 256 {
-		f.pieces = append(f.pieces, piece{fmt.Sprintf("<0x%02X>", b), 0, bytePiece})
-	}
-	tok, err := f.tokenizer()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := tok.NewEncoder()
-	for word, want := range map[string]bool{spaceMark + "a": true, spaceMark + "\u00e9": false} {
-		_, err := e.Append(nil, []byte("a \u00e9"))
-		if got := e.slot([]byte(word)).is([]byte(word)); err != nil || got != want {
-			t.Errorf("%s: remembered %v, %v", word, got, err)
 		}
 	}
 }

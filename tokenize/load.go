@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/tokenize/chars"
+	"github.com/shardify/shardify/tokenize/pattern"
 )
 
 // Options are what a file does not say itself.
@@ -13,13 +15,16 @@ type Options struct {
 	Pattern string
 }
 
+// Patterns are the names that Options.Pattern may have.
+var Patterns = pattern.Names
+
 // maxFile bounds the file of a tokenizer. The largest in use have 40 MB.
 const maxFile = 256 << 20
 
 // Load reads the file of a tokenizer; what kind of file it is shows in its bytes. What is
 // asked for and not supported is refused by its name and place.
 func Load(data []byte, o Options) (*Tokenizer, error) {
-	loadClasses()
+	chars.Load()
 	text := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\ufeff")), " \t\r\n")
 	switch {
 	case len(data) == 0:
@@ -62,3 +67,6 @@ func (s *ids) add(place, token string, id int64) error {
 	s.size = max(s.size, int(id)+1)
 	return nil
 }
+
+// maxPiece bounds a token: at each place in a text as much may be read.
+const maxPiece = 1024

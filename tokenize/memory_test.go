@@ -13,6 +13,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tokenize/chars"
 )
 
 // TestMemoryOfLoading has files of 512 KiB that are made to take much: the memory to load a file is
@@ -39,7 +40,7 @@ func TestMemoryOfLoading(t *testing.T) {
 		return string(b)
 	}
 	bytes := make([]string, 256)
-	for i, r := range byteLetters {
+	for i, r := range chars.ByteLetters {
 		bytes[i] = fmt.Sprintf("%q:%d", string(r), i)
 	}
 	field := func(tag byte, b []byte) []byte {

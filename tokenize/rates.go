@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/tokenize/chars"
 )
 
 // The names of counts of a field that is tokenized.
@@ -76,7 +77,7 @@ func Words(text []byte) (n int64) {
 		if r >= utf8.RuneSelf {
 			r, size = utf8.DecodeRune(text)
 		}
-		if class.of(r)&space != 0 {
+		if chars.ClassOf(r)&chars.Space != 0 {
 			in = 0
 		} else {
 			n += int64(1 - in)

@@ -7,10 +7,11 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/tokenize/chars"
 )
 
 func TestWords(t *testing.T) {
-	loadClasses()
+	chars.Load()
 	rng := rand.New(rand.NewPCG(1, 2))
 	alphabet := []rune(" \t\n\v\f\r\x00\x08\x0e\x1c!ab\x7fé\u00a0\u0085\u3000日😀")
 	for range 20000 {
@@ -32,7 +33,7 @@ func TestRates(t *testing.T) {
 }
 
 func BenchmarkWords(b *testing.B) {
-	loadClasses()
+	chars.Load()
 	text := bytes.Repeat([]byte("Some words, and a few more; they are words. "), 1000)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {

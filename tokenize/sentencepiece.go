@@ -1,7 +1,6 @@
 package tokenize
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -9,6 +8,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/tokenize/model"
+	"github.com/shardify/shardify/tokenize/normal"
+	"github.com/shardify/shardify/tokenize/split"
+	"github.com/shardify/shardify/tokenize/trie"
 )
 
 // Types of pieces in a model of SentencePiece.
@@ -196,23 +199,28 @@ func (f *spModel) tokenizer() (*Tokenizer, error) {
 			return nil, err
 		}
 	}
-	n, err := f.normalizer()
+	n, user, err := f.normalizer()
 	if err != nil {
 		return nil, err
 	}
-	t.normalizer = normalizer{n}
-	t.split = split{mark: []byte(spaceMark)}
+	t.normalizer = normal.Normalizer{n}
+	t.split = split.Splitter{Mark: []byte(spaceMark)}
+	var words map[string]int32
+	var m model.Model
 	switch f.kind {
 	case 1:
-		t.Model, t.model, t.split.kind = "Unigram", f.unigram(t.vocab, unk, bytes), unsplit
+		t.Model, t.split.Kind = "Unigram", split.Unsplit
+		m = f.unigram(t.vocab, unk, bytes)
 	case 2:
 		t.Model = "BPE"
-		m, err := f.bpe(&t.split, t.vocab, unk, bytes)
-		if err != nil {
+		if m, err = f.bpe(&t.split, t.vocab, unk, bytes); err != nil {
 			return nil, err
 		}
-		if t.model = m; n.user != nil {
-			t.split.user, t.split.kind = n.user, userPieces
+		if user != nil {
+			t.split.User, t.split.Kind = user, split.UserPieces
+		}
+		if t.split.Bounded {
+			words = f.mergeable()
 		}
 	default:
 		kind := "word"
@@ -221,10 +229,7 @@ func (f *spModel) tokenizer() (*Tokenizer, error) {
 		}
 		return nil, shardify.Unsupported("a model of SentencePiece of type %d (%s)", f.kind, kind)
 	}
-	t.words = newWords(0)
-	if t.split.bounded {
-		t.fill(f.mergeable(), false)
-	}
+	t.words = model.NewLexicon(m, words, false)
 	return t, nil
 }
 
@@ -252,11 +257,10 @@ func (f *spModel) bytePieces(vocab map[string]int32) (*[256]int32, error) {
 	return list, nil
 }
 
-func (f *spModel) unigram(vocab map[string]int32, unk int32, bytes *[256]int32) model {
-	m := &spUnigram{unigram: unigram[float32]{tokens: newTrie(), scores: make([]float32, len(f.pieces)), unk: unk, bytes: bytes, floor: -1e5, best: func(e *Encoder) *[]node[float32] { return &e.best32 }}}
-	p := split{mark: []byte(spaceMark)}
+func (f *spModel) unigram(vocab map[string]int32, unk int32, bytes *[256]int32) model.Model {
+	m := model.Unigram[float32]{Tokens: trie.New(), Scores: make([]float32, len(f.pieces)), Unk: unk, Bytes: bytes, Floor: -1e5}
 	id, ok := vocab[spaceMark]
-	p.bounded = ok && f.pieces[id].kind == normalPiece
+	bounded := ok && f.pieces[id].kind == normalPiece
 	least, most := float32(math.MaxFloat32), float32(-math.MaxFloat32)
 	for _, q := range f.pieces {
 		if q.kind == normalPiece {
@@ -264,40 +268,35 @@ func (f *spModel) unigram(vocab map[string]int32, unk int32, bytes *[256]int32) 
 		}
 	}
 	for i, q := range f.pieces {
-		m.scores[i] = q.score
+		m.Scores[i] = q.score
 		switch q.kind {
 		case userPiece: // wins over all others
-			m.scores[i] = float32(float32(len(q.text))*most) - 0.1
+			m.Scores[i] = float32(float32(len(q.text))*most) - 0.1
 			fallthrough
 		case normalPiece:
-			m.tokens.add([]byte(q.text), int32(i))
+			m.Tokens.Add([]byte(q.text), int32(i))
 			for k := range q.text {
-				if k > 0 {
-					p.crossed(q.text[:k], q.text[k:])
+				if k > 0 && crosses(spaceMark, q.text[:k], q.text[k:]) {
+					bounded = false
 				}
 			}
 		}
 	}
-	m.tokens.pack()
-	m.unkIs = least - unknownPenalty
-	if m.low = m.floor - float32(cacheWord*min(m.unkIs, -1)); p.bounded {
-		m.mark = p.mark
+	m.Tokens.Pack()
+	m.UnkScore = least - model.UnknownPenalty
+	var mark []byte
+	if bounded {
+		mark = []byte(spaceMark)
 	}
-	return m
+	return model.NewSPUnigram(m, mark)
 }
 
-// Ids of tokens that are not pieces: characters, and pieces that nothing is merged with.
-const (
-	spChar   = 1 << 30
-	spFrozen = 1 << 29
-)
-
 // bpe merges pieces of the highest score first. Any two merge whose joined text is a piece.
-func (f *spModel) bpe(p *split, vocab map[string]int32, unk int32, bytes *[256]int32) (*spBPE, error) {
-	if len(f.pieces) >= spFrozen {
+func (f *spModel) bpe(p *split.Splitter, vocab map[string]int32, unk int32, bytes *[256]int32) (*model.SPBPE, error) {
+	if len(f.pieces) >= model.SPFrozen {
 		return nil, shardify.Unsupported("%d pieces", len(f.pieces))
 	}
-	m := &spBPE{merge: bpe{pairs: newPairs(4 * len(f.pieces))}, chars: map[rune]int32{}, unk: unk, bytes: bytes}
+	m := &model.SPBPE{Merge: model.BPE{Pairs: model.NewPairs(4 * len(f.pieces))}, Chars: map[rune]int32{}, Unk: unk, Bytes: bytes}
 	var scores []float32
 	for i, q := range f.pieces {
 		switch q.kind {
@@ -306,7 +305,7 @@ func (f *spModel) bpe(p *split, vocab map[string]int32, unk int32, bytes *[256]i
 		case normalPiece, userPiece:
 			scores = append(scores, q.score)
 			if r, n := utf8.DecodeRuneInString(q.text); n == len(q.text) {
-				m.chars[r] = int32(i)
+				m.Chars[r] = int32(i)
 			}
 		}
 	}
@@ -317,10 +316,10 @@ func (f *spModel) bpe(p *split, vocab map[string]int32, unk int32, bytes *[256]i
 			return id, true
 		}
 		r, n := utf8.DecodeRuneInString(s)
-		return spChar | r, n == len(s)
+		return model.SPChar | r, n == len(s)
 	}
 	_, known := vocab[spaceMark]
-	p.bounded = known && f.pieces[vocab[spaceMark]].kind == normalPiece
+	p.Bounded = known && f.pieces[vocab[spaceMark]].kind == normalPiece
 	for i, q := range f.pieces {
 		if q.kind != normalPiece && q.kind != userPiece {
 			continue
@@ -330,8 +329,8 @@ func (f *spModel) bpe(p *split, vocab map[string]int32, unk int32, bytes *[256]i
 			left, ok1 := symbol(q.text[:k])
 			right, ok2 := symbol(q.text[k:])
 			if k > 0 && ok1 && ok2 {
-				m.merge.pairs.set(left, right, uint32(rank), int32(i))
-				p.crossed(q.text[:k], q.text[k:])
+				m.Merge.Pairs.Set(left, right, uint32(rank), int32(i))
+				p.Bounded = p.Bounded && !crosses(spaceMark, q.text[:k], q.text[k:])
 			}
 		}
 	}
@@ -348,197 +347,26 @@ func compare(a, b float32) int {
 	return 0
 }
 
-// spBPE is BPE over characters that need not be pieces.
-type spBPE struct {
-	merge bpe
-	chars map[rune]int32
-	unk   int32
-	bytes *[256]int32
-}
-
-func (m *spBPE) encode(e *Encoder, w []byte) {
-	from := len(e.out)
-	ids := e.merge.ids[:0]
-	for i := 0; i < len(w); {
-		r, n := utf8.DecodeRune(w[i:])
-		id, ok := m.chars[r]
-		if !ok {
-			id = spChar | r
-		}
-		ids = append(ids, id)
-		i += n
-	}
-	e.merge.ids = ids
-	m.merge.all(e)
-	// Each unknown character is replaced; without bytes, neighbours are one.
-	known := true
-	for _, id := range e.out[from:] {
-		known = known && id < spFrozen
-	}
-	if known {
-		return
-	}
-	e.merge.ids = append(e.merge.ids[:0], e.out[from:]...)
-	e.out = e.out[:from]
-	pending := false
-	for _, id := range e.merge.ids {
-		if id < spFrozen {
-			e.out, pending = append(e.out, id), false
-			continue
-		}
-		if m.bytes == nil {
-			e.counts.Unknown++
-			if !pending {
-				e.out = append(e.out, m.unk)
-			}
-			pending = true
-			continue
-		}
-		var one [utf8.UTFMax]byte
-		for _, c := range utf8.AppendRune(one[:0], id&^spChar) {
-			e.out = append(e.out, m.bytes[c])
-		}
-	}
-}
-
-// spNormalizer does what a model does to a text before it is cut.
-type spNormalizer struct {
-	table  *charsmap // nil: characters stay
-	user   *trie     // pieces that stay as they are; nil without such pieces
-	prefix bool
-	suffix bool
-	remove bool
-	mark   []byte
-	plain  [utf8.RuneSelf]bool // characters that stay what they are before another of ASCII
-	inWord [256]bool           // those of them that are not spaces
-}
-
-func (f *spModel) normalizer() (*spNormalizer, error) {
-	n := &spNormalizer{prefix: f.prefix, suffix: f.suffix, remove: f.remove, mark: []byte(" ")}
-	if f.escape {
-		n.mark = []byte(spaceMark)
-	}
+func (f *spModel) normalizer() (*normal.SentencePiece, *trie.Trie, error) {
+	var user *trie.Trie
 	for i, p := range f.pieces {
 		if p.kind == userPiece {
-			if n.user == nil {
-				n.user = newTrie()
+			if user == nil {
+				user = trie.New()
 			}
-			n.user.add([]byte(p.text), int32(i))
+			user.Add([]byte(p.text), int32(i))
 		}
 	}
+	var table *normal.Charsmap
 	if len(f.charsmap) > 0 {
 		var err error
-		if n.table, err = newCharsmap(f.charsmap); err != nil {
-			return nil, shardify.Corrupt(-1, "normalizer_spec: precompiled_charsmap: %v", err)
+		if table, err = normal.NewCharsmap(f.charsmap); err != nil {
+			return nil, nil, shardify.Corrupt(-1, "normalizer_spec: precompiled_charsmap: %v", err)
 		}
 	}
-	for c := range n.plain {
-		n.plain[c] = (n.user == nil || n.user.first[c] == 0) && (n.table == nil || !n.table.begins(byte(c)))
-		n.inWord[c] = n.plain[c] && c != ' '
+	mark := " "
+	if f.escape {
+		mark = spaceMark
 	}
-	return n, nil
-}
-
-// next is the normalized form of the beginning of s, and its length; -1 if the table has no end.
-func (n *spNormalizer) next(s []byte) (to []byte, k int) {
-	if s[0] < utf8.RuneSelf && n.plain[s[0]] && (len(s) == 1 || s[1] < utf8.RuneSelf) {
-		return s[:1], 1
-	}
-	if n.user != nil {
-		if v, k := n.user.longest(s); v >= 0 {
-			return s[:k], k
-		}
-	}
-	if n.table != nil {
-		if to, k := n.table.find(s, false); k != 0 {
-			return to, k
-		}
-	}
-	k = 1
-	if s[0] >= utf8.RuneSelf {
-		_, k = utf8.DecodeRune(s)
-	}
-	return s[:k], k
-}
-
-func (n *spNormalizer) apply(dst, s []byte, limit int) ([]byte, error) {
-	if n.remove {
-		for len(s) > 0 {
-			to, k := n.next(s)
-			if string(to) != " " {
-				break
-			}
-			s = s[k:]
-		}
-	}
-	if len(s) == 0 {
-		return dst, nil
-	}
-	if n.prefix && !n.suffix {
-		dst = append(dst, n.mark...)
-	}
-	afterSpace := n.remove
-	for len(s) > 0 {
-		same := 0
-		for same+1 < len(s) && n.inWord[s[same]] && s[same+1] < utf8.RuneSelf {
-			same++
-		}
-		if same > 0 {
-			if dst, s, afterSpace = append(dst, s[:same]...), s[same:], false; len(dst) > limit {
-				return nil, tooLong()
-			}
-			continue
-		}
-		to, k := n.next(s)
-		if k < 0 {
-			return nil, shardify.Corrupt(-1, "normalizer_spec: precompiled_charsmap looks for texts of more than %d bytes", maxKey)
-		}
-		s = s[k:]
-		if afterSpace {
-			to = bytes.TrimLeft(to, " ")
-		}
-		for _, c := range to {
-			if c == ' ' {
-				dst = append(dst, n.mark...)
-			} else {
-				dst = append(dst, c)
-			}
-		}
-		if len(to) > 0 {
-			afterSpace = n.remove && to[len(to)-1] == ' '
-		}
-		if len(dst) > limit {
-			return nil, tooLong()
-		}
-	}
-	if n.remove {
-		for bytes.HasSuffix(dst, n.mark) {
-			dst = dst[:len(dst)-len(n.mark)]
-		}
-	}
-	if n.prefix && n.suffix {
-		dst = append(dst, n.mark...)
-	}
-	return dst, nil
-}
-
-// cutUser cuts out pieces that the user defined; they are not merged with others.
-func (p *split) cutUser(e *Encoder, s []byte) {
-	from := 0
-	for i := 0; i < len(s); {
-		v, n := p.user.longest(s[i:])
-		if v < 0 {
-			i++
-			continue
-		}
-		if from < i {
-			p.marked(e, s[from:i])
-		}
-		e.out = append(e.out, v)
-		i += n
-		from = i
-	}
-	if from < len(s) {
-		p.marked(e, s[from:])
-	}
+	return normal.NewSentencePiece(table, user, mark, f.prefix, f.suffix, f.remove), user, nil
 }

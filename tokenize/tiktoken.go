@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/tokenize/model"
+	"github.com/shardify/shardify/tokenize/pattern"
+	"github.com/shardify/shardify/tokenize/split"
 )
 
 // Ranks is the Kind of files of tiktoken. They do not hold the special tokens of their model.
@@ -32,7 +35,7 @@ func isRanks(data []byte) bool {
 // loadRanks reads tokens with their ranks, which are their ids. Any two tokens merge whose
 // joined bytes are a token, and its rank is the order of merging.
 func loadRanks(data []byte, name string) (*Tokenizer, error) {
-	p, ok := patternNames[name]
+	p, ok := pattern.Named(name)
 	if name == "" {
 		return nil, shardify.Misuse("a file of ranks does not say how text is cut into words: name its pattern, one of %s", strings.Join(Patterns, ", "))
 	}
@@ -69,13 +72,13 @@ func loadRanks(data []byte, name string) (*Tokenizer, error) {
 			return nil, err
 		}
 	}
-	m := &bpe{pairs: newPairs(4 * len(all.vocab)), bytes: new([256]int32), unk: -1}
-	for i := range m.bytes {
+	m := &model.BPE{Pairs: model.NewPairs(4 * len(all.vocab)), Bytes: new([256]int32), Unk: -1}
+	for i := range m.Bytes {
 		id, ok := all.vocab[string([]byte{byte(i)})]
 		if !ok {
 			return nil, shardify.Corrupt(-1, "byte 0x%02x has no rank", i)
 		}
-		m.bytes[i] = id
+		m.Bytes[i] = id
 	}
 	for w, id := range all.vocab {
 		for i := 1; i < len(w); i++ {
@@ -84,11 +87,10 @@ func loadRanks(data []byte, name string) (*Tokenizer, error) {
 				continue
 			}
 			if right, ok := all.vocab[w[i:]]; ok {
-				m.pairs.set(left, right, uint32(id), id)
+				m.Pairs.Set(left, right, uint32(id), id)
 			}
 		}
 	}
-	t := &Tokenizer{Kind: Ranks, Model: "BPE", Size: all.size, vocab: all.vocab, split: split{kind: byteLevel, inner: p}, model: m}
-	t.fill(all.vocab, true)
+	t := &Tokenizer{Kind: Ranks, Model: "BPE", Size: all.size, vocab: all.vocab, split: split.Splitter{Kind: split.ByteLevel, Inner: p}, words: model.NewLexicon(m, all.vocab, true)}
 	return t, nil
 }

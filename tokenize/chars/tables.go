@@ -1,4 +1,4 @@
-package tokenize
+package chars
 
 import (
 	"embed"
@@ -14,28 +14,29 @@ var tableFiles embed.FS
 
 // Classes of characters, as bits of tables/classes.txt, and one more.
 const (
-	letter  = 1 << iota // L
-	number              // N
-	space               // White_Space
-	upper               // Lu Lt Lm Lo M
-	lower               // Ll Lm Lo M
-	newline             // CR LF
-	numeric             // what Digits takes alone: tables/numeric.txt
+	Letter  = 1 << iota // L
+	Number              // N
+	Space               // White_Space
+	Upper               // Lu Lt Lm Lo M
+	Lower               // Ll Lm Lo M
+	Newline             // CR LF
+	Numeric             // what Digits takes alone: tables/numeric.txt
 )
 
-// props has a byte for every character, in blocks of 256 that are kept once.
-type props struct {
+// Props has a byte for every character, in blocks of 256 that are kept once.
+type Props struct {
 	index  [(utf8.MaxRune + 1) >> 8]uint16
 	blocks [][256]byte
 }
 
-func (p *props) of(r rune) byte { return p.blocks[p.index[uint32(r)>>8]][byte(r)] }
+// Of is the byte of a character.
+func (p *Props) Of(r rune) byte { return p.blocks[p.index[uint32(r)>>8]][byte(r)] }
 
 // newProps takes what set puts into an array of all characters.
-func newProps(fill func(all []byte)) *props {
+func newProps(fill func(all []byte)) *Props {
 	all := make([]byte, utf8.MaxRune+1)
 	fill(all)
-	p, seen := &props{}, map[[256]byte]uint16{}
+	p, seen := &Props{}, map[[256]byte]uint16{}
 	for i := range p.index {
 		b := [256]byte(all[i<<8:])
 		k, ok := seen[b]
@@ -51,21 +52,24 @@ func newProps(fill func(all []byte)) *props {
 // class has the classes of all characters, ascii those of the first 128. They are there
 // once a tokenizer is loaded.
 var (
-	class *props
+	class *Props
 	ascii [256]byte
 )
 
-var loadClasses = sync.OnceFunc(func() {
+// Load reads the classes of characters. It comes before ClassOf, At, Run and RunInk; later calls do nothing.
+func Load() { load() }
+
+var load = sync.OnceFunc(func() {
 	class = newProps(func(all []byte) {
 		eachRange("classes", func(lo, hi rune, rest string) {
 			bits, err := strconv.ParseUint(rest, 10, 8)
 			must(err)
 			mark(all, lo, hi, byte(bits))
 		})
-		eachRange("numeric", func(lo, hi rune, _ string) { mark(all, lo, hi, numeric) })
+		eachRange("numeric", func(lo, hi rune, _ string) { mark(all, lo, hi, Numeric) })
 	})
 	for i := range rune(utf8.RuneSelf) {
-		ascii[i] = class.of(i)
+		ascii[i] = class.Of(i)
 	}
 })
 
@@ -118,3 +122,6 @@ func must(err error) {
 		panic(fmt.Sprintf("a table of package tokenize: %v", err))
 	}
 }
+
+// ClassOf is the classes of a character, as bits.
+func ClassOf(r rune) byte { return class.Of(r) }

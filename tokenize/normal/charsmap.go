@@ -1,25 +1,28 @@
-package tokenize
+package normal
 
 import (
 	"bytes"
 	"encoding/binary"
 	"errors"
 	"unicode/utf8"
+
+	"github.com/shardify/shardify/tokenize/chars"
 )
 
-// charsmap is the table precompiled_charsmap of SentencePiece:
+// Charsmap is the table precompiled_charsmap of SentencePiece:
 //
 //	0    u32  size of the trie in bytes
 //	4    u32  units of a double array, each with a byte, an offset and whether a text ends
 //	...       texts that end with NUL, which the trie's values are offsets of
 //
 // The numbers are little-endian. Every index is checked when it is used.
-type charsmap struct {
+type Charsmap struct {
 	units []uint32
 	texts []byte
 }
 
-func newCharsmap(b []byte) (*charsmap, error) {
+// NewCharsmap checks a table.
+func NewCharsmap(b []byte) (*Charsmap, error) {
 	if len(b) < 4 {
 		return nil, errors.New("it ends before the size of its trie")
 	}
@@ -27,7 +30,7 @@ func newCharsmap(b []byte) (*charsmap, error) {
 	if b = b[4:]; n%4 != 0 || n == 0 || int64(n) > int64(len(b)) {
 		return nil, errors.New("the size of its trie is wrong")
 	}
-	m := &charsmap{texts: b[n:]}
+	m := &Charsmap{texts: b[n:]}
 	if !utf8.Valid(m.texts) || len(m.texts) > 0 && m.texts[len(m.texts)-1] != 0 {
 		return nil, errors.New("its texts are damaged")
 	}
@@ -44,13 +47,13 @@ const maxKey = 1024
 
 // find finds what s begins with: the longest, or the shortest, of the texts in the table. n is its
 // length, 0 without one, -1 if the table goes on beyond maxKey.
-func (m *charsmap) find(s []byte, shortest bool) (to []byte, n int) {
+func (m *Charsmap) find(s []byte, shortest bool) (to []byte, n int) {
 	to, n, _ = m.walk(s, shortest)
 	return to, n
 }
 
 // walk is find; depth is how many bytes of s any text in the table begins with.
-func (m *charsmap) walk(s []byte, shortest bool) (to []byte, n, depth int) {
+func (m *Charsmap) walk(s []byte, shortest bool) (to []byte, n, depth int) {
 	pos := unitOffset(m.units[0])
 	for i, c := range s {
 		if i == maxKey {
@@ -77,7 +80,7 @@ func (m *charsmap) walk(s []byte, shortest bool) (to []byte, n, depth int) {
 }
 
 // begins reports whether the table changes c alone, or before another character of ASCII.
-func (m *charsmap) begins(c byte) bool {
+func (m *Charsmap) begins(c byte) bool {
 	if _, n := m.find([]byte{c}, false); n > 0 {
 		return true
 	}
@@ -90,7 +93,7 @@ func (m *charsmap) begins(c byte) bool {
 }
 
 // text is the one that begins at an offset.
-func (m *charsmap) text(at uint32) []byte {
+func (m *Charsmap) text(at uint32) []byte {
 	if int64(at) >= int64(len(m.texts)) {
 		return nil
 	}
@@ -98,20 +101,20 @@ func (m *charsmap) text(at uint32) []byte {
 	return t[:max(bytes.IndexByte(t, 0), 0)]
 }
 
-// clusters is the table as Hugging Face applies it: to what a user sees as one character, if
+// Clusters is the table as Hugging Face applies it: to what a user sees as one character, if
 // that is shorter than six bytes and anything in the table begins it, else to its characters.
-type clusters struct {
-	m     *charsmap
-	chars *props
+type Clusters struct {
+	Map   *Charsmap
+	Chars *chars.Props
 }
 
 const maxCluster = 6
 
-func (c clusters) apply(dst, s []byte, limit int) ([]byte, error) {
+func (c Clusters) Apply(dst, s []byte, limit int) ([]byte, error) {
 	for len(s) > 0 {
-		n := clusterLen(s, c.chars)
+		n := chars.ClusterLen(s, c.Chars)
 		if n < maxCluster {
-			if to, k := c.m.find(s[:n], true); k > 0 {
+			if to, k := c.Map.find(s[:n], true); k > 0 {
 				if dst, s = append(dst, to...), s[n:]; len(dst) > limit {
 					return nil, tooLong()
 				}
@@ -120,7 +123,7 @@ func (c clusters) apply(dst, s []byte, limit int) ([]byte, error) {
 		}
 		for part := s[:n]; len(part) > 0; {
 			_, k := utf8.DecodeRune(part)
-			if to, found := c.m.find(part[:k], true); found > 0 {
+			if to, found := c.Map.find(part[:k], true); found > 0 {
 				dst = append(dst, to...)
 			} else {
 				dst = append(dst, part[:k]...)

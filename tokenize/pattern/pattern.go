@@ -1,92 +1,72 @@
-package tokenize
+package pattern
 
-import (
-	"unicode/utf8"
-)
+import "github.com/shardify/shardify/tokenize/chars"
 
-// pattern is a regular expression that cuts text into words. Each has a scanner of its own
+// Pattern is a regular expression that cuts text into words. Each has a scanner of its own
 // that finds the same words in one pass.
-type pattern uint8
+type Pattern uint8
 
+// The patterns.
 const (
-	whole  pattern = iota // all of it is one word
-	gpt2                  // GPT-2
-	cl100k                // Llama 3, and cl100k of tiktoken
-	qwen2                 // the same with digits one by one
-	o200k                 // capitals begin words
-	digits                // numbers one by one, and what is between them
-	spaced                // white space between words is left out
+	Whole  Pattern = iota // all of it is one word
+	GPT2                  // GPT-2
+	CL100K                // Llama 3, and cl100k of tiktoken
+	Qwen2                 // the same with digits one by one
+	O200K                 // capitals begin words
+	Digits                // numbers one by one, and what is between them
+	Spaced                // white space between words is left out
 )
 
 // The texts of patterns that have a scanner. A text that is not here is another pattern,
 // however near it looks.
-var patterns = map[string]pattern{
-	`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`:                                          gpt2,
-	`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`: cl100k,
-	`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`:      qwen2,
-	`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`: o200k,
+var byText = map[string]Pattern{
+	`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`:                                          GPT2,
+	`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`: CL100K,
+	`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`:      Qwen2,
+	`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`: O200K,
 }
 
-// Patterns are the names that Options.Pattern may have.
-var Patterns = []string{"gpt2", "cl100k", "llama3", "qwen2", "o200k"}
+// Names are the names of patterns.
+var Names = []string{"gpt2", "cl100k", "llama3", "qwen2", "o200k"}
 
-var patternNames = map[string]pattern{"gpt2": gpt2, "cl100k": cl100k, "llama3": cl100k, "qwen2": qwen2, "o200k": o200k}
+var byName = map[string]Pattern{"gpt2": GPT2, "cl100k": CL100K, "llama3": CL100K, "qwen2": Qwen2, "o200k": O200K}
 
-// next is the end of the word that begins at s[i].
-func (p pattern) next(s []byte, i int) int {
+// Named is the pattern of a name.
+func Named(name string) (Pattern, bool) {
+	chars.Load()
+	p, ok := byName[name]
+	return p, ok
+}
+
+// Of is the pattern of a regular expression, which is one of those above to the letter.
+func Of(text string) (Pattern, bool) {
+	chars.Load()
+	p, ok := byText[text]
+	return p, ok
+}
+
+// Next is the end of the word that begins at s[i].
+func (p Pattern) Next(s []byte, i int) int {
 	switch p {
-	case gpt2:
+	case GPT2:
 		return nextGPT2(s, i)
-	case cl100k:
+	case CL100K:
 		return nextCL100K(s, i, 3)
-	case qwen2:
+	case Qwen2:
 		return nextCL100K(s, i, 1)
-	case o200k:
+	case O200K:
 		return nextO200K(s, i)
-	case digits:
+	case Digits:
 		return nextDigits(s, i)
 	}
 	return len(s)
 }
 
-// at is the class of the character at s[i], and its length.
-func at(s []byte, i int) (bits byte, n int) {
-	if c := s[i]; c < utf8.RuneSelf {
-		return ascii[c], 1
-	}
-	r, n := utf8.DecodeRune(s[i:])
-	return class.of(r), n
-}
-
-// run is where the characters from i on end that are of one of the classes.
-func run(s []byte, i int, bits byte) int {
-	for i < len(s) {
-		k, n := at(s, i)
-		if k&bits == 0 {
-			break
-		}
-		i += n
-	}
-	return i
-}
-
 // runOther is where the characters from i on end that are neither letter, number nor space.
 func runOther(s []byte, i int) int {
 	for i < len(s) {
-		k, n := at(s, i)
-		if k&(letter|number|space) != 0 {
-			break
-		}
-		i += n
-	}
-	return i
-}
-
-// runInk is where the characters from i on end that are not white space.
-func runInk(s []byte, i int) int {
-	for i < len(s) {
-		k, n := at(s, i)
-		if k&space != 0 {
+		k, n := chars.At(s, i)
+		if k&(chars.Letter|chars.Number|chars.Space) != 0 {
 			break
 		}
 		i += n
@@ -141,8 +121,8 @@ func contraction(s []byte, i int, fold bool) int {
 func spaces(s []byte, i int) int {
 	j, last := i, i
 	for j < len(s) {
-		k, n := at(s, j)
-		if k&space == 0 {
+		k, n := chars.At(s, j)
+		if k&chars.Space == 0 {
 			if last > i {
 				return last
 			}
@@ -157,12 +137,12 @@ func spaces(s []byte, i int) int {
 func lines(s []byte, i int) int {
 	j, last, end := i, i, 0
 	for j < len(s) {
-		k, n := at(s, j)
-		if k&space == 0 {
+		k, n := chars.At(s, j)
+		if k&chars.Space == 0 {
 			break
 		}
 		last, j = j, j+n
-		if k&newline != 0 {
+		if k&chars.Newline != 0 {
 			end = j
 		}
 	}
@@ -183,13 +163,13 @@ func nextGPT2(s []byte, i int) int {
 	if s[i] == ' ' && i+1 < len(s) {
 		j++
 	}
-	k, n := at(s, j)
+	k, n := chars.At(s, j)
 	switch {
-	case k&letter != 0:
-		return run(s, j+n, letter)
-	case k&number != 0:
-		return run(s, j+n, number)
-	case k&space == 0:
+	case k&chars.Letter != 0:
+		return chars.Run(s, j+n, chars.Letter)
+	case k&chars.Number != 0:
+		return chars.Run(s, j+n, chars.Number)
+	case k&chars.Space == 0:
 		return runOther(s, j+n)
 	}
 	return spaces(s, i)
@@ -200,16 +180,16 @@ func nextCL100K(s []byte, i, most int) int {
 	if n := contraction(s, i, true); n > 0 {
 		return i + n
 	}
-	k, n := at(s, i)
-	if k&letter != 0 {
-		return run(s, i+n, letter)
+	k, n := chars.At(s, i)
+	if k&chars.Letter != 0 {
+		return chars.Run(s, i+n, chars.Letter)
 	}
-	if k&number != 0 {
+	if k&chars.Number != 0 {
 		return numbers(s, i, most)
 	}
-	if j := i + n; k&newline == 0 && j < len(s) { // one character of another kind, and letters
-		if l, m := at(s, j); l&letter != 0 {
-			return run(s, j+m, letter)
+	if j := i + n; k&chars.Newline == 0 && j < len(s) { // one character of another kind, and letters
+		if l, m := chars.At(s, j); l&chars.Letter != 0 {
+			return chars.Run(s, j+m, chars.Letter)
 		}
 	}
 	return symbolsOrSpaces(s, i, k, n, '\n')
@@ -219,7 +199,7 @@ func nextCL100K(s []byte, i, most int) int {
 // ` ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`, at a character of class k and length n.
 // more may follow symbols as newlines do.
 func symbolsOrSpaces(s []byte, i int, k byte, n int, more byte) int {
-	if k&space == 0 {
+	if k&chars.Space == 0 {
 		return runNewlines(s, runOther(s, i+n), more)
 	}
 	if s[i] == ' ' {
@@ -232,8 +212,8 @@ func symbolsOrSpaces(s []byte, i int, k byte, n int, more byte) int {
 
 func numbers(s []byte, i, most int) int {
 	for ; most > 0 && i < len(s); most-- {
-		k, n := at(s, i)
-		if k&number == 0 {
+		k, n := chars.At(s, i)
+		if k&chars.Number == 0 {
 			break
 		}
 		i += n
@@ -242,13 +222,13 @@ func numbers(s []byte, i, most int) int {
 }
 
 func nextO200K(s []byte, i int) int {
-	k, n := at(s, i)
-	if k&number != 0 {
+	k, n := chars.At(s, i)
+	if k&chars.Number != 0 {
 		return numbers(s, i, 3)
 	}
 	// One character that is not a letter may come first; a mark may be that or part of the word.
 	begins := [2]int{-1, i}
-	if k&(letter|newline) == 0 {
+	if k&(chars.Letter|chars.Newline) == 0 {
 		begins[0] = i + n
 	}
 	for _, b := range begins {
@@ -260,7 +240,7 @@ func nextO200K(s []byte, i int) int {
 	}
 	for _, b := range begins {
 		if b >= 0 && b < len(s) {
-			if j := run(s, b, upper); j > b {
+			if j := chars.Run(s, b, chars.Upper); j > b {
 				return j + contraction(s, j, true)
 			}
 		}
@@ -274,15 +254,15 @@ func nextO200K(s []byte, i int) int {
 func capitalsAndSmall(s []byte, i int) int {
 	both := -1
 	for i < len(s) {
-		k, n := at(s, i)
-		if k&upper == 0 {
-			if k&lower != 0 {
-				return run(s, i+n, lower)
+		k, n := chars.At(s, i)
+		if k&chars.Upper == 0 {
+			if k&chars.Lower != 0 {
+				return chars.Run(s, i+n, chars.Lower)
 			}
 			break
 		}
 		i += n
-		if k&lower != 0 {
+		if k&chars.Lower != 0 {
 			both = i
 		}
 	}
@@ -291,12 +271,12 @@ func capitalsAndSmall(s []byte, i int) int {
 
 // nextDigits is one number, or a stretch without one.
 func nextDigits(s []byte, i int) int {
-	k, n := at(s, i)
-	if k&numeric != 0 {
+	k, n := chars.At(s, i)
+	if k&chars.Numeric != 0 {
 		return i + n
 	}
 	for i += n; i < len(s); i += n {
-		if k, n = at(s, i); k&numeric != 0 {
+		if k, n = chars.At(s, i); k&chars.Numeric != 0 {
 			break
 		}
 	}

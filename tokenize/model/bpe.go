@@ -1,73 +1,73 @@
-package tokenize
+package model
 
 import (
 	"unicode/utf8"
 )
 
-// bpe merges neighbouring tokens of a word, the pair of lowest rank first, the leftmost of these.
-type bpe struct {
-	pairs *pairs
+// BPE merges neighbouring tokens of a word, the pair of lowest rank first, the leftmost of these.
+type BPE struct {
+	Pairs *Pairs
 	// The tokens to begin with: of each byte, or of each character.
-	bytes *[256]int32
-	chars map[rune]int32
-	// Characters that are not a token are their bytes, if bytes is there too, or unk; without
-	// unk (-1) they are dropped.
-	unk  int32
-	fuse bool // neighbours that are unknown are one unk
+	Bytes *[256]int32
+	Chars map[rune]int32
+	// Characters that are not a token are their bytes, if Bytes is there too, or Unk; without
+	// Unk (-1) they are dropped.
+	Unk  int32
+	Fuse bool // neighbours that are unknown are one unk
 }
 
 // shortMerge is the number of tokens up to which the lowest rank is looked for in all of them.
 const shortMerge = 64
 
-// encode appends the ids of a word.
-func (m *bpe) encode(e *Encoder, w []byte) {
-	ids := e.merge.ids[:0]
-	if m.chars == nil {
-		for _, c := range w {
-			ids = append(ids, m.bytes[c])
+// Encode appends the ids of a word.
+func (m *BPE) Encode(c *Coder, w []byte) {
+	ids := c.merge.ids[:0]
+	if m.Chars == nil {
+		for _, b := range w {
+			ids = append(ids, m.Bytes[b])
 		}
 	} else {
-		ids = m.begin(e, ids, w)
+		ids = m.begin(c, ids, w)
 	}
-	e.merge.ids = ids
-	m.all(e)
+	c.merge.ids = ids
+	m.all(c)
 }
 
-// all merges the tokens in e.merge.ids and appends what is left.
-func (m *bpe) all(e *Encoder) {
-	if len(e.merge.ids) <= shortMerge {
-		e.out = append(e.out, m.short(&e.merge, e.merge.ids)...)
+// all merges the tokens in c.merge.ids and appends what is left.
+func (m *BPE) all(c *Coder) {
+	if len(c.merge.ids) <= shortMerge {
+		c.Out = append(c.Out, m.short(&c.merge, c.merge.ids)...)
 		return
 	}
-	m.long(&e.merge)
-	for i, id := range e.merge.ids {
-		if e.merge.next[i] != gone {
-			e.out = append(e.out, id)
+	m.long(&c.merge)
+	for i, id := range c.merge.ids {
+		if c.merge.next[i] != gone {
+			c.Out = append(c.Out, id)
 		}
 	}
-	e.merge.shrink()
+	c.merge.shrink()
 }
 
 // begin appends the tokens of the characters.
-func (m *bpe) begin(e *Encoder, ids []int32, w []byte) []int32 {
+func (m *BPE) begin(c *Coder, ids []int32, w []byte) []int32 {
 	pending := false
 	for i := 0; i < len(w); {
 		r, n := utf8.DecodeRune(w[i:])
-		id, ok := m.chars[r]
+		id, ok := m.Chars[r]
 		switch {
 		case ok:
 			ids, pending = append(ids, id), false
-		case m.bytes != nil:
-			for _, c := range w[i : i+n] {
-				ids = append(ids, m.bytes[c])
+		case m.Bytes != nil:
+			for _, b := range w[i : i+n] {
+				ids = append(ids, m.Bytes[b])
 			}
 			pending = false
-		case m.unk < 0:
-			e.counts.Dropped++
+		case m.Unk < 0:
+			c.Dropped++
 		default:
-			e.counts.Unknown++
-			if !pending || !m.fuse {
-				ids = append(ids, m.unk)
+			c.Unknown++
+			if !pending || !m.Fuse {
+				ids = append(ids, m.Unk)
 			}
 			pending = true
 		}
@@ -95,13 +95,13 @@ func (s *merging) shrink() {
 }
 
 // short merges in place and returns what is left.
-func (m *bpe) short(s *merging, ids []int32) []int32 {
+func (m *BPE) short(s *merging, ids []int32) []int32 {
 	if len(ids) < 2 {
 		return ids
 	}
 	links := s.links[:len(ids)-1]
 	for i := range links {
-		links[i] = m.pairs.link(ids[i], ids[i+1])
+		links[i] = m.Pairs.link(ids[i], ids[i+1])
 	}
 	for {
 		best, k := noLink, -1
@@ -117,23 +117,23 @@ func (m *bpe) short(s *merging, ids []int32) []int32 {
 		ids = append(ids[:k+1], ids[k+2:]...)
 		links = append(links[:k], links[k+1:]...)
 		if k > 0 {
-			links[k-1] = m.pairs.link(ids[k-1], ids[k])
+			links[k-1] = m.Pairs.link(ids[k-1], ids[k])
 		}
 		if k < len(links) {
-			links[k] = m.pairs.link(ids[k], ids[k+1])
+			links[k] = m.Pairs.link(ids[k], ids[k+1])
 		}
 	}
 }
 
 // long merges with a heap of rank<<32 | place. A place in the heap whose pair has another rank
 // by now is out of date: the pair that is there now has a place of its own.
-func (m *bpe) long(s *merging) {
+func (m *BPE) long(s *merging) {
 	n := len(s.ids)
 	s.prev, s.next, s.heap = s.prev[:0], s.next[:0], s.heap[:0]
 	for i := range n {
 		s.prev, s.next = append(s.prev, int32(i-1)), append(s.next, int32(i+1))
 		if i+1 < n {
-			if l := m.pairs.link(s.ids[i], s.ids[i+1]); l != noLink {
+			if l := m.Pairs.link(s.ids[i], s.ids[i+1]); l != noLink {
 				s.heap = append(s.heap, l>>32<<32|uint64(i))
 			}
 		}
@@ -148,7 +148,7 @@ func (m *bpe) long(s *merging) {
 		if j == gone || int(j) >= n {
 			continue
 		}
-		l := m.pairs.link(s.ids[i], s.ids[j])
+		l := m.Pairs.link(s.ids[i], s.ids[j])
 		if l == noLink || l>>32 != top>>32 {
 			continue
 		}
@@ -156,10 +156,10 @@ func (m *bpe) long(s *merging) {
 		s.ids[i], s.next[i], s.next[j] = int32(uint32(l)), after, gone
 		if int(after) < n {
 			s.prev[after] = i
-			s.push(m.pairs.link(s.ids[i], s.ids[after]), i)
+			s.push(m.Pairs.link(s.ids[i], s.ids[after]), i)
 		}
 		if p := s.prev[i]; p >= 0 {
-			s.push(m.pairs.link(s.ids[p], s.ids[i]), p)
+			s.push(m.Pairs.link(s.ids[p], s.ids[i]), p)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package tokenize
+package model
 
 import (
 	"encoding/binary"
@@ -120,12 +120,12 @@ func (s *cacheSlot) keep(w []byte, ids []int32) {
 }
 
 // slot is the only place where a word of at most cacheWord bytes is remembered.
-func (e *Encoder) slot(w []byte) *cacheSlot {
+func (c *Coder) slot(w []byte) *cacheSlot {
 	if len(w) > shortWord {
-		return e.slotOf(hashLong(w))
+		return c.slotOf(hashLong(w))
 	}
 	a, b := twoWords(w)
-	return e.slotOf(hashOf(a, b, len(w)))
+	return c.slotOf(hashOf(a, b, len(w)))
 }
 
-func (e *Encoder) slotOf(hash uint64) *cacheSlot { return &e.cache[hash&(1<<cacheBits-1)] }
+func (c *Coder) slotOf(hash uint64) *cacheSlot { return &c.cache[hash&(1<<cacheBits-1)] }

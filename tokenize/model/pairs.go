@@ -1,9 +1,9 @@
-package tokenize
+package model
 
 import "math/bits"
 
-// pairs finds what two neighbouring tokens merge to, and when.
-type pairs struct {
+// Pairs finds what two neighbouring tokens merge to, and when.
+type Pairs struct {
 	slots []pairSlot // open addressing
 	n     int
 	shift uint
@@ -17,13 +17,14 @@ type pairSlot struct {
 // noLink is what pairs have that do not merge; its rank is after all others.
 const noLink = ^uint64(0)
 
-func newPairs(n int) *pairs {
-	p := &pairs{}
+// NewPairs makes a table with room for n pairs; it grows.
+func NewPairs(n int) *Pairs {
+	p := &Pairs{}
 	p.resize(1 << bits.Len(uint(2*n)))
 	return p
 }
 
-func (p *pairs) resize(size int) {
+func (p *Pairs) resize(size int) {
 	old := p.slots
 	p.slots, p.shift = make([]pairSlot, size), uint(64-bits.TrailingZeros(uint(size)))
 	for i := range p.slots {
@@ -36,7 +37,7 @@ func (p *pairs) resize(size int) {
 	}
 }
 
-func (p *pairs) slot(pair uint64) *pairSlot {
+func (p *Pairs) slot(pair uint64) *pairSlot {
 	i := (pair ^ hashA) * 0x9e3779b97f4a7c15
 	for i >>= p.shift; ; i++ {
 		s := &p.slots[i&uint64(len(p.slots)-1)]
@@ -46,8 +47,8 @@ func (p *pairs) slot(pair uint64) *pairSlot {
 	}
 }
 
-// set says what a pair merges to; the last word on a pair counts.
-func (p *pairs) set(left, right int32, rank uint32, id int32) {
+// Set says what a pair merges to; the last word on a pair counts.
+func (p *Pairs) Set(left, right int32, rank uint32, id int32) {
 	if 2*p.n >= len(p.slots) {
 		p.resize(2 * len(p.slots))
 	}
@@ -60,7 +61,7 @@ func (p *pairs) set(left, right int32, rank uint32, id int32) {
 }
 
 // link is the rank and the id of what the two merge to, or noLink.
-func (p *pairs) link(left, right int32) uint64 {
+func (p *Pairs) link(left, right int32) uint64 {
 	pair := uint64(left)<<32 | uint64(right)
 	if s := p.slot(pair); s.pair == pair {
 		return s.link

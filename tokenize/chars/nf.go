@@ -1,4 +1,4 @@
-package tokenize
+package chars
 
 import (
 	"slices"
@@ -7,17 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// form is a normalization form of Unicode, with the tables of the reference.
-type form struct {
+// Form is a normalization form of Unicode, with the tables of the reference.
+type Form struct {
 	compose bool
 	chars   *nfTables
-	to      *mapping // full decompositions, without Hangul
-	changes *props   // characters that are not left as they are in every place
+	to      *Mapping // full decompositions, without Hangul
+	changes *Props   // characters that are not left as they are in every place
 }
 
 // nfTables are what the four forms share.
 type nfTables struct {
-	class *props // canonical combining classes
+	class *Props // canonical combining classes
 	pairs map[[2]rune]rune
 }
 
@@ -30,7 +30,7 @@ const (
 
 func isHangul(r rune) bool { return hangulS <= r && r < hangulS+countS }
 
-var nfShared = sync.OnceValues(func() (*nfTables, *mapping) {
+var nfShared = sync.OnceValues(func() (*nfTables, *Mapping) {
 	t := &nfTables{pairs: map[[2]rune]rune{}}
 	t.class = newProps(func(all []byte) {
 		eachRange("ccc", func(lo, hi rune, rest string) {
@@ -42,7 +42,7 @@ var nfShared = sync.OnceValues(func() (*nfTables, *mapping) {
 	whole, full := newMapping("nfd"), map[string]rune{}
 	gone := newMapping("nfc") // these do not stay when they are composed
 	for r, to := range whole.to {
-		if gone.has.of(r) == 0 {
+		if gone.has.Of(r) == 0 {
 			full[to] = r
 		}
 	}
@@ -57,13 +57,13 @@ var nfShared = sync.OnceValues(func() (*nfTables, *mapping) {
 	return t, whole
 })
 
-// formOf makes NFC, NFD, NFKC or NFKD.
-func formOf(compatible, compose bool) *form {
+// NewForm makes NFC, NFD, NFKC or NFKD. The tables of it are made once for each call: keep it.
+func NewForm(compatible, compose bool) *Form {
 	t, nfd := nfShared()
-	f := &form{compose: compose, chars: t, to: nfd}
+	f := &Form{compose: compose, chars: t, to: nfd}
 	changed := "nfc"
 	if compatible {
-		f.to = &mapping{to: map[rune]string{}}
+		f.to = &Mapping{to: map[rune]string{}}
 		for r, to := range nfd.to {
 			f.to.to[r] = to
 		}
@@ -92,7 +92,7 @@ func formOf(compatible, compose bool) *form {
 			mark(all, hangulS, hangulS+countS-1, 1)
 		}
 		for r := range all {
-			if t.class.of(rune(r)) != 0 {
+			if t.class.Of(rune(r)) != 0 {
 				all[r] = 1
 			}
 		}
@@ -101,7 +101,7 @@ func formOf(compatible, compose bool) *form {
 }
 
 // appendParts appends the full decomposition of a character.
-func (f *form) appendParts(s []byte, r rune, to *mapping) []byte {
+func (f *Form) appendParts(s []byte, r rune, to *Mapping) []byte {
 	switch {
 	case isHangul(r):
 		i := r - hangulS
@@ -110,15 +110,15 @@ func (f *form) appendParts(s []byte, r rune, to *mapping) []byte {
 			s = utf8.AppendRune(s, hangulT+i%countT)
 		}
 		return s
-	case to.has.of(r) != 0:
+	case to.has.Of(r) != 0:
 		return append(s, to.to[r]...)
 	}
 	return utf8.AppendRune(s, r)
 }
 
-// apply copies what stays, and works on the stretches in between: each begins at the
+// Apply appends the form of s to dst; it returns s where nothing changes. It copies what stays, and works on the stretches in between: each begins at the
 // character before the first one that changes and ends before the next one that does not.
-func (f *form) apply(dst, s []byte, _ int) ([]byte, error) {
+func (f *Form) Apply(dst, s []byte, _ int) ([]byte, error) {
 	done, before := 0, 0 // copied up to; the character before
 	changed := false
 	for i := 0; i < len(s); {
@@ -128,14 +128,14 @@ func (f *form) apply(dst, s []byte, _ int) ([]byte, error) {
 			continue
 		}
 		r, n := utf8.DecodeRune(s[i:])
-		if f.changes.of(r) == 0 {
+		if f.changes.Of(r) == 0 {
 			before = i
 			i += n
 			continue
 		}
 		from := max(before, done)
 		for i += n; i < len(s) && s[i] >= utf8.RuneSelf; i += n {
-			if r, n = utf8.DecodeRune(s[i:]); f.changes.of(r) == 0 {
+			if r, n = utf8.DecodeRune(s[i:]); f.changes.Of(r) == 0 {
 				break
 			}
 		}
@@ -155,7 +155,7 @@ type part struct {
 }
 
 // stretch appends the form of a few characters, seldom of many.
-func (f *form) stretch(dst, s []byte) []byte {
+func (f *Form) stretch(dst, s []byte) []byte {
 	var room [32]part
 	var roomBytes [64]byte
 	parts, one := room[:0], roomBytes[:0]
@@ -164,7 +164,7 @@ func (f *form) stretch(dst, s []byte) []byte {
 		one = f.appendParts(one[:0], r, f.to)
 		for k := 0; k < len(one); {
 			r, n := utf8.DecodeRune(one[k:])
-			parts = append(parts, part{r, f.chars.class.of(r)})
+			parts = append(parts, part{r, f.chars.class.Of(r)})
 			k += n
 		}
 		i += n
@@ -190,7 +190,7 @@ func (f *form) stretch(dst, s []byte) []byte {
 }
 
 // composed joins each starter with the marks after it that have a character with it.
-func (f *form) composed(parts []part) []part {
+func (f *Form) composed(parts []part) []part {
 	starter, n := -1, 0 // its place in the result, and how many are there
 	for _, p := range parts {
 		if starter >= 0 {
@@ -213,7 +213,7 @@ func (f *form) composed(parts []part) []part {
 }
 
 // pair is the character that two are together.
-func (f *form) pair(a, b rune) (rune, bool) {
+func (f *Form) pair(a, b rune) (rune, bool) {
 	if l, v := a-hangulL, b-hangulV; 0 <= l && l < countL && 0 <= v && v < countV {
 		return hangulS + (l*countV+v)*countT, true
 	}

@@ -1,9 +1,12 @@
-package tokenize
+package trie
 
-import "math/bits"
+import (
+	"hash/maphash"
+	"math/bits"
+)
 
-// trie finds the words that a text begins with. Its edges are one hash table.
-type trie struct {
+// Trie finds the words that a text begins with. Its edges are one hash table.
+type Trie struct {
 	first [256]uint32 // edges of the root
 	edges []edge
 	n     int
@@ -24,10 +27,11 @@ type edge struct {
 	value int32  // of the child
 }
 
-func newTrie() *trie { return &trie{value: []int32{-1}, edges: make([]edge, 64)} }
+// New makes an empty trie.
+func New() *Trie { return &Trie{value: []int32{-1}, edges: make([]edge, 64)} }
 
-func (t *trie) slot(from uint64) *edge {
-	hi, lo := bits.Mul64(from^hashA, hashB|1) // see hashSeeds
+func (t *Trie) slot(from uint64) *edge {
+	hi, lo := bits.Mul64(from^seedA, seedB|1)
 	for i := hi ^ lo; ; i++ {
 		if s := &t.edges[i&uint64(len(t.edges)-1)]; s.from == from || s.child == 0 {
 			return s
@@ -35,8 +39,11 @@ func (t *trie) slot(from uint64) *edge {
 	}
 }
 
-// step is the node that follows by c, 0 without one.
-func (t *trie) step(node uint32, c byte) uint32 {
+// Begins reports whether a word begins with c. It comes before Pack.
+func (t *Trie) Begins(c byte) bool { return t.first[c] != 0 }
+
+// Step is the node that follows by c, 0 without one.
+func (t *Trie) Step(node uint32, c byte) uint32 {
 	if node == 0 {
 		return t.first[c]
 	}
@@ -47,8 +54,8 @@ func (t *trie) step(node uint32, c byte) uint32 {
 	return 0
 }
 
-// next is the node that follows by c, 0 without one, and its value.
-func (t *trie) next(node uint32, c byte) (child uint32, value int32) {
+// Next is the node that follows by c, 0 without one, and its value.
+func (t *Trie) Next(node uint32, c byte) (child uint32, value int32) {
 	if t.units != nil {
 		child = t.units[node].base ^ uint32(c)
 		if u := &t.units[child]; u.parent == node {
@@ -67,11 +74,11 @@ func (t *trie) next(node uint32, c byte) (child uint32, value int32) {
 	return 0, -1
 }
 
-// add gives a word a value; the first one that it was given stays.
-func (t *trie) add(w []byte, value int32) {
+// Add gives a word a value; the first one that it was given stays.
+func (t *Trie) Add(w []byte, value int32) {
 	node, before := uint32(0), uint32(0)
 	for _, c := range w {
-		child := t.step(node, c)
+		child := t.Step(node, c)
 		if child == 0 {
 			child = uint32(len(t.value))
 			t.value = append(t.value, -1)
@@ -88,7 +95,7 @@ func (t *trie) add(w []byte, value int32) {
 	}
 }
 
-func (t *trie) link(node uint32, c byte, child uint32) {
+func (t *Trie) link(node uint32, c byte, child uint32) {
 	if node == 0 {
 		t.first[c] = child
 		return
@@ -107,17 +114,17 @@ func (t *trie) link(node uint32, c byte, child uint32) {
 	t.n++
 }
 
-// longest is the longest word that s begins with, and its value; -1 without one.
-func (t *trie) longest(s []byte) (value int32, n int) {
-	return t.longestFrom(0, s)
+// Longest is the longest word that s begins with, and its value; -1 without one.
+func (t *Trie) Longest(s []byte) (value int32, n int) {
+	return t.LongestFrom(0, s)
 }
 
-// longestFrom goes on from a node.
-func (t *trie) longestFrom(node uint32, s []byte) (value int32, n int) {
+// LongestFrom goes on from a node.
+func (t *Trie) LongestFrom(node uint32, s []byte) (value int32, n int) {
 	value = -1
 	for i, c := range s {
 		var v int32
-		if node, v = t.next(node, c); node == 0 {
+		if node, v = t.Next(node, c); node == 0 {
 			break
 		}
 		if v >= 0 {
@@ -133,8 +140,8 @@ const (
 	noParent  = 1<<32 - 1
 )
 
-// pack makes next fast; nothing can be added any more, and step knows no words.
-func (t *trie) pack() {
+// Pack makes Next fast. Nothing can be added any more, and Step and Begins know no words.
+func (t *Trie) Pack() {
 	first := make([]uint32, len(t.value)+1) // of the children of each node in list
 	t.each(func(from uint64, _ uint32) { first[from>>8+1]++ })
 	for i := 1; i < len(first); i++ {
@@ -165,11 +172,11 @@ func (t *trie) pack() {
 			at[children[i].child] = k
 		}
 	}
-	*t = trie{units: p.units}
+	*t = Trie{units: p.units}
 }
 
 // each calls f with node<<8 | byte and the child of all edges.
-func (t *trie) each(f func(from uint64, child uint32)) {
+func (t *Trie) each(f func(from uint64, child uint32)) {
 	for c, child := range t.first {
 		if child != 0 {
 			f(uint64(c), child)
@@ -223,3 +230,9 @@ func (p *packer) place(children []branch) uint32 {
 	p.grow()
 	return base
 }
+
+// The hash begins elsewhere in each process, so that no text can be made that is slow.
+var seedA, seedB = func() (a, b uint64) {
+	seed := maphash.MakeSeed()
+	return maphash.String(seed, "a"), maphash.String(seed, "b")
+}()
