@@ -2,7 +2,6 @@ package ttree
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/root/internal/block"
@@ -23,10 +22,10 @@ type Basket struct {
 	// Buf is the buffer given to Decode, or a larger one in its place.
 	Buf []byte
 
-	raw   []byte // Entries big-endian offsets
+	raw   []byte // Entries big-endian offsets, nil without
 	bias  int    // to take from each
 	delta bool   // they are differences
-	mask  uint32
+	mask  uint32 // of the bits that count
 }
 
 // Scratch is memory for ReadBasket, to be used again by the same goroutine. The
@@ -193,21 +192,54 @@ func (h *basketHead) split(out *Basket, payload []byte, keyLen int) error {
 	return nil
 }
 
-// Offsets appends Entries+1 offsets into Data: entry i is Data[o[i]:o[i+1]]. They
-// never fall and stay inside. A basket with Generated has none.
+// Offsets returns Entries+1 offsets into Data, in the memory of dst where it suffices: entry i
+// is Data[o[i]:o[i+1]]. They never fall and stay inside. A basket with Generated has none.
 func (b *Basket) Offsets(dst []int32) ([]int32, error) {
 	if b.Generated {
-		return dst, shardify.Unsupported("basket without offsets")
+		return dst[:0], shardify.Unsupported("basket without offsets")
 	}
-	start := len(dst)
-	dst = slices.Grow(dst, b.Entries+1)[:start+b.Entries+1]
-	o := dst[start:]
+	n := b.Entries + 1
+	if cap(dst) < n {
+		dst = make([]int32, n+n/4)
+	}
+	dst = dst[:n]
+	if raw, bias, ok := b.Plain(); ok && b.swapped(dst, raw, uint32(bias)) {
+		return dst, nil
+	}
+	return b.anyOffsets(dst)
+}
+
+// Plain returns the stored offsets, big-endian, and what is to be taken from each, if the
+// basket lists every one of them as it is.
+func (b *Basket) Plain() (raw []byte, bias int, ok bool) {
+	ok = b.Width == 0 && !b.Generated && !b.delta && b.mask == 0xFFFFFFFF && b.Entries > 0 && len(b.raw) >= 4*b.Entries
+	return b.raw, b.bias, ok
+}
+
+// swapped fills o with plain offsets in one quick pass; false if they are wrong.
+func (b *Basket) swapped(o []int32, raw []byte, bias uint32) bool {
+	n := b.Entries
+	raw = raw[:4*n]
+	last, falls := int32(0), int32(0)
+	for i := range o[:n] {
+		v := int32(binary.BigEndian.Uint32(raw[4*i:4*i+4]) - bias)
+		falls |= (v - last) | v // negative as soon as one falls, or is
+		o[i] = v
+		last = v
+	}
+	end := int32(len(b.Data))
+	o[n] = end
+	return falls|(end-last) >= 0 && o[0] == 0
+}
+
+// anyOffsets fills o with offsets of any form, or says what is wrong with them.
+func (b *Basket) anyOffsets(o []int32) ([]int32, error) {
 	o[b.Entries] = int32(len(b.Data))
 	if b.raw == nil {
 		for i := range b.Entries {
 			o[i] = int32(i * b.Width)
 		}
-		return dst, nil
+		return o, nil
 	}
 	last, bad := int32(0), int32(0) // bad gets its sign bit from any step back
 	sum := uint32(0)
@@ -227,9 +259,21 @@ func (b *Basket) Offsets(dst []int32) ([]int32, error) {
 		o[i] = last
 	}
 	if bad < 0 || b.Entries > 0 && o[0] != 0 || int(last) > len(b.Data) {
-		return dst[:start], shardify.Corrupt(-1, "the offsets of %d entries do not rise from 0 to %d", b.Entries, len(b.Data))
+		return o[:0], shardify.Corrupt(-1, "the offsets of %d entries do not rise from 0 to %d", b.Entries, len(b.Data))
 	}
-	return dst, nil
+	return o, nil
+}
+
+// Own reports whether the basket's bytes are in Buf, which the caller may keep, and not in
+// a record or tree that others use.
+func (b *Basket) Own() bool {
+	return cap(b.Buf) > 0 && cap(b.Data) > 0 && within(b.Buf[:cap(b.Buf)], b.Data)
+}
+
+// within reports whether part begins in the memory of whole: Decode puts a
+// decompressed payload to its beginning.
+func within(whole, part []byte) bool {
+	return len(part) > 0 && &whole[0] == &part[0]
 }
 
 // basketErr puts branch and first entry into an error of basket i.

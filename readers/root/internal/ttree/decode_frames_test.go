@@ -45,9 +45,30 @@ func decodeEntries(b *builder, steps []step, l Lengths, entries ...[]byte) ([]sh
 	return cols, nil
 }
 
+// entry writes big-endian values.
+type entry struct{ b []byte }
+
+func (o *entry) u8(v ...uint8) { o.b = append(o.b, v...) }
+func (o *entry) i16(v int)     { o.b = binary.BigEndian.AppendUint16(o.b, uint16(v)) }
+func (o *entry) i32(v ...int) {
+	for _, x := range v {
+		o.b = binary.BigEndian.AppendUint32(o.b, uint32(x))
+	}
+}
+func (o *entry) str(s string) { o.b = append(append(o.b, byte(len(s))), s...) }
+
+// frame writes a byte count, a version and a body.
+func (o *entry) frame(version int, body func()) {
+	at := len(o.b)
+	o.i32(0)
+	o.i16(version)
+	body()
+	binary.BigEndian.PutUint32(o.b[at:], uint32(len(o.b)-at-4)|0x40000000)
+}
+
 // framed writes byte count, version and body.
-func framed(version int, body func(o *out)) []byte {
-	var o out
+func framed(version int, body func(o *entry)) []byte {
+	var o entry
 	o.frame(version, func() { body(&o) })
 	return o.b
 }
@@ -56,7 +77,7 @@ func framed(version int, body func(o *out)) []byte {
 // member has a frame around each pair, with the checksum of the class in it.
 func TestPairsWrittenOneByOneHaveFrames(t *testing.T) {
 	entry := func(version int, sum int, extra int) []byte {
-		return framed(9, func(o *out) {
+		return framed(9, func(o *entry) {
 			o.i32(2)
 			for i := range 2 {
 				o.frame(version, func() {
@@ -112,7 +133,7 @@ func TestPairsWrittenOneByOneHaveFrames(t *testing.T) {
 func TestCountedPointersOfElements(t *testing.T) {
 	e := &rfile.Element{Class: "TStreamerBasicPointer", Name: "x", Type: 42, TypeName: "Short_t*", CountName: "n", CountClass: "C"}
 	u16 := func(flag byte, v ...int) []byte {
-		o := out{b: []byte{flag}}
+		o := entry{b: []byte{flag}}
 		for _, x := range v {
 			o.i16(x)
 		}
@@ -177,7 +198,7 @@ func TestCountsAreThoseOfTheirClass(t *testing.T) {
 	add(x("Other"))
 	b.path = []string{"D"}
 	add(x("B"))
-	var o out
+	var o entry
 	o.i32(1)
 	o.i32(2)
 	o.u8(1, 10, 11)
@@ -226,7 +247,7 @@ func TestObjectsNameTheirClass(t *testing.T) {
 			Leaves: []*Leaf{{Class: "TLeafObject", Len: 1, Virtual: virtual}}, Baskets: Baskets{First: []int64{0, 1}, Bytes: []int32{1}, Seek: []int64{1}}}
 	}
 	entry := func(class string) []byte {
-		o := out{}
+		o := entry{}
 		o.str(class)
 		o.u8(0)
 		o.i32(7)

@@ -13,47 +13,13 @@ func (d *Decoder) ends(b *Basket, from, to int) ([]int32, error) {
 		return d.made(b, from, to)
 	}
 	var err error
-	if !b.plainOffsets() {
-		d.offs, err = b.Offsets(d.offs[:0])
-	} else {
-		d.offs, err = b.swapped(d.offs)
-	}
-	if err != nil {
+	if d.offs, err = b.Offsets(d.offs); err != nil {
 		return nil, err
 	}
 	if int(d.offs[to]) > len(b.Data) {
 		return nil, shardify.Corrupt(-1, "entries up to byte %d of %d", d.offs[to], len(b.Data))
 	}
 	return d.offs[from : to+1], nil
-}
-
-// plainOffsets reports whether the basket lists each offset.
-func (b *Basket) plainOffsets() bool {
-	return b.Width == 0 && !b.Generated && !b.delta && b.mask == 0xFFFFFFFF && b.Entries > 0 && len(b.raw) >= 4*b.Entries
-}
-
-// swapped is Offsets for plain ones, in one quick pass.
-func (b *Basket) swapped(dst []int32) ([]int32, error) {
-	n := b.Entries
-	if cap(dst) < n+1 {
-		dst = make([]int32, n+1+n/4)
-	}
-	dst = dst[:n+1]
-	bias := uint32(b.bias)
-	raw := b.raw[:4*n]
-	last, falls := int32(0), int32(0)
-	for i := range dst[:n] {
-		v := int32(binary.BigEndian.Uint32(raw[4*i:4*i+4]) - bias)
-		falls |= (v - last) | v // negative as soon as one falls, or is
-		dst[i] = v
-		last = v
-	}
-	end := int32(len(b.Data))
-	dst[n] = end
-	if falls|(end-last) < 0 || dst[0] != 0 {
-		return b.Offsets(dst[:0]) // it says where
-	}
-	return dst, nil
 }
 
 // made makes offsets from counts, for a basket that has none.
@@ -84,26 +50,26 @@ func (d *Decoder) made(b *Basket, from, to int) ([]int32, error) {
 // counted decodes a basket of bare values whose offsets are what the counts say,
 // without writing them out. ok is false if they are not, or cannot be compared so.
 func (d *Decoder) counted(b *Basket, from, to int) (ok bool) {
-	if d.lengths.Lists == nil || d.Reading.head != 0 || !b.plainOffsets() || !d.m.want[0] {
+	raw, bias, plain := b.Plain()
+	if d.lengths.Lists == nil || d.Reading.head != 0 || !plain || !d.m.want[0] {
 		return false
 	}
 	f := &d.Reading.fields[0]
 	size := int64(f.wire.size * f.per)
 	at := b.First + int64(from) - d.lo
 	list := d.lengths.Lists[at : at+int64(to-from)+1]
-	raw := b.raw[4*from : 4*to]
-	begin := int64(binary.BigEndian.Uint32(raw)) - int64(b.bias)
+	begin := int64(binary.BigEndian.Uint32(raw[4*from:])) - int64(bias)
 	end := int64(len(b.Data))
 	if to < b.Entries {
-		end = int64(binary.BigEndian.Uint32(b.raw[4*to:])) - int64(b.bias)
+		end = int64(binary.BigEndian.Uint32(raw[4*to:])) - int64(bias)
 	}
 	n := list[len(list)-1] - list[0]
 	if n > (1<<31)/size || begin < 0 || end > int64(len(b.Data)) || end-begin != n*size || from == 0 && begin != 0 {
 		return false
 	}
 	// Offset i must be begin + bias + (list[i]-list[0])*size, in 32 bits.
-	add := uint32(begin) + uint32(b.bias) - uint32(list[0]*size)
-	if differ(raw, list, uint32(size), add) != 0 {
+	add := uint32(begin) + uint32(bias) - uint32(list[0]*size)
+	if differ(raw[4*from:4*to], list, uint32(size), add) != 0 {
 		return false
 	}
 	out := &d.m.outs[0]
