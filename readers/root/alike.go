@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/root/internal/ttree"
+	"github.com/shardify/shardify/readers/root/internal/entries"
 )
 
 // alikeEntries is how many counts the survey looks at where they are compressed; there the
@@ -21,7 +21,7 @@ var alikeEntries int64 = 16 << 10
 // equally long. It knows for certain where the counts are few or not compressed; reading
 // compares all of them.
 func (x *tree) alike(want []int) map[int]string {
-	users := map[*ttree.Reading]int{}
+	users := map[*entries.Reading]int{}
 	for _, r := range x.readings {
 		if r.Counts != nil {
 			users[r.Counts]++
@@ -53,7 +53,7 @@ func (x *tree) alike(want []int) map[int]string {
 
 // countsDigest is equal for branches whose counts are equal, "" if they cannot be read: that
 // comes out later.
-func (x *tree) countsDigest(r *ttree.Reading) string {
+func (x *tree) countsDigest(r *entries.Reading) string {
 	b := r.Counts.Branch
 	hash := sha256.New()
 	var word [8]byte

@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/root/internal/entries"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
 	"github.com/shardify/shardify/readers/root/internal/ttree"
 )
@@ -20,8 +21,8 @@ import (
 type tree struct {
 	f        *rfile.File
 	t        *ttree.Tree
-	readings []*ttree.Reading // by branch
-	columns  []treeColumn     // by field
+	readings []*entries.Reading // by branch
+	columns  []treeColumn       // by field
 	list     []field
 	cannot   []leftOut
 	reached  atomic.Int64 // the entry up to which readers have announced
@@ -29,12 +30,12 @@ type tree struct {
 
 // treeColumn is where a field comes from.
 type treeColumn struct {
-	reading *ttree.Reading
+	reading *entries.Reading
 	column  int
 }
 
 func newTree(f *rfile.File, t *ttree.Tree) *tree {
-	x := &tree{f: f, t: t, readings: t.Interpret(f.Streamers())}
+	x := &tree{f: f, t: t, readings: entries.Interpret(t, f.Streamers())}
 	names := rows.Names{} // branches of one name in a tree are legal
 	given := make(map[treeColumn]string, len(x.readings))
 	// Counts first get their names, which other columns refer to.
@@ -58,7 +59,7 @@ func newTree(f *rfile.File, t *ttree.Tree) *tree {
 
 // damage is why a column cannot be read, unless it has no form. A class that is not
 // described may be one of those whose descriptions are damaged.
-func (x *tree) damage(c *ttree.Column, name string) error {
+func (x *tree) damage(c *entries.Column, name string) error {
 	err := c.Err
 	if problem := x.f.Streamers().Problem; err == nil && errors.Is(problem, shardify.ErrCorrupt) && strings.Contains(c.Unreadable, "not described") {
 		err = problem
@@ -78,7 +79,7 @@ func problem(t *ttree.Tree) leftOut {
 	return l
 }
 
-func columnName(r *ttree.Reading, i int) string {
+func columnName(r *entries.Reading, i int) string {
 	name := plainName(r.Branch.Dotted)
 	if member := r.Columns[i].Name; member != "" {
 		name += "." + member
@@ -87,7 +88,7 @@ func columnName(r *ttree.Reading, i int) string {
 }
 
 // add makes a field of column i of a reading, or notes why it cannot.
-func (x *tree) add(r *ttree.Reading, i int, given map[treeColumn]string) {
+func (x *tree) add(r *entries.Reading, i int, given map[treeColumn]string) {
 	c := &r.Columns[i]
 	name := given[treeColumn{r, i}]
 	aliases := []string{r.Branch.Path, r.Branch.Name, r.Branch.Dotted}
@@ -134,7 +135,7 @@ func (x *tree) left() []leftOut { return x.cannot }
 func (x *tree) try(want []int) map[int]string {
 	bad := map[int]string{}
 	var s ttree.Scratch
-	tried := map[*ttree.Reading]string{}
+	tried := map[*entries.Reading]string{}
 	for _, i := range want {
 		r := x.columns[i].reading
 		if !r.Risky {
@@ -192,8 +193,8 @@ type basketTable struct {
 // basketTables lists the tables of the branches that are read, equal ones in a row
 // as one.
 func (x *tree) basketTables(want []int) (tables []basketTable, total int64) {
-	seen := map[*ttree.Reading]bool{}
-	use := func(r *ttree.Reading) {
+	seen := map[*entries.Reading]bool{}
+	use := func(r *entries.Reading) {
 		if r == nil || seen[r] {
 			return
 		}
@@ -248,7 +249,7 @@ func inner(list []int64, end int64) []int64 {
 // the baskets at both ends, which are decoded twice, are at most half of it.
 func (x *tree) inside(want []int) int64 {
 	perEntry, baskets := 0.0, 0.0
-	seen := map[*ttree.Reading]bool{}
+	seen := map[*entries.Reading]bool{}
 	for _, i := range want {
 		f := &x.list[i]
 		bytes := float64(f.bytes)

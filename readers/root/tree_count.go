@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/root/internal/ttree"
+	"github.com/shardify/shardify/readers/root/internal/entries"
 )
 
 // count reads the branches that count the elements of others.
@@ -15,7 +15,7 @@ func (t *treeReader) count(ctx context.Context, lo, hi int64, mem *shardify.Aren
 	tmp := t.scratch.Overdraft()
 	defer tmp.Release()
 	for _, c := range t.counters {
-		c.begin(min(lo, c.needed(lo)), hi, ttree.Lengths{}, tmp)
+		c.begin(min(lo, c.needed(lo)), hi, entries.Lengths{}, tmp)
 	}
 	if err := t.run(ctx, t.counters); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (b *branchReader) counts(i int) ([]int64, error) {
 	if b.before == nil {
 		b.before = make([][]int64, len(b.want))
 	}
-	counts, err := ttree.Counts(b.before[i][:0], &col)
+	counts, err := entries.Counts(b.before[i][:0], &col)
 	b.before[i] = counts
 	return counts, shardify.Annotate(err, "read", "", b.r.Branch.Tree.Path+" "+b.r.Branch.Path)
 }
@@ -89,10 +89,10 @@ func (b *branchReader) lists(i int, lo, hi int64, mem *shardify.Arena) error {
 		return err
 	}
 	lists := mem.Int64s(int(hi-lo) + 1)
-	if !ttree.Sum(lists, counts[lo-b.lo:]) {
+	if !entries.Sum(lists, counts[lo-b.lo:]) {
 		return shardify.Annotate(shardify.Corrupt(-1, "its counts are too large"), "read", "", b.r.Branch.Tree.Path+" "+b.r.Branch.Path)
 	}
-	l := ttree.Lengths{Lists: lists, Before: counts[:lo-b.lo], At: b.lo}
+	l := entries.Lengths{Lists: lists, Before: counts[:lo-b.lo], At: b.lo}
 	for _, d := range b.deps {
 		if d.r.CountsColumn == i {
 			d.lengths = l

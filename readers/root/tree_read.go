@@ -9,6 +9,7 @@ import (
 	"sort"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/root/internal/entries"
 	"github.com/shardify/shardify/readers/root/internal/ttree"
 	"github.com/shardify/shardify/storage"
 )
@@ -43,15 +44,15 @@ type treeReader struct {
 
 // branchReader is one branch of a reader.
 type branchReader struct {
-	r    *ttree.Reading
-	d    *ttree.Decoder
+	r    *entries.Reading
+	d    *entries.Decoder
 	want []bool
 	cols []int // of the read's cols, by column of the reading; -1: not wanted
 	// from the current span
-	lo, hi     int64         // entries, of counters those before the span, too
-	first, end int           // baskets
-	lengths    ttree.Lengths // of this branch's entries
-	before     [][]int64     // by column: counts as they were read
+	lo, hi     int64           // entries, of counters those before the span, too
+	first, end int             // baskets
+	lengths    entries.Lengths // of this branch's entries
+	before     [][]int64       // by column: counts as they were read
 	// keep is the last basket, if the next span may need the rest of it.
 	keep    ttree.Basket
 	keepAt  int
@@ -70,11 +71,11 @@ type request struct {
 
 func (x *tree) reader(want []int) tableReader {
 	t := &treeReader{x: x, scratch: shardify.NewPool(1 << 20)}
-	byReading := map[*ttree.Reading]*branchReader{}
-	get := func(r *ttree.Reading) *branchReader {
+	byReading := map[*entries.Reading]*branchReader{}
+	get := func(r *entries.Reading) *branchReader {
 		b := byReading[r]
 		if b == nil {
-			b = &branchReader{r: r, d: ttree.NewDecoder(r), want: make([]bool, len(r.Columns)), keepAt: -1}
+			b = &branchReader{r: r, d: entries.NewDecoder(r), want: make([]bool, len(r.Columns)), keepAt: -1}
 			for range r.Columns {
 				b.cols = append(b.cols, -1)
 			}
@@ -88,7 +89,7 @@ func (x *tree) reader(want []int) tableReader {
 		b := get(c.reading)
 		b.cols[c.column], b.want[c.column] = k, true
 	}
-	counts := map[*ttree.Reading]*branchReader{}
+	counts := map[*entries.Reading]*branchReader{}
 	for _, b := range t.wanted {
 		t.countersOf(b, counts)
 	}
@@ -101,11 +102,11 @@ func (x *tree) reader(want []int) tableReader {
 // countersOf finds the readers of the branches that count the elements of b. They
 // have other decoders than wanted columns of the same branches: they read other
 // entries.
-func (t *treeReader) countersOf(b *branchReader, have map[*ttree.Reading]*branchReader) {
-	get := func(list *[]*branchReader, r *ttree.Reading) *branchReader {
+func (t *treeReader) countersOf(b *branchReader, have map[*entries.Reading]*branchReader) {
+	get := func(list *[]*branchReader, r *entries.Reading) *branchReader {
 		c := have[r]
 		if c == nil {
-			c = &branchReader{r: r, d: ttree.NewDecoder(r), want: make([]bool, len(r.Columns)), keepAt: -1}
+			c = &branchReader{r: r, d: entries.NewDecoder(r), want: make([]bool, len(r.Columns)), keepAt: -1}
 			have[r] = c
 			*list = append(*list, c)
 		}
@@ -171,7 +172,7 @@ func (t *treeReader) entries(ctx context.Context, lo, hi int64, mem *shardify.Ar
 }
 
 // known is what other branches say about this one's entries.
-func (b *branchReader) known() (l ttree.Lengths) {
+func (b *branchReader) known() (l entries.Lengths) {
 	if b.counter != nil {
 		l = b.lengths
 	}
@@ -182,7 +183,7 @@ func (b *branchReader) known() (l ttree.Lengths) {
 }
 
 // begin finds the baskets of entries [lo, hi).
-func (b *branchReader) begin(lo, hi int64, l ttree.Lengths, mem *shardify.Arena) {
+func (b *branchReader) begin(lo, hi int64, l entries.Lengths, mem *shardify.Arena) {
 	b.lo, b.hi = lo, hi
 	first := b.r.Branch.Baskets.First
 	b.first = max(sort.Search(len(first), func(i int) bool { return first[i] > lo })-1, 0)

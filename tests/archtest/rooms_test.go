@@ -37,6 +37,8 @@ var rooms = []room{
 	{name: "readers/hdf5/internal/column", lines: 1010, back: 0, methodsOf: "Dataset", methods: 9, inFiles: 3},
 	{name: "readers/hdf5/internal/element", lines: 880, back: 0, methodsOf: "Leaf", methods: 11, inFiles: 2},
 	{name: "readers/hdf5/internal/h5", lines: 5361, back: 11, methodsOf: "File", methods: 51, inFiles: 23},
+	{name: "readers/root/internal/ttree", lines: 1750, back: 99, methodsOf: "parser", methods: 99, inFiles: 9},
+	{name: "readers/root/internal/entries", lines: 2420, back: 99, methodsOf: "builder", methods: 99, inFiles: 9},
 	{name: "readers/npz/internal/npy", lines: 1930, back: 0, methodsOf: "literal", methods: 11, inFiles: 1},
 	{name: "readers/npz", lines: 3060, back: 8, methodsOf: "group", methods: 10, inFiles: 5},
 	{name: "readers/hdf5/internal/array", lines: 2215, back: 13, methodsOf: "Array", methods: 33, inFiles: 8},

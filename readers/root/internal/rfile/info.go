@@ -14,7 +14,7 @@ type Element struct {
 	Name     string // of the member, or of the base class
 	Title    string // the comment behind the member; holds [lo,hi,nbits]
 	TypeName string
-	Type     int // fType, see the package's constants
+	Type     int // fType: CodeBase, CodeAny ...
 	Size     int // writer's sizeof: not for use
 	Len      int // fArrayLength; 0 if it is not an array
 	Dims     []int32

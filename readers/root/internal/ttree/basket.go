@@ -22,10 +22,10 @@ type Basket struct {
 	// Buf is the buffer given to Decode, or a larger one in its place.
 	Buf []byte
 
-	raw   []byte // Entries big-endian offsets, nil without
-	bias  int    // to take from each
+	Raw   []byte // Entries big-endian offsets, nil without
+	Bias  int    // to take from each
 	delta bool   // they are differences
-	mask  uint32 // of the bits that count
+	Mask  uint32 // of the bits that count
 }
 
 // Scratch is memory for ReadBasket, to be used again by the same goroutine. The
@@ -185,10 +185,10 @@ func (h *basketHead) split(out *Basket, payload []byte, keyLen int) error {
 	if n < h.entries || n > len(tail)/4-1 {
 		return shardify.Corrupt(int64(h.last), "%d offsets for %d entries in %d bytes", n, h.entries, len(tail)-4)
 	}
-	out.raw = tail[4 : 4+4*h.entries]
-	out.bias = keyLen
+	out.Raw = tail[4 : 4+4*h.entries]
+	out.Bias = keyLen
 	out.delta = h.ioBits&fGenerateOffsetMap != 0
-	out.mask = 0xFFFFFFFF
+	out.Mask = 0xFFFFFFFF
 	return nil
 }
 
@@ -212,8 +212,8 @@ func (b *Basket) Offsets(dst []int32) ([]int32, error) {
 // Plain returns the stored offsets, big-endian, and what is to be taken from each, if the
 // basket lists every one of them as it is.
 func (b *Basket) Plain() (raw []byte, bias int, ok bool) {
-	ok = b.Width == 0 && !b.Generated && !b.delta && b.mask == 0xFFFFFFFF && b.Entries > 0 && len(b.raw) >= 4*b.Entries
-	return b.raw, b.bias, ok
+	ok = b.Width == 0 && !b.Generated && !b.delta && b.Mask == 0xFFFFFFFF && b.Entries > 0 && len(b.Raw) >= 4*b.Entries
+	return b.Raw, b.Bias, ok
 }
 
 // swapped fills o with plain offsets in one quick pass; false if they are wrong.
@@ -235,7 +235,7 @@ func (b *Basket) swapped(o []int32, raw []byte, bias uint32) bool {
 // anyOffsets fills o with offsets of any form, or says what is wrong with them.
 func (b *Basket) anyOffsets(o []int32) ([]int32, error) {
 	o[b.Entries] = int32(len(b.Data))
-	if b.raw == nil {
+	if b.Raw == nil {
 		for i := range b.Entries {
 			o[i] = int32(i * b.Width)
 		}
@@ -244,7 +244,7 @@ func (b *Basket) anyOffsets(o []int32) ([]int32, error) {
 	last, bad := int32(0), int32(0) // bad gets its sign bit from any step back
 	sum := uint32(0)
 	for i := range b.Entries {
-		v := binary.BigEndian.Uint32(b.raw[4*i:]) & b.mask
+		v := binary.BigEndian.Uint32(b.Raw[4*i:]) & b.Mask
 		if b.delta {
 			// Lengths of the entries before; the first item says nothing.
 			if i > 0 {
@@ -252,7 +252,7 @@ func (b *Basket) anyOffsets(o []int32) ([]int32, error) {
 			}
 			v = sum
 		} else {
-			v -= uint32(b.bias)
+			v -= uint32(b.Bias)
 		}
 		bad |= int32(v) | (int32(v) - last)
 		last = int32(v)

@@ -1,5 +1,6 @@
 // Package ttree reads TTrees, TNtuples and TNtupleDs: their branches, leaves,
-// basket tables and clusters, and the baskets themselves as bytes.
+// basket tables and clusters, and the baskets themselves as bytes. What the bytes mean is known
+// to package entries.
 //
 //	tree, err := ttree.Read(f, object)
 //	b := tree.Branch("Jet_pt")
@@ -18,6 +19,14 @@
 //
 // A basket that was not full when the tree was written is stored in the tree's record
 // instead ("embedded").
+//
+// The files:
+//
+//	tree.go      what is known of a tree; cluster.go: where its baskets were flushed together
+//	layout.go    the order of members in each version of each class
+//	parse.go     a record by such a layout; read.go: the objects in it; branch.go: branches
+//	table.go     the baskets of a branch
+//	embedded.go  baskets in the tree's record; basket.go: any basket
 //
 // Damage in one branch is noted in its Err; the others are there all the same.
 package ttree

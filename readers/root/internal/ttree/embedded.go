@@ -84,14 +84,14 @@ func (e *Embedded) fill(out *Basket) error {
 	case e.head.flag >= 80:
 		out.Generated = true
 	case len(e.offsets) > 0:
-		out.raw = e.offsets[:4*out.Entries]
-		out.bias = e.keyLen
-		out.mask = 0xFFFFFFFF
+		out.Raw = e.offsets[:4*out.Entries]
+		out.Bias = e.keyLen
+		out.Mask = 0xFFFFFFFF
 		if e.head.flag > 20 && e.head.flag < 40 {
-			out.mask = 0x00FFFFFF // the top byte holds a displacement
+			out.Mask = 0x00FFFFFF // the top byte holds a displacement
 		}
-		if first := int(binary.BigEndian.Uint32(out.raw) & out.mask); first != out.bias {
-			return shardify.Corrupt(-1, "the embedded basket's first entry is at byte %d, its key has %d", first, out.bias)
+		if first := int(binary.BigEndian.Uint32(out.Raw) & out.Mask); first != out.Bias {
+			return shardify.Corrupt(-1, "the embedded basket's first entry is at byte %d, its key has %d", first, out.Bias)
 		}
 	default:
 		out.Width = e.head.nevBufSize

@@ -231,17 +231,17 @@ func elementStep(el *rfile.Element) (layoutField, error) {
 	if k, ok := plainKind[el.Type]; ok {
 		return at(k, to), nil
 	}
-	if k, ok := plainKind[el.Type-40]; ok && el.CountName != "" {
+	if k, ok := plainKind[el.Type-rfile.CodeCounted]; ok && el.CountName != "" {
 		return layoutField{kCounted, to, memberOf[el.CountName], plainSize[k]}, nil
 	}
 	switch {
-	case el.Type == 67 || el.Type == 0 && el.Name == "TNamed":
+	case el.Type == rfile.CodeTNamed || el.Type == rfile.CodeBase && el.Name == "TNamed":
 		return at(kNamed, mName), nil
-	case el.Type == 66 || el.Type == -1:
+	case el.Type == rfile.CodeTObject || el.Type == rfile.CodeNone:
 		return at(kTObject, mNone), nil
-	case el.Type == 65:
+	case el.Type == rfile.CodeTString:
 		return at(kStr, to), nil
-	case el.Type == 0:
+	case el.Type == rfile.CodeBase:
 		return at(kFrame, mNone), nil
 	case el.TypeName == "TArrayD":
 		return layoutField{kind: kArray, size: 8}, nil
@@ -251,9 +251,9 @@ func elementStep(el *rfile.Element) (layoutField, error) {
 		return at(kObjects, to), nil
 	case el.TypeName == "ROOT::TIOFeatures":
 		return at(kIOBits, to), nil
-	case el.Type == 61 || el.Type == 62:
+	case el.Type == rfile.CodeObject || el.Type == rfile.CodeAny:
 		return at(kFrame, mNone), nil
-	case el.Type == 63 || el.Type == 64 || el.Type == 68 || el.Type == 69:
+	case el.Type == rfile.CodeObjectP || el.Type == rfile.CodeObjectPtr || el.Type == rfile.CodeAnyP || el.Type == rfile.CodeAnyPtr:
 		return at(kSlot, to), nil
 	}
 	return layoutField{}, shardify.Unsupported("member %s of type %s, code %d", el.Name, el.TypeName, el.Type)

@@ -1,4 +1,4 @@
-package ttree
+package entries
 
 import (
 	"fmt"
@@ -6,6 +6,26 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
+	"github.com/shardify/shardify/readers/root/internal/ttree"
+	"github.com/shardify/shardify/readers/root/internal/wire"
+)
+
+// What ttree.Branch.Type says.
+const (
+	custom    = -1 // the class has a streamer of its own
+	leafOf    = 0  // a member, or by the ID a whole object
+	baseClass = 1
+	objectOf  = 2
+	clones    = 3  // the count of a TClonesArray
+	stl       = 4  // the count of a collection
+	inClones  = 31 // a member of the objects in one
+	inSTL     = 41
+)
+
+// Values of ttree.Branch.ID that are no member.
+const (
+	idObject = -1
+	idGroup  = -2
 )
 
 // element interprets a TBranchElement.
@@ -13,32 +33,32 @@ func (r *Reading) element(infos *rfile.Infos) {
 	b := r.Branch
 	bld := &builder{infos: infos}
 	switch {
-	case b.Type == 3 || b.Type == 4:
+	case b.Type == clones || b.Type == stl:
 		r.Columns = []Column{{DType: shardify.I32, Type: "count"}}
 		r.Hidden, r.layout, r.width = true, layoutFlat, 4
-		r.fields = []flatField{{wire: plain(shardify.I32), per: 1}}
-	case b.Type == 31 || b.Type == 41:
+		r.fields = []flatField{{wire: wire.Plain(shardify.I32), per: 1}}
+	case b.Type == inClones || b.Type == inSTL:
 		r.count = countRef{branch: b.Counter, must: true}
 		r.memberBranch(bld, 1, true)
-	case b.Type == 1 || b.Type == 2 || b.Type == 0 && b.ID == -2:
-		if b.Baskets.Len() > 0 && len(b.Children) == 0 && b.ID != -2 {
+	case b.Type == baseClass || b.Type == objectOf || b.Type == leafOf && b.ID == idGroup:
+		if b.Baskets.Len() > 0 && len(b.Children) == 0 && b.ID != idGroup {
 			r.memberBranch(bld, 0, false)
 		}
-	case b.Type == 0 && b.ID >= 0:
+	case b.Type == leafOf && b.ID >= 0:
 		if len(b.Children) > 0 && b.Baskets.Len() == 0 {
 			return
 		}
 		r.memberBranch(bld, 0, false)
-	case b.Type == 0 && b.ID == -1:
+	case b.Type == leafOf && b.ID == idObject:
 		if len(b.Children) > 0 && b.Baskets.Len() == 0 {
 			return
 		}
 		r.whole(bld)
-	case b.Type == -1 && isText(tidy(b.ClassName)):
+	case b.Type == custom && wire.IsText(wire.Tidy(b.ClassName)):
 		r.whole(bld)
-	case b.Type == -1 && framedClass(b.ClassName):
+	case b.Type == custom && framedClass(b.ClassName):
 		r.framed(bld, nil)
-	case b.Type == -1:
+	case b.Type == custom:
 		r.refuse(b.ClassName, fmt.Sprintf("class %s with a streamer of its own", b.ClassName))
 	default:
 		r.damaged(b.ClassName, shardify.Corrupt(-1, "branch of type %d", b.Type))
@@ -47,7 +67,7 @@ func (r *Reading) element(infos *rfile.Infos) {
 
 // framedClass reports whether the own streamer of a class writes what its description says.
 func framedClass(name string) bool {
-	class := tidy(name)
+	class := wire.Tidy(name)
 	_, isArray := arrayClasses[class]
 	return isArray || class == "TLorentzVector" || class == "TVector3" || class == "TVector2" || class == "TDatime"
 }
@@ -55,8 +75,8 @@ func framedClass(name string) bool {
 // framed interprets a branch that has objects as their streamers write them, with a
 // frame, behind other steps.
 func (r *Reading) framed(bld *builder, before []step) {
-	class := tidy(r.Branch.ClassName)
-	s, err := bld.object(class, 62, "", 0)
+	class := wire.Tidy(r.Branch.ClassName)
+	s, err := bld.object(class, rfile.CodeAny, "", 0)
 	r.build(bld, append(before, s), err, class)
 }
 
@@ -70,7 +90,7 @@ func (r *Reading) object(infos *rfile.Infos) {
 	case !framedClass(b.ClassName):
 		r.refuse(b.ClassName, fmt.Sprintf("class %s, which may have a streamer of its own", b.ClassName))
 	case b.Leaves[0].Virtual:
-		r.framed(&builder{infos: infos}, []step{{op: opClass, class: &rfile.StreamerInfo{Name: tidy(b.ClassName)}}})
+		r.framed(&builder{infos: infos}, []step{{op: opClass, class: &rfile.StreamerInfo{Name: wire.Tidy(b.ClassName)}}})
 	default:
 		r.framed(&builder{infos: infos}, nil)
 	}
@@ -79,11 +99,11 @@ func (r *Reading) object(infos *rfile.Infos) {
 // whole interprets a branch that has objects, or collections, in one piece.
 func (r *Reading) whole(bld *builder) {
 	b := r.Branch
-	class := tidy(strings.TrimSuffix(tidy(b.ClassName), "*"))
+	class := wire.Tidy(strings.TrimSuffix(wire.Tidy(b.ClassName), "*"))
 	var steps []step
 	var err error
 	switch {
-	case isText(class):
+	case wire.IsText(class):
 		steps = []step{bld.text(opText, "", 0, class)}
 		r.bare = true
 	case strings.HasPrefix(class, "bitset<"), isCollection(class):
@@ -123,7 +143,7 @@ func (r *Reading) undescribed(infos *rfile.Infos, class, what string) {
 	r.refuse(class, what+" is not described in the file")
 }
 
-func isCollection(name string) bool { _, _, ok := itemOf(name); return ok }
+func isCollection(name string) bool { _, _, ok := wire.ItemOf(name); return ok }
 
 // build takes over what the builder made, if it made anything.
 func (r *Reading) build(bld *builder, steps []step, err error, typ string) {
@@ -158,12 +178,12 @@ func (r *Reading) memberBranch(bld *builder, level int, apart bool) {
 	}
 	plain := *e
 	plain.Name = ""
-	if e.CountName != "" && e.Type > 40 && e.Type < 60 {
+	if e.CountName != "" && e.Type > rfile.CodeCounted && e.Type < rfile.CodesEnd {
 		counts := strings.TrimSuffix(stripDims(b.Name), e.Name) + e.CountName
 		if level == 0 {
-			r.count = countRef{branch: b.sibling(counts)}
+			r.count = countRef{branch: sibling(b, counts)}
 		} else {
-			r.each = countRef{branch: b.sibling(counts), leaf: counts, must: true}
+			r.each = countRef{branch: sibling(b, counts), leaf: counts, must: true}
 		}
 	}
 	steps, err := bld.member(&plain, "", level, apart)
@@ -172,7 +192,7 @@ func (r *Reading) memberBranch(bld *builder, level int, apart bool) {
 }
 
 // sibling finds the branch beside b with this name.
-func (b *Branch) sibling(name string) *Branch {
+func sibling(b *ttree.Branch, name string) *ttree.Branch {
 	list := b.Tree.Branches
 	if b.Parent != nil {
 		list = b.Parent.Children
@@ -224,15 +244,15 @@ func (r *Reading) guessed() *rfile.Element {
 	l := b.Leaves[0]
 	e := &rfile.Element{Name: b.Name, Title: l.Title, Type: b.StreamerType}
 	switch t := b.StreamerType; {
-	case t > 0 && t < 20 && l.Count == nil, t > 0 && t < 20 && (b.Type == 31 || b.Type == 41):
+	case t > 0 && t < rfile.CodeArray && (l.Count == nil || b.Type == inClones || b.Type == inSTL):
 		return e
-	case t > 20 && t < 40 && l.Len > 0 && l.Len <= maxRepeat:
+	case t > rfile.CodeArray && t < rfile.CodeCounted && l.Len > 0 && l.Len <= maxRepeat:
 		e.Len = l.Len
 		for _, d := range leafShape(l.Title, l.Len) {
 			e.Dims = append(e.Dims, int32(d))
 		}
 		return e
-	case t == 365, t == 65:
+	case t == rfile.CodeSTLString, t == rfile.CodeTString:
 		return e
 	}
 	return nil

@@ -1,4 +1,4 @@
-package ttree
+package entries
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
+	"github.com/shardify/shardify/readers/root/internal/ttree"
+	"github.com/shardify/shardify/readers/root/internal/wire"
 )
 
 // Column describes one flat column that a branch, or a part of one, becomes.
@@ -48,7 +50,7 @@ const (
 
 // Reading is how the entries of one branch become columns.
 type Reading struct {
-	Branch  *Branch
+	Branch  *ttree.Branch
 	Columns []Column
 	// Counts is the reading with the number of elements of each entry, nil if the entries
 	// hold it themselves. Columns then share its lists.
@@ -76,14 +78,14 @@ type Reading struct {
 
 // flatField is the place of a column's values in a record.
 type flatField struct {
-	wire wire
+	wire wire.Wire
 	at   int // bytes from the start of the record
 	per  int // values per element
 }
 
 // countRef names where counts come from, until all branches are interpreted.
 type countRef struct {
-	branch *Branch
+	branch *ttree.Branch
 	leaf   string
 	// must: without the counts the branch cannot be read.
 	must bool
@@ -91,11 +93,11 @@ type countRef struct {
 
 // Interpret says for every branch of a tree, in file order, how it is read. A
 // branch that is only a group has no columns.
-func (t *Tree) Interpret(infos *rfile.Infos) []*Reading {
-	t.settle()
+func Interpret(t *ttree.Tree, infos *rfile.Infos) []*Reading {
+	settle(t)
 	all := make([]*Reading, len(t.All))
 	for i, b := range t.All {
-		all[i] = b.interpret(infos)
+		all[i] = interpret(b, infos)
 	}
 	for _, r := range all {
 		if c := r.count.branch; c != nil && c.Tree == t && c.Index < len(all) {
@@ -112,7 +114,7 @@ func (t *Tree) Interpret(infos *rfile.Infos) []*Reading {
 
 // settle corrects the tree's count of entries, which is only a counter, if all
 // branches agree on another.
-func (t *Tree) settle() {
+func settle(t *ttree.Tree) {
 	end := int64(-1)
 	for _, b := range t.All {
 		if b.Err != nil || b.Baskets.Len() == 0 {
@@ -174,7 +176,7 @@ func (r *Reading) damaged(typ string, err error) {
 	}
 }
 
-func (b *Branch) interpret(infos *rfile.Infos) *Reading {
+func interpret(b *ttree.Branch, infos *rfile.Infos) *Reading {
 	r := &Reading{Branch: b}
 	switch {
 	case b.Err != nil:
@@ -213,7 +215,7 @@ func (r *Reading) program(b *builder, steps []step) {
 	switch s := &steps[0]; {
 	case (s.op == opValues || s.op == opCount) && r.Columns[0].Levels == 0:
 		r.layout = layoutFlat
-		r.width = s.wire.size * s.n
+		r.width = s.wire.Size * s.n
 		r.fields = []flatField{{wire: s.wire, per: s.n}}
 	case (s.op == opValues || s.op == opCount) && r.Columns[0].Levels == 1 && r.count.must:
 		r.layout = layoutJagged
@@ -268,7 +270,7 @@ func (r *Reading) Bytes(i int) int64 {
 	}
 	n = max(n, 0)
 	if len(r.fields) == 1 {
-		n = n / int64(r.fields[0].wire.size) * int64(r.fields[0].wire.bytes())
+		n = n / int64(r.fields[0].wire.Size) * int64(r.fields[0].wire.Bytes())
 	}
 	readable := int64(0)
 	for j := range r.Columns {

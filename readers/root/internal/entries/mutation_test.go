@@ -1,4 +1,4 @@
-package ttree
+package entries
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
+	"github.com/shardify/shardify/readers/root/internal/ttree"
 	"github.com/shardify/shardify/tests/corpus"
 )
 
@@ -19,7 +20,7 @@ import (
 type basketSeed struct {
 	name    string
 	r       *Reading
-	basket  Basket
+	basket  ttree.Basket
 	lengths Lengths
 }
 
@@ -43,8 +44,8 @@ func basketSeeds(t testing.TB) []basketSeed {
 			t.Fatal(err)
 		}
 		for _, o := range f.Trees() {
-			if tree, err := Read(f, o); err == nil {
-				for _, r := range tree.Interpret(f.Streamers()) {
+			if tree, err := ttree.Read(f, o); err == nil {
+				for _, r := range Interpret(tree, f.Streamers()) {
 					all = seedOf(all, f, r)
 				}
 			}
@@ -57,7 +58,7 @@ func seedOf(all []basketSeed, f *rfile.File, r *Reading) []basketSeed {
 	if r.layout == layoutNone || r.Branch.Baskets.Len() == 0 {
 		return all
 	}
-	b, err := r.Branch.ReadBasket(f, 0, &Scratch{})
+	b, err := r.Branch.ReadBasket(f, 0, &ttree.Scratch{})
 	if err != nil || b.Entries == 0 || len(b.Data) > 1<<14 {
 		return all
 	}
@@ -72,11 +73,11 @@ func seedOf(all []basketSeed, f *rfile.File, r *Reading) []basketSeed {
 func (s *basketSeed) read(rng *rand.Rand, mem *shardify.Arena) error {
 	b := s.basket
 	b.Data = bytes.Clone(b.Data)
-	b.raw = bytes.Clone(b.raw)
+	b.Raw = bytes.Clone(b.Raw)
 	for range 1 + rng.IntN(3) {
 		to := b.Data
-		if len(b.raw) > 0 && rng.IntN(4) == 0 {
-			to = b.raw
+		if len(b.Raw) > 0 && rng.IntN(4) == 0 {
+			to = b.Raw
 		}
 		if len(to) == 0 {
 			continue
@@ -180,14 +181,14 @@ func TestMutatedBasketsGiveErrorsOnly(t *testing.T) {
 func FuzzBasket(f *testing.F) {
 	seeds := basketSeeds(f)
 	for i := 0; i < len(seeds); i += 7 {
-		f.Add(uint16(i), seeds[i].basket.Data, seeds[i].basket.raw)
+		f.Add(uint16(i), seeds[i].basket.Data, seeds[i].basket.Raw)
 	}
 	f.Fuzz(func(t *testing.T, which uint16, data, raw []byte) {
 		s := seeds[int(which)%len(seeds)]
 		s.basket.Data = data
 		if s.basket.Width == 0 && !s.basket.Generated {
 			s.basket.Entries = min(s.basket.Entries, len(raw)/4)
-			s.basket.raw = raw[:4*s.basket.Entries]
+			s.basket.Raw = raw[:4*s.basket.Entries]
 			if s.lengths.Lists != nil {
 				s.lengths.Lists = s.lengths.Lists[:s.basket.Entries+1]
 			}

@@ -1,4 +1,4 @@
-package ttree
+package wire
 
 import (
 	"math"
@@ -8,13 +8,13 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// packed is the wire of a Double32_t or Float16_t whose title holds the
+// Packed is the wire of a Double32_t or Float16_t whose title holds the
 // annotation, "[lo,hi,nbits]" or "[lo,hi]".
-func packed(title string, double bool) wire {
+func Packed(title string, double bool) Wire {
 	lo, hi, bits, ranged := annotation(title)
-	w := wire{size: 4, dtype: shardify.F32, kind: wire4}
+	w := Wire{Size: 4, DType: shardify.F32, Kind: Bytes4}
 	if double {
-		w.dtype, w.kind = shardify.F64, wireF4F8
+		w.DType, w.Kind = shardify.F64, wireF4F8
 	}
 	switch {
 	case ranged && lo < hi:
@@ -23,17 +23,17 @@ func packed(title string, double bool) wire {
 			big = float64(uint64(1) << bits)
 		}
 		w.lo, w.factor = lo, big/(hi-lo)
-		w.kind = wireRange4
+		w.Kind = wireRange4
 		if double {
-			w.kind = wireRange8
+			w.Kind = wireRange8
 		}
 	case ranged && bits < 15:
-		w.size, w.bits, w.kind = 3, uint8(bits), wireTrunc4
+		w.Size, w.bits, w.Kind = 3, uint8(bits), wireTrunc4
 		if double {
-			w.kind = wireTrunc8
+			w.Kind = wireTrunc8
 		}
 	case !double:
-		w.size, w.bits, w.kind = 3, 12, wireTrunc4
+		w.Size, w.bits, w.Kind = 3, 12, wireTrunc4
 	}
 	return w
 }

@@ -1,33 +1,35 @@
-package ttree
+package entries
 
 import (
 	"strconv"
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/root/internal/ttree"
+	"github.com/shardify/shardify/readers/root/internal/wire"
 )
 
 // leafWire is the wire of a leaf by its class.
-func leafWire(l *Leaf) (wire, string, bool) {
+func leafWire(l *ttree.Leaf) (wire.Wire, string, bool) {
 	signed := map[string]shardify.DType{"TLeafB": shardify.I8, "TLeafS": shardify.I16, "TLeafI": shardify.I32, "TLeafL": shardify.I64, "TLeafG": shardify.I64}
 	unsigned := map[string]shardify.DType{"TLeafB": shardify.U8, "TLeafS": shardify.U16, "TLeafI": shardify.U32, "TLeafL": shardify.U64, "TLeafG": shardify.U64}
 	switch l.Class {
 	case "TLeafO":
-		return plain(shardify.Bool), "bool", true
+		return wire.Plain(shardify.Bool), "bool", true
 	case "TLeafF":
-		return plain(shardify.F32), "float", true
+		return wire.Plain(shardify.F32), "float", true
 	case "TLeafD":
-		return plain(shardify.F64), "double", true
+		return wire.Plain(shardify.F64), "double", true
 	case "TLeafF16":
-		return packed(l.Title, false), "Float16_t", true
+		return wire.Packed(l.Title, false), "Float16_t", true
 	case "TLeafD32":
-		return packed(l.Title, true), "Double32_t", true
+		return wire.Packed(l.Title, true), "Double32_t", true
 	}
 	t, ok := signed[l.Class]
 	if l.IsUnsigned {
 		t = unsigned[l.Class]
 	}
-	return plain(t), t.String(), ok
+	return wire.Plain(t), t.String(), ok
 }
 
 // leafShape is the constant dimensions in a leaf's title.
@@ -91,25 +93,25 @@ func (r *Reading) flatLeaves() {
 			r.refuse(l.Class, "leaf of class "+l.Class)
 			return
 		}
-		c := Column{DType: w.dtype, Shape: leafShape(l.Title, l.Len), Type: typ}
+		c := Column{DType: w.DType, Shape: leafShape(l.Title, l.Len), Type: typ}
 		if len(r.Branch.Leaves) > 1 {
 			c.Name = l.Name
 		}
 		r.Columns = append(r.Columns, c)
 		r.fields = append(r.fields, flatField{wire: w, at: r.width, per: l.Len})
-		r.width += w.size * l.Len
+		r.width += w.Size * l.Len
 	}
 	r.layout = layoutFlat
 }
 
-func (r *Reading) jaggedLeaf(l *Leaf) {
+func (r *Reading) jaggedLeaf(l *ttree.Leaf) {
 	w, typ, ok := leafWire(l)
 	if !ok {
 		r.refuse(l.Class, "leaf of class "+l.Class)
 		return
 	}
 	r.layout = layoutJagged
-	r.Columns = []Column{{DType: w.dtype, Shape: leafShape(l.Title, l.Len), Levels: 1, Type: typ}}
+	r.Columns = []Column{{DType: w.DType, Shape: leafShape(l.Title, l.Len), Levels: 1, Type: typ}}
 	r.fields = []flatField{{wire: w, per: l.Len}}
 	r.count = countRef{branch: l.Count.Branch, leaf: l.Count.Name}
 }
@@ -131,7 +133,7 @@ func (r *Reading) mixedLeaves() {
 		var s step
 		if l.Count == nil {
 			s = b.values(l.Name, w, shape, 0, typ)
-			if len(shape) == 0 && w.dtype.IsInt() {
+			if len(shape) == 0 && w.DType.IsInt() {
 				s.op, s.slot = opCount, b.slot(l.Name)
 			}
 		} else {

@@ -1,4 +1,4 @@
-package ttree
+package entries
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/root/internal/ttree"
+	"github.com/shardify/shardify/readers/root/internal/wire"
 )
 
 // TestSwapsEqualOneByOne compares the loops that move eight bytes at a time with the
@@ -29,14 +31,14 @@ func TestSwapsEqualOneByOne(t *testing.T) {
 				}
 			}
 			dt := map[int]shardify.DType{1: shardify.I8, 2: shardify.U16, 4: shardify.F32, 8: shardify.I64}[size]
-			w := plain(dt)
+			w := wire.Plain(dt)
 			dst := mem.Alloc(len(src))
-			if w.decode(dst, src); !bytes.Equal(dst, want) {
+			if w.Decode(dst, src); !bytes.Equal(dst, want) {
 				t.Fatalf("%d values of %d bytes: %x, want %x", n, size, dst, want)
 			}
 			if size == 1 {
-				b := plain(shardify.Bool)
-				b.decode(dst, src)
+				b := wire.Plain(shardify.Bool)
+				b.Decode(dst, src)
 				for i, v := range src {
 					if dst[i] > 1 || (v != 0) != (dst[i] == 1) {
 						t.Fatalf("bool of byte %#x is %d", v, dst[i])
@@ -72,13 +74,13 @@ func TestPackedFloats(t *testing.T) {
 		{"f[0,0,16]", false, []byte{128, 0x28, 0x00}, -3},
 		{"f[n][0,4,2]", false, u32(3), 3},
 	} {
-		w := packed(c.title, c.double)
-		if w.size != len(c.bytes) {
-			t.Errorf("%s: %d bytes a value, want %d", c.title, w.size, len(c.bytes))
+		w := wire.Packed(c.title, c.double)
+		if w.Size != len(c.bytes) {
+			t.Errorf("%s: %d bytes a value, want %d", c.title, w.Size, len(c.bytes))
 			continue
 		}
-		dst := mem.Alloc(w.bytes())
-		w.decode(dst, c.bytes)
+		dst := mem.Alloc(w.Bytes())
+		w.Decode(dst, c.bytes)
 		got := 0.0
 		if c.double {
 			got = shardify.View[float64](dst)[0]
@@ -104,7 +106,7 @@ func TestTypeNamesComeApart(t *testing.T) {
 		{"TLorentzVector", "", false},
 		{"pair<int,float>", "", false},
 	} {
-		item, isMap, ok := itemOf(tidy(c.name))
+		item, isMap, ok := wire.ItemOf(wire.Tidy(c.name))
 		if item != c.item || isMap != c.isMap || ok != (c.item != "") {
 			t.Errorf("%s: %q, map %v", c.name, item, isMap)
 		}
@@ -113,25 +115,25 @@ func TestTypeNamesComeApart(t *testing.T) {
 
 // jaggedBasket is a basket of one jagged branch with these lengths, and what it is
 // read by.
-func jaggedBasket(lengths []int, counted bool) (*Reading, Basket, Lengths) {
+func jaggedBasket(lengths []int, counted bool) (*Reading, ttree.Basket, Lengths) {
 	const bias = 70
-	var b Basket
+	var b ttree.Basket
 	lists := []int64{0}
 	for _, n := range lengths {
-		b.raw = binary.BigEndian.AppendUint32(b.raw, uint32(len(b.Data)+bias))
+		b.Raw = binary.BigEndian.AppendUint32(b.Raw, uint32(len(b.Data)+bias))
 		for range n {
 			b.Data = binary.BigEndian.AppendUint32(b.Data, uint32(len(b.Data)))
 		}
 		lists = append(lists, lists[len(lists)-1]+int64(n))
 	}
-	b.Entries, b.bias, b.mask = len(lengths), bias, 0xFFFFFFFF
-	branch := &Branch{Tree: &Tree{Path: "t"}, Path: "x"}
+	b.Entries, b.Bias, b.Mask = len(lengths), bias, 0xFFFFFFFF
+	branch := &ttree.Branch{Tree: &ttree.Tree{Path: "t"}, Path: "x"}
 	r := &Reading{Branch: branch, layout: layoutJagged, Columns: []Column{{DType: shardify.I32, Levels: 1}},
-		fields: []flatField{{wire: plain(shardify.I32), per: 1}}}
+		fields: []flatField{{wire: wire.Plain(shardify.I32), per: 1}}}
 	if !counted {
 		return r, b, Lengths{}
 	}
-	r.Counts = &Reading{Branch: &Branch{Tree: branch.Tree, Path: "n"}}
+	r.Counts = &Reading{Branch: &ttree.Branch{Tree: branch.Tree, Path: "n"}}
 	return r, b, Lengths{Lists: lists}
 }
 
@@ -210,7 +212,7 @@ func TestObjectsEndWhereTheySay(t *testing.T) {
 		b = binary.BigEndian.AppendUint16(b, 1)
 		return append(b, make([]byte, 4*values)...)
 	}
-	steps := []step{{op: opObject, kids: []step{{op: opValues, wire: plain(shardify.I32), n: 2, cols: []int{0}}}}}
+	steps := []step{{op: opObject, kids: []step{{op: opValues, wire: wire.Plain(shardify.I32), n: 2, cols: []int{0}}}}}
 	two := append(steps[:1:1], step{op: opObject, kids: []step{{op: opSkip, n: 8}}})
 	for _, c := range []struct {
 		name  string
@@ -226,14 +228,14 @@ func TestObjectsEndWhereTheySay(t *testing.T) {
 		{"two", append(object(2+8, 2), object(2+8, 2)...), true},
 		{"two, the first reads into the second", append(object(2+4, 1), object(2+8, 2)...), false},
 	} {
-		branch := &Branch{Tree: &Tree{Path: "t"}, Path: "x"}
+		branch := &ttree.Branch{Tree: &ttree.Tree{Path: "t"}, Path: "x"}
 		r := &Reading{Branch: branch, layout: layoutProgram, Columns: []Column{{DType: shardify.I32, Shape: []int{2}}}, steps: steps}
 		if strings.HasPrefix(c.name, "two") {
 			r.steps = two
 		}
 		d := NewDecoder(r)
 		d.Begin(0, 1, []bool{true}, 1, Lengths{}, shardify.NewPool(1<<20).Overdraft())
-		if err := d.Basket(&Basket{Entries: 1, Width: len(c.entry), Data: c.entry}); (err == nil) != c.ok {
+		if err := d.Basket(&ttree.Basket{Entries: 1, Width: len(c.entry), Data: c.entry}); (err == nil) != c.ok {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

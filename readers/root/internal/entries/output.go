@@ -1,4 +1,4 @@
-package ttree
+package entries
 
 import (
 	"encoding/binary"

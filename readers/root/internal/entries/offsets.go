@@ -1,14 +1,15 @@
-package ttree
+package entries
 
 import (
 	"encoding/binary"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/root/internal/ttree"
 )
 
 // ends fills d.offs with the offsets of entries [from, to] of a basket, counted
 // in its data, and returns them.
-func (d *Decoder) ends(b *Basket, from, to int) ([]int32, error) {
+func (d *Decoder) ends(b *ttree.Basket, from, to int) ([]int32, error) {
 	if b.Generated {
 		return d.made(b, from, to)
 	}
@@ -23,7 +24,7 @@ func (d *Decoder) ends(b *Basket, from, to int) ([]int32, error) {
 }
 
 // made makes offsets from counts, for a basket that has none.
-func (d *Decoder) made(b *Basket, from, to int) ([]int32, error) {
+func (d *Decoder) made(b *ttree.Basket, from, to int) ([]int32, error) {
 	if d.Reading.layout != layoutJagged || d.Reading.Counts == nil {
 		return nil, shardify.Unsupported("basket without offsets, and no counts to make them from")
 	}
@@ -35,7 +36,7 @@ func (d *Decoder) made(b *Basket, from, to int) ([]int32, error) {
 		if n < 0 || n > int64(len(b.Data)) {
 			return nil, shardify.Corrupt(-1, "entry %d of the basket has %d elements, its data are %d bytes", i, n, len(b.Data))
 		}
-		at += n*int64(f.wire.size*f.per) + int64(d.Reading.head)
+		at += n*int64(f.wire.Size*f.per) + int64(d.Reading.head)
 		if at > int64(len(b.Data)) {
 			return nil, shardify.Corrupt(-1, "counts ask for %d bytes, the basket has %d", at, len(b.Data))
 		}
@@ -49,13 +50,13 @@ func (d *Decoder) made(b *Basket, from, to int) ([]int32, error) {
 
 // counted decodes a basket of bare values whose offsets are what the counts say,
 // without writing them out. ok is false if they are not, or cannot be compared so.
-func (d *Decoder) counted(b *Basket, from, to int) (ok bool) {
+func (d *Decoder) counted(b *ttree.Basket, from, to int) (ok bool) {
 	raw, bias, plain := b.Plain()
 	if d.lengths.Lists == nil || d.Reading.head != 0 || !plain || !d.m.want[0] {
 		return false
 	}
 	f := &d.Reading.fields[0]
-	size := int64(f.wire.size * f.per)
+	size := int64(f.wire.Size * f.per)
 	at := b.First + int64(from) - d.lo
 	list := d.lengths.Lists[at : at+int64(to-from)+1]
 	begin := int64(binary.BigEndian.Uint32(raw[4*from:])) - int64(bias)
@@ -74,7 +75,7 @@ func (d *Decoder) counted(b *Basket, from, to int) (ok bool) {
 	}
 	out := &d.m.outs[0]
 	d.hint(int(n) * out.elem)
-	f.wire.decode(out.room(int(n)), b.Data[begin:end])
+	f.wire.Decode(out.room(int(n)), b.Data[begin:end])
 	return true
 }
 

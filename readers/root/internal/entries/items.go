@@ -1,10 +1,12 @@
-package ttree
+package entries
 
 import (
 	"strconv"
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/root/internal/rfile"
+	"github.com/shardify/shardify/readers/root/internal/wire"
 )
 
 // collection makes the step of an STL collection with its frame. n > 0 is an
@@ -19,14 +21,14 @@ func (b *builder) collection(typ string, code int, name string, level, n int) (s
 	if n > maxRepeat {
 		return fail(noRecipe("array of %d collections", n))
 	}
-	if head, args, ok := template(typ); ok && head == "bitset" {
+	if head, args, ok := wire.Template(typ); ok && head == "bitset" {
 		s, err := b.bitset(args, name, level, typ)
 		if err != nil {
 			return fail(err)
 		}
 		return s, nil
 	}
-	item, isMap, ok := itemOf(typ)
+	item, isMap, ok := wire.ItemOf(typ)
 	if !ok {
 		return fail(noRecipe("collection of type %s", typ))
 	}
@@ -52,7 +54,7 @@ func (b *builder) bitset(args []string, name string, level int, typ string) (ste
 	if err != nil || n <= 0 || n > maxRepeat {
 		return step{}, noRecipe("type %s", typ)
 	}
-	kids := []step{{op: opSkip, n: 4}, b.values(name, plain(shardify.Bool), []int{n}, level, typ)}
+	kids := []step{{op: opSkip, n: 4}, b.values(name, wire.Plain(shardify.Bool), []int{n}, level, typ)}
 	return step{op: opColumn, kids: []step{{op: opTogether, kids: kids}}}, nil
 }
 
@@ -63,22 +65,22 @@ func (b *builder) items(item string, code int, name string, level int, inMap boo
 		return nil, noRecipe("types nested more than %d deep", maxNesting)
 	}
 	from := len(b.cols)
-	if w, ok := basic(item); ok {
+	if w, ok := wire.Basic(item); ok {
 		return []step{b.values(name, w, nil, level, item)}, nil
 	}
-	if isText(item) {
+	if wire.IsText(item) {
 		return []step{b.text(opText, name, level, item)}, nil
 	}
 	if strings.HasSuffix(item, "*") {
-		return nil, noRecipe("collection of pointers to %s", tidy(strings.TrimRight(item, "*")))
+		return nil, noRecipe("collection of pointers to %s", wire.Tidy(strings.TrimRight(item, "*")))
 	}
-	if inner, isMap, ok := itemOf(item); ok {
+	if inner, isMap, ok := wire.ItemOf(item); ok {
 		b.path = append(b.path, item)
 		defer func() { b.path = b.path[:len(b.path)-1] }()
 		kids, err := b.items(inner, 0, name, level+1, isMap)
 		return []step{{op: opList, level: level, cols: b.below(from), kids: kids}}, err
 	}
-	if head, args, ok := template(item); ok && head == "pair" && len(args) == 2 {
+	if head, args, ok := wire.Template(item); ok && head == "pair" && len(args) == 2 {
 		kids, err := b.pair(args, name, level)
 		if err != nil || inMap {
 			return kids, err
@@ -86,11 +88,11 @@ func (b *builder) items(item string, code int, name string, level int, inMap boo
 		return []step{{op: opObject, kids: kids, class: b.infos.Latest(item)}}, nil
 	}
 	if b.infos.Latest(item) == nil {
-		if w, ok := coded(code, ""); ok && code != 0 { // an enum
+		if w, ok := wire.Coded(code, ""); ok && code != 0 { // an enum
 			return []step{b.values(name, w, nil, level, item)}, nil
 		}
 	}
-	s, err := b.object(item, 62, name, level)
+	s, err := b.object(item, rfile.CodeAny, name, level)
 	return []step{s}, err
 }
 
@@ -112,7 +114,7 @@ func (b *builder) pair(args []string, name string, level int) ([]step, error) {
 func (b *builder) apart(item, name string, level, from int, inMap bool) ([]step, bool, error) {
 	other := builder{infos: b.infos, slots: b.slots, path: b.path, counts: b.counts}
 	var steps []step
-	if head, args, ok := template(item); ok && head == "pair" && len(args) == 2 {
+	if head, args, ok := wire.Template(item); ok && head == "pair" && len(args) == 2 {
 		for i, member := range []string{"first", "second"} {
 			s, err := other.columnOf(args[i], join(name, member), level)
 			if err != nil {
@@ -145,7 +147,7 @@ func (b *builder) apart(item, name string, level, from int, inMap bool) ([]step,
 
 // columnOf is the step of a pair's member when all of them are together.
 func (b *builder) columnOf(typ, name string, level int) (step, error) {
-	if _, _, ok := itemOf(typ); ok {
+	if _, _, ok := wire.ItemOf(typ); ok {
 		return b.collection(typ, 0, name, level, 0)
 	}
 	if typ == "string" {

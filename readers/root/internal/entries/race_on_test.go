@@ -1,6 +1,6 @@
 //go:build race
 
-package ttree
+package entries
 
 // underRace: everything takes ten times as long.
 const underRace = true

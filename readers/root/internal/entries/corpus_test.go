@@ -1,4 +1,4 @@
-package ttree
+package entries
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
+	"github.com/shardify/shardify/readers/root/internal/ttree"
 	"github.com/shardify/shardify/tests/corpus"
 )
 
@@ -49,7 +50,7 @@ func readColumn(f *rfile.File, r *Reading, column int, entries int64, mem *shard
 		return nil, err
 	}
 	d.Begin(0, entries, want, 1, lengths, mem)
-	var s Scratch
+	var s ttree.Scratch
 	for i := range r.Branch.Baskets.Len() {
 		b, err := r.Branch.ReadBasket(f, i, &s)
 		if err == nil {
@@ -149,12 +150,12 @@ func TestCorpusBranchesEqual(t *testing.T) {
 				t.Errorf("%v", err)
 				continue
 			}
-			tree, err := Read(f, o)
+			tree, err := ttree.Read(f, o)
 			if err != nil {
 				t.Errorf("%s %s: %v", filepath.Base(name), et.Path, err)
 				continue
 			}
-			readings := tree.Interpret(f.Streamers())
+			readings := Interpret(tree, f.Streamers())
 			used := map[string]int{}
 			for i := range et.Branches {
 				e := &et.Branches[i]
@@ -184,7 +185,7 @@ func TestCorpusBranchesEqual(t *testing.T) {
 				}
 				if e.Unread != "" || e.Values == "" {
 					if found.layout != layoutNone {
-						var s Scratch
+						var s ttree.Scratch
 						err := error(nil)
 						if found.Risky {
 							err = found.Try(f, &s)

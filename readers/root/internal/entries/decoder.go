@@ -1,9 +1,11 @@
-package ttree
+package entries
 
 import (
 	"encoding/binary"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/root/internal/ttree"
+	"github.com/shardify/shardify/readers/root/internal/wire"
 )
 
 // Decoder turns the baskets of one branch into the columns of one span. It is
@@ -114,7 +116,7 @@ func (d *Decoder) hint(n int) {
 }
 
 // Basket decodes what the span needs of a basket. Baskets come in order.
-func (d *Decoder) Basket(b *Basket) error {
+func (d *Decoder) Basket(b *ttree.Basket) error {
 	lo, hi := max(b.First, d.lo), min(b.First+int64(b.Entries), d.hi)
 	if lo >= hi {
 		return nil
@@ -157,7 +159,7 @@ func (d *Decoder) Finish(i int, to *shardify.Column) error {
 	return d.at(d.m.outs[i].finish(to, int(d.hi-d.lo)), d.lo)
 }
 
-func (d *Decoder) flat(b *Basket, from, to int) error {
+func (d *Decoder) flat(b *ttree.Basket, from, to int) error {
 	w := d.Reading.width
 	if len(b.Data) != b.Entries*w {
 		return shardify.Corrupt(-1, "%d bytes for %d entries of %d", len(b.Data), b.Entries, w)
@@ -168,12 +170,12 @@ func (d *Decoder) flat(b *Basket, from, to int) error {
 			continue
 		}
 		f := &d.Reading.fields[i]
-		f.wire.strided(d.m.outs[i].room(to-from), src[f.at:], w, f.per, to-from)
+		f.wire.Strided(d.m.outs[i].room(to-from), src[f.at:], w, f.per, to-from)
 	}
 	return nil
 }
 
-func (d *Decoder) jagged(b *Basket, from, to int) error {
+func (d *Decoder) jagged(b *ttree.Basket, from, to int) error {
 	if d.counted(b, from, to) {
 		return nil
 	}
@@ -198,7 +200,7 @@ func (d *Decoder) jagged(b *Basket, from, to int) error {
 	n := int(list[len(list)-1] - list[0])
 	d.hint(n * out.elem)
 	if d.Reading.head == 0 {
-		f.wire.decode(out.room(n), b.Data[offs[0]:offs[len(offs)-1]])
+		f.wire.Decode(out.room(n), b.Data[offs[0]:offs[len(offs)-1]])
 		return nil
 	}
 	return d.headed(b, offs, list, from)
@@ -215,8 +217,8 @@ func (d *Decoder) ownLists(n int) []int64 {
 }
 
 // measure fills list with the lengths that the bytes have.
-func (d *Decoder) measure(b *Basket, offs []int32, list []int64, from int) error {
-	size := int32(d.Reading.fields[0].wire.size * d.Reading.fields[0].per)
+func (d *Decoder) measure(b *ttree.Basket, offs []int32, list []int64, from int) error {
+	size := int32(d.Reading.fields[0].wire.Size * d.Reading.fields[0].per)
 	head := int32(d.Reading.head)
 	sum, prev := list[0], offs[0]
 	for i, end := range offs[1:] {
@@ -233,8 +235,8 @@ func (d *Decoder) measure(b *Basket, offs []int32, list []int64, from int) error
 }
 
 // agree compares the lengths that the bytes have with the counts.
-func (d *Decoder) agree(b *Basket, offs []int32, list []int64, from int) error {
-	size := int64(d.Reading.fields[0].wire.size * d.Reading.fields[0].per)
+func (d *Decoder) agree(b *ttree.Basket, offs []int32, list []int64, from int) error {
+	size := int64(d.Reading.fields[0].wire.Size * d.Reading.fields[0].per)
 	head := int32(d.Reading.head)
 	prev := offs[0]
 	for i, end := range offs[1:] {
@@ -247,11 +249,11 @@ func (d *Decoder) agree(b *Basket, offs []int32, list []int64, from int) error {
 }
 
 // headed decodes entries with bytes before their values.
-func (d *Decoder) headed(b *Basket, offs []int32, list []int64, from int) error {
+func (d *Decoder) headed(b *ttree.Basket, offs []int32, list []int64, from int) error {
 	f := &d.Reading.fields[0]
 	out := &d.m.outs[0]
 	dst := out.room(int(list[len(list)-1] - list[0]))
-	step := f.wire.bytes() * f.per
+	step := f.wire.Bytes() * f.per
 	at := 0
 	for i := range len(offs) - 1 {
 		e := b.Data[offs[i]:offs[i+1]]
@@ -265,20 +267,20 @@ func (d *Decoder) headed(b *Basket, offs []int32, list []int64, from int) error 
 			return d.at(shardify.Corrupt(-1, "array marked empty in an entry of %d bytes", len(e)), b.First+int64(from+i))
 		}
 		src := e[d.Reading.head:]
-		if f.wire.kind == wire4 && n*f.per <= 16 {
+		if f.wire.Kind == wire.Bytes4 && n*f.per <= 16 {
 			for ; len(src) >= 4; src = src[4:] {
 				binary.LittleEndian.PutUint32(dst[at:], binary.BigEndian.Uint32(src))
 				at += 4
 			}
 			continue
 		}
-		f.wire.decode(dst[at:at+n*step], src)
+		f.wire.Decode(dst[at:at+n*step], src)
 		at += n * step
 	}
 	return nil
 }
 
-func (d *Decoder) program(b *Basket, from, to int) error {
+func (d *Decoder) program(b *ttree.Basket, from, to int) error {
 	offs, err := d.ends(b, from, to)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package ttree
+package wire
 
 import (
 	"encoding/binary"
@@ -14,7 +14,7 @@ const (
 	wireBool   wireKind = iota + 1 // 1 byte, any non-zero is true
 	wire1                          // 1 byte as it is
 	wire2                          // 2 bytes
-	wire4                          // 4 bytes
+	Bytes4                         // 4 bytes
 	wire8                          // 8 bytes
 	wireF4F8                       // f4 on disk, f8 in memory: Double32_t without a range
 	wireRange8                     // u32 a: a/factor + lo as f8: Double32_t in a range
@@ -23,48 +23,48 @@ const (
 	wireTrunc4                     // the same as f4: Float16_t
 )
 
-// wire is the form of one value on disk, and what it becomes.
-type wire struct {
-	kind  wireKind
-	size  int // bytes on disk
-	dtype shardify.DType
+// Wire is the form of one value on disk, and what it becomes.
+type Wire struct {
+	Kind  wireKind
+	Size  int // bytes on disk
+	DType shardify.DType
 	// of Double32_t and Float16_t
 	factor, lo float64
 	bits       uint8
 }
 
-// bytes is the size in memory.
-func (w *wire) bytes() int { return w.dtype.Size() }
+// Bytes is the size in memory.
+func (w *Wire) Bytes() int { return w.DType.Size() }
 
-// plain makes the wire of a type that is stored unchanged.
-func plain(t shardify.DType) wire {
-	w := wire{size: t.Size(), dtype: t}
+// Plain makes the wire of a type that is stored unchanged.
+func Plain(t shardify.DType) Wire {
+	w := Wire{Size: t.Size(), DType: t}
 	switch {
 	case t == shardify.Bool:
-		w.kind = wireBool
-	case w.size == 1:
-		w.kind = wire1
-	case w.size == 2:
-		w.kind = wire2
-	case w.size == 4:
-		w.kind = wire4
+		w.Kind = wireBool
+	case w.Size == 1:
+		w.Kind = wire1
+	case w.Size == 2:
+		w.Kind = wire2
+	case w.Size == 4:
+		w.Kind = Bytes4
 	default:
-		w.kind = wire8
+		w.Kind = wire8
 	}
 	return w
 }
 
-// decode writes the values of src, len(src)/w.size of them, to dst, which has
+// Decode writes the values of src, len(src)/w.size of them, to dst, which has
 // room for exactly as many.
-func (w *wire) decode(dst, src []byte) {
-	switch w.kind {
+func (w *Wire) Decode(dst, src []byte) {
+	switch w.Kind {
 	case wireBool:
 		decodeBool(dst, src)
 	case wire1:
 		copy(dst, src)
 	case wire2:
 		swap2(dst, src)
-	case wire4:
+	case Bytes4:
 		swap4(dst, src)
 	case wire8:
 		swap8(dst, src)
@@ -169,17 +169,17 @@ func swap8(dst, src []byte) {
 	}
 }
 
-// strided decodes per values each of n records: record i begins at i*stride of src. It
+// Strided decodes per values each of n records: record i begins at i*stride of src. It
 // separates the leaves of a leaf-list.
-func (w *wire) strided(dst, src []byte, stride, per, n int) {
-	size, step := w.size*per, w.bytes()*per
+func (w *Wire) Strided(dst, src []byte, stride, per, n int) {
+	size, step := w.Size*per, w.Bytes()*per
 	if stride == size {
-		w.decode(dst[:n*step], src[:n*size])
+		w.Decode(dst[:n*step], src[:n*size])
 		return
 	}
 	if per == 1 {
-		switch w.kind {
-		case wire4:
+		switch w.Kind {
+		case Bytes4:
 			for i := range n {
 				binary.LittleEndian.PutUint32(dst[4*i:], binary.BigEndian.Uint32(src[i*stride:]))
 			}
@@ -192,6 +192,6 @@ func (w *wire) strided(dst, src []byte, stride, per, n int) {
 		}
 	}
 	for i := range n {
-		w.decode(dst[i*step:(i+1)*step], src[i*stride:i*stride+size])
+		w.Decode(dst[i*step:(i+1)*step], src[i*stride:i*stride+size])
 	}
 }

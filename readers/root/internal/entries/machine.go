@@ -1,10 +1,11 @@
-package ttree
+package entries
 
 import (
 	"encoding/binary"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
+	"github.com/shardify/shardify/readers/root/internal/wire"
 )
 
 // op is what a step does. Every step is done for reps elements that are next
@@ -36,7 +37,7 @@ const (
 // step is one part of the recipe by which entries become columns.
 type step struct {
 	op    op
-	wire  wire
+	wire  wire.Wire
 	n     int
 	level int   // of the lists that the step makes
 	slot  int   // of counts
@@ -262,12 +263,12 @@ func (m *machine) list(s *step, level, n int) {
 
 // values moves n values to their column.
 func (m *machine) values(s *step, n int) {
-	src := m.takeAll(n, s.wire.size)
+	src := m.takeAll(n, s.wire.Size)
 	if src == nil || len(s.cols) == 0 || !m.want[s.cols[0]] {
 		return
 	}
 	o := &m.outs[s.cols[0]]
-	s.wire.decode(o.room(n*s.wire.bytes()/o.elem), src)
+	s.wire.Decode(o.room(n*s.wire.Bytes()/o.elem), src)
 }
 
 func (m *machine) texts(s *step, reps int) {
@@ -383,8 +384,8 @@ func (m *machine) remember(s *step, reps int) {
 	m.values(s, reps)
 	kept := m.counts[s.slot][:0]
 	for i := 0; i < reps && m.bad == nil; i++ {
-		b := m.buf[at+i*s.wire.size:]
-		switch s.wire.size {
+		b := m.buf[at+i*s.wire.Size:]
+		switch s.wire.Size {
 		case 1:
 			kept = append(kept, int32(b[0]))
 		case 2:
@@ -415,7 +416,7 @@ func (m *machine) counted(s *step, i int) {
 		return
 	}
 	n := int(m.counts[s.slot][i])
-	if s.wire.size > 0 && n > (len(m.buf)-m.pos)/(s.wire.size*s.n) {
+	if s.wire.Size > 0 && n > (len(m.buf)-m.pos)/(s.wire.Size*s.n) {
 		m.fail("array of %d with %d bytes left in the entry", n, len(m.buf)-m.pos)
 		return
 	}

@@ -1,4 +1,4 @@
-package ttree
+package wire
 
 import (
 	"strings"
@@ -24,39 +24,45 @@ var basics = map[string]shardify.DType{
 	"double": shardify.F64, "Double_t": shardify.F64,
 }
 
-// codes are the streamer's codes of numbers (fType below 20).
+// The streamer's codes of packed floats.
+const (
+	codeDouble32 = 9
+	codeFloat16  = 19
+)
+
+// codes are the streamer's codes of other numbers.
 var codes = map[int]shardify.DType{
 	1: shardify.I8, 2: shardify.I16, 3: shardify.I32, 4: shardify.I64, 5: shardify.F32, 6: shardify.I32, 8: shardify.F64,
 	11: shardify.U8, 12: shardify.U16, 13: shardify.U32, 14: shardify.U64, 16: shardify.I64, 17: shardify.U64, 18: shardify.Bool,
 }
 
-// coded is the wire of a streamer code below 20; title has the annotation of
+// Coded is the wire of the streamer code of a number; title has the annotation of
 // packed floats.
-func coded(code int, title string) (wire, bool) {
+func Coded(code int, title string) (Wire, bool) {
 	switch code {
-	case 9:
-		return packed(title, true), true
-	case 19:
-		return packed(title, false), true
+	case codeDouble32:
+		return Packed(title, true), true
+	case codeFloat16:
+		return Packed(title, false), true
 	}
 	t, ok := codes[code]
-	return plain(t), ok
+	return Plain(t), ok
 }
 
-// basic is the wire of a number by the name of its type.
-func basic(name string) (wire, bool) {
+// Basic is the wire of a number by the name of its type.
+func Basic(name string) (Wire, bool) {
 	switch name {
 	case "Double32_t":
-		return packed("", true), true
+		return Packed("", true), true
 	case "Float16_t":
-		return packed("", false), true
+		return Packed("", false), true
 	}
 	t, ok := basics[name]
-	return plain(t), ok
+	return Plain(t), ok
 }
 
-// tidy removes what says nothing about the bytes: std::, const, spaces.
-func tidy(name string) string {
+// Tidy removes what says nothing about the bytes: std::, const, spaces.
+func Tidy(name string) string {
 	name = strings.TrimSpace(name)
 	for {
 		was := name
@@ -72,8 +78,8 @@ func tidy(name string) string {
 	}
 }
 
-// template splits "vector<pair<int,float> >" into its head and its arguments.
-func template(name string) (head string, args []string, ok bool) {
+// Template splits "vector<pair<int,float> >" into its head and its arguments.
+func Template(name string) (head string, args []string, ok bool) {
 	i := strings.IndexByte(name, '<')
 	if i < 0 || !strings.HasSuffix(name, ">") {
 		return name, nil, false
@@ -88,12 +94,12 @@ func template(name string) (head string, args []string, ok bool) {
 			depth--
 		case ',':
 			if depth == 0 {
-				args = append(args, tidy(inner[from:j]))
+				args = append(args, Tidy(inner[from:j]))
 				from = j + 1
 			}
 		}
 	}
-	return tidy(name[:i]), append(args, tidy(inner[from:])), true
+	return Tidy(name[:i]), append(args, Tidy(inner[from:])), true
 }
 
 // collections have one kind of item, maps a key and a value.
@@ -105,20 +111,20 @@ var collections = map[string]bool{
 
 var maps = map[string]bool{"map": true, "multimap": true, "unordered_map": true, "unordered_multimap": true}
 
-// isText reports whether a name is that of one of the two string classes.
-func isText(name string) bool {
+// IsText reports whether a name is that of one of the two string classes.
+func IsText(name string) bool {
 	switch name {
 	case "string", "TString", "basic_string<char>", "string_view":
 		return true
 	}
-	head, args, ok := template(name)
+	head, args, ok := Template(name)
 	return ok && head == "basic_string" && len(args) > 0 && args[0] == "char"
 }
 
-// itemOf is what a collection type holds: of a map the pair of its arguments. ok
+// ItemOf is what a collection type holds: of a map the pair of its arguments. ok
 // is false for anything else.
-func itemOf(name string) (item string, isMap, ok bool) {
-	head, args, ok := template(name)
+func ItemOf(name string) (item string, isMap, ok bool) {
+	head, args, ok := Template(name)
 	switch {
 	case !ok || len(args) == 0:
 		return "", false, false

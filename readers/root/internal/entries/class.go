@@ -1,4 +1,4 @@
-package ttree
+package entries
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
+	"github.com/shardify/shardify/readers/root/internal/wire"
 )
 
 // maxNesting bounds how deep types may contain each other.
@@ -53,12 +54,12 @@ func (b *builder) column(c Column) int {
 }
 
 // values is the step of numbers, with a column of their own.
-func (b *builder) values(name string, w wire, shape []int, level int, typ string) step {
+func (b *builder) values(name string, w wire.Wire, shape []int, level int, typ string) step {
 	n := 1
 	for _, d := range shape {
 		n *= d
 	}
-	c := b.column(Column{Name: name, DType: w.dtype, Shape: shape, Levels: level, Type: typ})
+	c := b.column(Column{Name: name, DType: w.DType, Shape: shape, Levels: level, Type: typ})
 	return step{op: opValues, wire: w, n: n, cols: []int{c}}
 }
 
@@ -149,67 +150,83 @@ func (b *builder) members(info *rfile.StreamerInfo, name string, level int, apar
 func (b *builder) member(e *rfile.Element, name string, level int, apart bool) ([]step, error) {
 	own := join(name, e.Name)
 	switch {
-	case e.Type == -1:
+	case e.Type == rfile.CodeNone:
 		return nil, nil
-	case e.Class == "TStreamerBase" || e.Type == 0:
+	case e.Class == "TStreamerBase" || e.Type == rfile.CodeBase:
 		return b.base(e, name, level, apart)
 	}
 	shape, err := dims(e)
 	if err != nil {
 		return nil, err
 	}
-	from := len(b.cols)
 	switch t := e.Type; {
-	case t == 15:
-		s := b.values(own, plain(shardify.U32), nil, level, e.TypeName)
+	case t == rfile.CodeBits:
+		s := b.values(own, wire.Plain(shardify.U32), nil, level, e.TypeName)
 		s.op = opBits
 		return []step{s}, nil
-	case t == 7:
+	case t == rfile.CodeCharStar:
 		return []step{b.text(opLongText, own, level, "char*")}, nil
-	case t < 20:
-		w, ok := coded(t, e.Title)
-		if !ok {
-			return nil, noRecipe("member %s of type code %d", e.Name, t)
-		}
-		s := b.values(own, w, nil, level, e.TypeName)
-		if key := b.class() + "." + e.Name; t == 6 || b.counts[key] {
-			s.op, s.slot = opCount, b.slot(key)
-		}
-		return []step{s}, nil
-	case t < 40:
-		w, ok := coded(t-20, e.Title)
-		if !ok {
-			return nil, noRecipe("member %s of type code %d", e.Name, t)
-		}
+	case t < rfile.CodesEnd:
+		s, err := b.numbers(e, own, shape, level)
+		return []step{s}, err
+	case t > rfile.CodeArray+rfile.CodesEnd && t <= rfile.CodeArray+rfile.CodeTNamed:
+		return b.array(e, own, level)
+	}
+	s, err := b.single(e, own, level)
+	return []step{s}, err
+}
+
+// numbers makes the step of a number, or of an array of numbers of fixed or of counted length.
+func (b *builder) numbers(e *rfile.Element, name string, shape []int, level int) (step, error) {
+	code := e.Type
+	switch {
+	case code >= rfile.CodeCounted:
+		code -= rfile.CodeCounted
+	case code >= rfile.CodeArray:
+		code -= rfile.CodeArray
+	}
+	w, ok := wire.Coded(code, e.Title)
+	if !ok {
+		return step{}, noRecipe("member %s of type code %d", e.Name, e.Type)
+	}
+	switch {
+	case e.Type >= rfile.CodeCounted:
+		s := b.values(name, w, shape, level+1, e.TypeName)
+		s.op, s.level, s.slot = opCounted, level, b.countSlot(e)
+		return s, nil
+	case e.Type >= rfile.CodeArray:
 		if shape == nil {
 			shape = []int{1}
 		}
-		return []step{b.values(own, w, shape, level, e.TypeName)}, nil
-	case t < 60:
-		w, ok := coded(t-40, e.Title)
-		if !ok {
-			return nil, noRecipe("member %s of type code %d", e.Name, t)
-		}
-		s := b.values(own, w, shape, level+1, e.TypeName)
-		s.op, s.level, s.slot = opCounted, level, b.countSlot(e)
-		return []step{s}, nil
-	case t == 64 || t == 69:
-		b.unread(from, own, e.TypeName, "pointer to an object")
-		return []step{{op: opSlot}}, nil
-	case t == 65 || t == 66 || t == 67 || t == 61 || t == 62 || t == 63 || t == 68:
-		s, err := b.object(e.TypeName, e.Type, own, level)
-		return []step{s}, err
-	case t >= 81 && t <= 87:
-		return b.array(e, own, level)
-	case e.Class == "TStreamerSTLstring" || e.STLType == 365 || t == 365 || (t == 500 && isText(tidy(e.TypeName))):
-		return []step{{op: opColumn, kids: []step{b.text(opText, own, level, e.TypeName)}}}, nil
-	case e.Class == "TStreamerSTL":
-		s, err := b.collection(strings.TrimSuffix(tidy(e.TypeName), "*"), e.CType, own, level, e.Len)
-		return []step{s}, err
-	default: // custom streamers and counted objects have a frame
-		b.unread(from, own, e.TypeName, fmt.Sprintf("member of type %s with a streamer of its own", e.TypeName))
-		return []step{{op: opFrame}}, nil
+		return b.values(name, w, shape, level, e.TypeName), nil
 	}
+	s := b.values(name, w, nil, level, e.TypeName)
+	if key := b.class() + "." + e.Name; e.Type == rfile.CodeCounter || b.counts[key] {
+		s.op, s.slot = opCount, b.slot(key)
+	}
+	return s, nil
+}
+
+// single makes the step of an object, a string, a collection or a pointer.
+func (b *builder) single(e *rfile.Element, name string, level int) (step, error) {
+	from := len(b.cols)
+	switch e.Type {
+	case rfile.CodeObjectPtr, rfile.CodeAnyPtr:
+		b.unread(from, name, e.TypeName, "pointer to an object")
+		return step{op: opSlot}, nil
+	case rfile.CodeTString, rfile.CodeTObject, rfile.CodeTNamed, rfile.CodeObject, rfile.CodeAny, rfile.CodeObjectP, rfile.CodeAnyP:
+		return b.object(e.TypeName, e.Type, name, level)
+	}
+	switch {
+	case e.Class == "TStreamerSTLstring" || e.STLType == rfile.CodeSTLString || e.Type == rfile.CodeSTLString ||
+		e.Type == rfile.CodeStreamer && wire.IsText(wire.Tidy(e.TypeName)):
+		return step{op: opColumn, kids: []step{b.text(opText, name, level, e.TypeName)}}, nil
+	case e.Class == "TStreamerSTL":
+		return b.collection(strings.TrimSuffix(wire.Tidy(e.TypeName), "*"), e.CType, name, level, e.Len)
+	}
+	// Custom streamers and counted objects have a frame.
+	b.unread(from, name, e.TypeName, fmt.Sprintf("member of type %s with a streamer of its own", e.TypeName))
+	return step{op: opFrame}, nil
 }
 
 // class is the one whose members are at hand.
@@ -256,7 +273,7 @@ func (b *builder) base(e *rfile.Element, name string, level int, apart bool) ([]
 		return []step{{op: opTObject}}, nil
 	case "TNamed":
 		if !apart {
-			s, err := b.object("TNamed", 67, name, level)
+			s, err := b.object("TNamed", rfile.CodeTNamed, name, level)
 			return []step{s}, err
 		}
 	}
@@ -265,8 +282,8 @@ func (b *builder) base(e *rfile.Element, name string, level int, apart bool) ([]
 		info = b.infos.Latest(e.Name)
 	}
 	if info == nil {
-		if item, _, ok := itemOf(tidy(e.Name)); ok && item != "" {
-			s, err := b.collection(tidy(e.Name), 0, name, level, 0)
+		if item, _, ok := wire.ItemOf(wire.Tidy(e.Name)); ok && item != "" {
+			s, err := b.collection(wire.Tidy(e.Name), 0, name, level, 0)
 			return []step{s}, err
 		}
 		if apart {
@@ -284,7 +301,7 @@ func (b *builder) base(e *rfile.Element, name string, level int, apart bool) ([]
 
 // object makes the step of an object that is stored by value.
 func (b *builder) object(typeName string, code int, name string, level int) (step, error) {
-	class := tidy(strings.TrimRight(tidy(typeName), "*&"))
+	class := wire.Tidy(strings.TrimRight(wire.Tidy(typeName), "*&"))
 	from := len(b.cols)
 	switch class {
 	case "TString":
@@ -301,16 +318,16 @@ func (b *builder) object(typeName string, code int, name string, level int) (ste
 		kids := []step{{op: opTObject}, b.text(opText, join(name, "fName"), level, "TString"), b.text(opText, join(name, "fTitle"), level, "TString")}
 		return step{op: opObject, kids: kids}, nil
 	case "TDatime":
-		return b.values(join(name, "fDatime"), plain(shardify.U32), nil, level, class), nil
+		return b.values(join(name, "fDatime"), wire.Plain(shardify.U32), nil, level, class), nil
 	case "TClonesArray", "TRefArray", "TObjArray", "TList", "THashList":
 		b.unread(from, name, class, class+" that is not split")
 		return step{op: opFrame}, nil
 	}
 	if t, ok := arrayClasses[class]; ok {
-		kids := []step{b.values(name, plain(t), nil, level+1, class)}
+		kids := []step{b.values(name, wire.Plain(t), nil, level+1, class)}
 		return step{op: opList, level: level, cols: b.below(from), kids: kids}, nil
 	}
-	if _, _, ok := itemOf(class); ok {
+	if _, _, ok := wire.ItemOf(class); ok {
 		return b.collection(class, 0, name, level, 0)
 	}
 	info := b.infos.Latest(class)
@@ -340,12 +357,12 @@ func (b *builder) array(e *rfile.Element, name string, level int) ([]step, error
 	if e.Len <= 0 || e.Len > maxRepeat {
 		return nil, noRecipe("array %s of %d objects", e.Name, e.Len)
 	}
-	kid, err := b.object(e.TypeName, e.Type-20, name, level+1)
+	kid, err := b.object(e.TypeName, e.Type-rfile.CodeArray, name, level+1)
 	if err != nil {
 		return nil, err
 	}
 	s := step{op: opRepeat, n: e.Len, level: level, cols: b.below(from), kids: []step{kid}}
-	if e.Type >= 85 {
+	if e.Type >= rfile.CodeArray+rfile.CodeTString {
 		return []step{{op: opColumn, kids: []step{s}}}, nil
 	}
 	return []step{s}, nil

@@ -1,4 +1,4 @@
-package ttree
+package entries
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/numeric"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
+	"github.com/shardify/shardify/readers/root/internal/ttree"
 )
 
 // tryEntries is how many entries Try looks at.
@@ -14,7 +15,7 @@ const tryEntries = 64
 // Try decodes the first entries of a Risky reading and returns why its recipe does not
 // explain the bytes, or nil. Damage of the file itself is not a reason; reading the branch
 // will report it.
-func (r *Reading) Try(f *rfile.File, s *Scratch) error {
+func (r *Reading) Try(f *rfile.File, s *ttree.Scratch) error {
 	b := r.Branch
 	for i := range b.Baskets.Len() {
 		basket, err := b.ReadBasket(f, i, s)
@@ -77,7 +78,7 @@ func (r *Reading) readCounts(f *rfile.File, column int, lo, hi int64) ([]int64, 
 	want[column] = true
 	d := NewDecoder(r)
 	d.Begin(lo, hi, want, 1, lengths, mem)
-	var s Scratch
+	var s ttree.Scratch
 	table := &r.Branch.Baskets
 	for i := range table.Len() {
 		if table.First[i+1] <= lo || table.First[i] >= hi {

@@ -1,4 +1,4 @@
-package ttree
+package entries
 
 import (
 	"encoding/binary"
@@ -9,24 +9,25 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
+	"github.com/shardify/shardify/readers/root/internal/ttree"
 )
 
 // decodeEntries decodes entries by steps that a builder made.
 func decodeEntries(b *builder, steps []step, l Lengths, entries ...[]byte) ([]shardify.Column, error) {
-	r := &Reading{Branch: &Branch{Tree: &Tree{Path: "t"}, Path: "x"}, layout: layoutProgram, Columns: b.cols, steps: steps, slots: len(b.slots)}
+	r := &Reading{Branch: &ttree.Branch{Tree: &ttree.Tree{Path: "t"}, Path: "x"}, layout: layoutProgram, Columns: b.cols, steps: steps, slots: len(b.slots)}
 	if l.Lists != nil {
 		r.Counts = &Reading{Branch: r.Branch}
 	}
 	if l.Each != nil {
 		r.Each = r.Counts
 	}
-	basket := Basket{Entries: len(entries), mask: 0xFFFFFFFF}
+	basket := ttree.Basket{Entries: len(entries), Mask: 0xFFFFFFFF}
 	want := make([]bool, len(r.Columns))
 	for i := range want {
 		want[i] = true
 	}
 	for _, e := range entries {
-		basket.raw = binary.BigEndian.AppendUint32(basket.raw, uint32(len(basket.Data)))
+		basket.Raw = binary.BigEndian.AppendUint32(basket.Raw, uint32(len(basket.Data)))
 		basket.Data = append(basket.Data, e...)
 	}
 	d := NewDecoder(r)
@@ -242,9 +243,9 @@ func TestTryingWantsNoColumn(t *testing.T) {
 // TestObjectsNameTheirClass: entries of a TBranchObject begin with the class, which may
 // be one below that of the branch.
 func TestObjectsNameTheirClass(t *testing.T) {
-	branch := func(class string, virtual bool) *Branch {
-		return &Branch{Tree: &Tree{Path: "t"}, Path: "x", Class: "TBranchObject", ClassName: class,
-			Leaves: []*Leaf{{Class: "TLeafObject", Len: 1, Virtual: virtual}}, Baskets: Baskets{First: []int64{0, 1}, Bytes: []int32{1}, Seek: []int64{1}}}
+	branch := func(class string, virtual bool) *ttree.Branch {
+		return &ttree.Branch{Tree: &ttree.Tree{Path: "t"}, Path: "x", Class: "TBranchObject", ClassName: class,
+			Leaves: []*ttree.Leaf{{Class: "TLeafObject", Len: 1, Virtual: virtual}}, Baskets: ttree.Baskets{First: []int64{0, 1}, Bytes: []int32{1}, Seek: []int64{1}}}
 	}
 	entry := func(class string) []byte {
 		o := entry{}
@@ -253,7 +254,7 @@ func TestObjectsNameTheirClass(t *testing.T) {
 		o.i32(7)
 		return o.b
 	}
-	r := branch("TDatime", true).interpret(&rfile.Infos{})
+	r := interpret(branch("TDatime", true), &rfile.Infos{})
 	b := &builder{cols: r.Columns}
 	if cols, err := decodeEntries(b, r.steps, Lengths{}, entry("TDatime")); err != nil || shardify.View[uint32](cols[0].Data)[0] != 7 {
 		t.Errorf("%v", err)
@@ -261,7 +262,7 @@ func TestObjectsNameTheirClass(t *testing.T) {
 	if _, err := decodeEntries(b, r.steps, Lengths{}, entry("TOther")); err == nil || !strings.Contains(err.Error(), `object of class "TOther" in a branch of TDatime`) {
 		t.Errorf("another class: %v", err)
 	}
-	if r := branch("Event", true).interpret(&rfile.Infos{}); len(r.Columns) != 1 || !strings.Contains(r.Columns[0].Unreadable, "may have a streamer of its own") {
+	if r := interpret(branch("Event", true), &rfile.Infos{}); len(r.Columns) != 1 || !strings.Contains(r.Columns[0].Unreadable, "may have a streamer of its own") {
 		t.Errorf("%+v", r.Columns)
 	}
 }

@@ -1,5 +1,5 @@
 //go:build !race
 
-package ttree
+package entries
 
 const underRace = false
