@@ -3,11 +3,17 @@
 //
 //	src, err := root.Format.Open(ctx, format.OpenArgs{Table: table, Options: format.Options{"object": "Events"}})
 //
-// What is on disk is described where it is read: internal/rfile (file, directories,
-// keys, class descriptions), internal/block (compression), internal/ttree and
-// internal/rntuple. This package makes fields of what these find, joins friends,
-// and reads spans. The parts that all table-like formats share (many files, their
-// schemas, state, cuts) are readers/internal/rows.
+// The packages below it, each of which uses only those above it in this list:
+//
+//	internal/block      compressed blocks
+//	internal/rfile      a file: directories, keys, descriptions of classes
+//	internal/wire       the forms of numbers, the names of types
+//	internal/ttree      a tree: branches, leaves, baskets
+//	internal/entries    the entries of a branch become columns
+//	internal/rntuple    an RNTuple, by itself
+//
+// This one makes fields of what these find, joins friends, and reads spans. The parts that all
+// table-like formats share (many files, their schemas, state, cuts) are readers/internal/rows.
 //
 // # Fields
 //

@@ -12,9 +12,9 @@ import (
 // BenchmarkKernel decodes stored pages of 64 Ki elements. Bytes are decoded ones.
 func BenchmarkKernel(b *testing.B) {
 	const n = 64 << 10
-	for _, t := range []ColumnType{Bit, Real32, SplitReal32, SplitReal64, SplitInt16, SplitInt32, SplitInt64, SplitIndex32, SplitIndex64, Real32Trunc, Real32Quant} {
+	for _, t := range []colType{colBit, colReal32, colSplitReal32, colSplitReal64, colSplitInt16, colSplitInt32, colSplitInt64, colSplitIndex32, colSplitIndex64, colReal32Trunc, colReal32Quant} {
 		c := &Column{Type: t, Bits: columnTypes[t].maxBits, Min: -1, Max: 1}
-		if t == Real32Trunc || t == Real32Quant {
+		if t == colReal32Trunc || t == colReal32Quant {
 			c.Bits = 16
 		}
 		p := page{n: n}

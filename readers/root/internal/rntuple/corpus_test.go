@@ -29,11 +29,11 @@ type expectedNtuple struct {
 	Entries  int64  `json:"entries"`
 	Clusters int    `json:"n_clusters"`
 	Fields   []struct {
-		ID    int    `json:"id"`
-		Path  string `json:"path"`
-		Type  string `json:"type"`
-		Role  Role   `json:"role"`
-		Flags uint32 `json:"flags"`
+		ID    int       `json:"id"`
+		Path  string    `json:"path"`
+		Type  string    `json:"type"`
+		Role  fieldRole `json:"role"`
+		Flags uint32    `json:"flags"`
 	} `json:"fields"`
 	Aliases [][2]int `json:"aliases"`
 	Columns []struct {

@@ -15,20 +15,20 @@ import (
 	"github.com/shardify/shardify"
 )
 
-func numberOf(name string, dt shardify.DType, t ColumnType) *model {
+func numberOf(name string, dt shardify.DType, t colType) *model {
 	return &model{kind: number, name: name, dtype: dt, typeName: stdNames[dt], columns: []*written{{Column: Column{Type: t, Bits: columnTypes[t].maxBits}}}}
 }
 
 func listOf(name string, item *model) *model {
 	item.name = "_0"
-	return &model{kind: vector, name: name, typeName: "std::vector<" + item.typeName + ">", kids: []*model{item}, columns: []*written{{Column: Column{Type: Index64, Bits: 64}}}}
+	return &model{kind: vector, name: name, typeName: "std::vector<" + item.typeName + ">", kids: []*model{item}, columns: []*written{{Column: Column{Type: colIndex64, Bits: 64}}}}
 }
 
 func structOf(name string, kids ...*model) *model {
 	return &model{kind: record, name: name, typeName: "Point", kids: kids}
 }
 
-func float(name string) *model { return numberOf(name, shardify.F32, SplitReal32) }
+func float(name string) *model { return numberOf(name, shardify.F32, colSplitReal32) }
 
 func (m *made) tryOpen() (*Ntuple, error) {
 	return Open(bytes.NewReader(m.data), int64(len(m.data)), m.anchor)
@@ -57,10 +57,10 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 	for reason, f := range map[string]*model{
 		"column type 0x33 is not known":      odd(func(f *model) { f.columns[0].Type = 0x33 }),
 		"SplitReal32 with 31 bits":           odd(func(f *model) { f.columns[0].Bits = 31 }),
-		"with the bounds 0 and 0":            odd(func(f *model) { f.columns[0].Type, f.columns[0].Bits = Real32Quant, 8 }),
-		"float in a column of type Switch":   odd(func(f *model) { f.columns[0].Type, f.columns[0].Bits = Switch, 96 }),
-		"float in a column of type Real64":   odd(func(f *model) { f.columns[0].Type, f.columns[0].Bits = Real64, 64 }),
-		"float on an index column":           odd(func(f *model) { f.columns[0].Type, f.columns[0].Bits = Index64, 64 }),
+		"with the bounds 0 and 0":            odd(func(f *model) { f.columns[0].Type, f.columns[0].Bits = colReal32Quant, 8 }),
+		"float in a column of type Switch":   odd(func(f *model) { f.columns[0].Type, f.columns[0].Bits = colSwitch, 96 }),
+		"float in a column of type Real64":   odd(func(f *model) { f.columns[0].Type, f.columns[0].Bits = colReal64, 64 }),
+		"float on an index column":           odd(func(f *model) { f.columns[0].Type, f.columns[0].Bits = colIndex64, 64 }),
 		"float with 0 children and 0 column": odd(func(f *model) { f.columns = nil }),
 		"Point has no members":               structOf("odd"),
 		"array of 0 elements":                {kind: fixed, name: "odd", typeName: "std::array<float,0>", kids: []*model{float("_0")}},
@@ -68,10 +68,10 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 		"4 levels of variable length":        listOf("odd", listOf("", listOf("", listOf("", float("_0"))))),
 		"nested too deep":                    deep,
 		"longer than 255 bytes":              structOf("odd", float(strings.Repeat("n", 256))),
-		"stored as an opaque object":         {kind: projection, role: Streamer, name: "odd", typeName: "Blob"},
+		"stored as an opaque object":         {kind: projection, role: roleStreamer, name: "odd", typeName: "Blob"},
 		"field of structure 9":               {kind: projection, role: 9, name: "odd", typeName: "Blob"},
-		"collection":                         {kind: projection, role: Collection, name: "odd", typeName: "Blob"},
-		"variant":                            {kind: projection, role: Variant, name: "odd", typeName: "Blob"},
+		"collection":                         {kind: projection, role: roleCollection, name: "odd", typeName: "Blob"},
+		"variant":                            {kind: projection, role: roleVariant, name: "odd", typeName: "Blob"},
 	} {
 		m := makeOf(0, nil, float("a"), f, listOf("z", float("")))
 		n, err := m.tryOpen()
@@ -160,7 +160,7 @@ func TestUntypedCollectionsAreShownOnce(t *testing.T) {
 	item := &model{kind: projection, name: "_0", typeName: "float", source: pt, alias: pt.columns[0]}
 	m := makeOf(20, nil, list,
 		&model{kind: projection, name: "nJet", typeName: "ROOT::RNTupleCardinality<std::uint32_t>", source: list, alias: list.columns[0]},
-		&model{kind: projection, name: "Jet_pt", typeName: "ROOT::VecOps::RVec<float>", role: Collection, source: list, alias: list.columns[0], kids: []*model{item}})
+		&model{kind: projection, name: "Jet_pt", typeName: "ROOT::VecOps::RVec<float>", role: roleCollection, source: list, alias: list.columns[0], kids: []*model{item}})
 	n := m.open(t)
 	if got := flatNames(n); !slices.Equal(got, []string{"_collection0.Jet_rest", "nJet", "Jet_pt"}) {
 		t.Errorf("flats %v", got)
@@ -281,7 +281,7 @@ func onePageList(entries int64, pages int, n int32, at, size int64) func(int, []
 // makeShared is a small file of many elements: all pages are the same bytes, which follow
 // the rest. A first file shows where that is.
 func makeShared(entries int64, pages int, n int32, body []byte) *made {
-	x := func() *model { return numberOf("x", shardify.I32, Int32) }
+	x := func() *model { return numberOf("x", shardify.I32, colInt32) }
 	at := len(makeOf(1, onePageList(entries, pages, n, 0, 0), x()).data)
 	m := makeOf(1, onePageList(entries, pages, n, int64(at), int64(len(body))), x())
 	m.data = append(m.data, body...)

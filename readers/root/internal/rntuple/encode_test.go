@@ -27,7 +27,7 @@ func encode(c *written, v []uint64) []byte {
 		}
 		return out
 	}
-	if c.Type == Switch {
+	if c.Type == colSwitch {
 		var out []byte
 		for i := 0; i < len(v); i += 2 {
 			out = binary.LittleEndian.AppendUint64(out, v[i])
@@ -67,13 +67,13 @@ func inColumn(f *model, c *written, v uint64) uint64 {
 		x = float64(math.Float32frombits(uint32(v)))
 	}
 	switch c.Type {
-	case Real16:
+	case colReal16:
 		return uint64(toHalf(float32(x)))
-	case Real32, SplitReal32:
+	case colReal32, colSplitReal32:
 		return uint64(math.Float32bits(float32(x)))
-	case Real32Trunc:
+	case colReal32Trunc:
 		return v >> (32 - c.Bits)
-	case Real32Quant:
+	case colReal32Quant:
 		unit := (c.Max - c.Min) / float64(uint64(1)<<c.Bits-1)
 		return uint64(math.Round((x - c.Min) / unit))
 	}
@@ -116,7 +116,7 @@ func (m *maker) flush(entries int64) {
 
 func (m *maker) chunk(f *model, c *written, suppressed bool) {
 	per := 1
-	if c.Type == Switch {
+	if c.Type == colSwitch {
 		per = 2
 	}
 	v := c.elements

@@ -160,20 +160,20 @@ func (w *walker) walk(a at) {
 		w.leave(a.name, "the name is longer than %d bytes", maxName)
 	case f.flags&fieldRepetitive != 0:
 		w.array(a, f, slots)
-	case f.Role == Plain:
+	case f.Role == rolePlain:
 		w.plain(a, f, slots)
-	case f.Role == Record && len(f.Children) == 0 && strings.HasPrefix(f.Name, ":_"): // an interface, as base class
-	case f.Role == Record && len(f.Children) == 0:
+	case f.Role == roleRecord && len(f.Children) == 0 && strings.HasPrefix(f.Name, ":_"): // an interface, as base class
+	case f.Role == roleRecord && len(f.Children) == 0:
 		w.leave(a.name, "%s has no members", typeName(f))
-	case f.Role == Record:
+	case f.Role == roleRecord:
 		for _, child := range f.Children {
 			w.walk(w.below(a, child, false))
 		}
-	case f.Role == Collection:
+	case f.Role == roleCollection:
 		w.collection(a, f, slots)
-	case f.Role == Variant:
+	case f.Role == roleVariant:
 		w.variant(a, f, slots)
-	case f.Role == Streamer:
+	case f.Role == roleStreamer:
 		w.leave(a.name, "%s is stored as an opaque object", typeName(f))
 	default:
 		w.leave(a.name, "field of structure %d", f.Role)
@@ -222,7 +222,7 @@ func (w *walker) collection(a at, f *Field, slots []int) {
 }
 
 func (w *walker) variant(a at, f *Field, slots []int) {
-	if len(slots) != 1 || !w.n.slotOf(slots[0], func(t ColumnType) bool { return t == Switch }) || len(f.Children) == 0 {
+	if len(slots) != 1 || !w.n.slotOf(slots[0], func(t colType) bool { return t == colSwitch }) || len(f.Children) == 0 {
 		w.leave(a.name, "variant %s with %d children and %d columns", typeName(f), len(f.Children), len(slots))
 		return
 	}
@@ -233,7 +233,7 @@ func (w *walker) variant(a at, f *Field, slots []int) {
 }
 
 // slotOf reports whether all representations are of a kind.
-func (n *Ntuple) slotOf(slot int, is func(ColumnType) bool) bool {
+func (n *Ntuple) slotOf(slot int, is func(colType) bool) bool {
 	for _, c := range n.slots[slot].columns {
 		if !is(n.Columns[c].Type) {
 			return false
@@ -242,7 +242,7 @@ func (n *Ntuple) slotOf(slot int, is func(ColumnType) bool) bool {
 	return true
 }
 
-func (n *Ntuple) indexSlot(slot int) bool { return n.slotOf(slot, ColumnType.index) }
+func (n *Ntuple) indexSlot(slot int) bool { return n.slotOf(slot, colType.index) }
 
 func (w *walker) plain(a at, f *Field, slots []int) {
 	switch {
@@ -252,7 +252,7 @@ func (w *walker) plain(a at, f *Field, slots []int) {
 		w.cardinality(a, f, slots[0])
 	case len(slots) == 1 && len(f.Children) == 0:
 		w.value(a, f, slots[0])
-	case len(slots) == 2 && w.n.indexSlot(slots[0]) && w.n.slotOf(slots[1], func(t ColumnType) bool { return t == Char }):
+	case len(slots) == 2 && w.n.indexSlot(slots[0]) && w.n.slotOf(slots[1], func(t colType) bool { return t == colChar }):
 		a.path = append(slices.Clip(a.path), step{kind: list, slot: slots[0], name: a.name})
 		w.add(a, f, leaf{values, slots[1], 1}, shardify.Field{DType: shardify.U8, Media: "txt"})
 	default:

@@ -15,14 +15,14 @@ import (
 func TestKernelsDecodeAnyPart(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for id := range columnTypes {
-		ct := ColumnType(id)
+		ct := colType(id)
 		if e := columnTypes[ct].enc; e == packed || e == quantum {
 			continue // the models have them
 		}
 		for range 60 {
 			n := 1 + rng.IntN(2*cacheBlock+100)
 			per, mask := 1, ^uint64(0)>>(64-min(columnTypes[ct].maxBits, 64))
-			if ct == Switch {
+			if ct == colSwitch {
 				per = 2
 			}
 			v := make([]uint64, n*per)
@@ -31,7 +31,7 @@ func TestKernelsDecodeAnyPart(t *testing.T) {
 				if v[i] = rng.Uint64() & mask; ct.index() && i > 0 {
 					v[i] = (v[i-1] + v[i]>>14) & mask
 				}
-				if ct == Switch && i%2 == 1 {
+				if ct == colSwitch && i%2 == 1 {
 					v[i] &= math.MaxUint32
 					want = append(want, le.AppendUint32(nil, uint32(v[i]))...)
 					continue

@@ -44,7 +44,7 @@ type model struct {
 	first    int   // entries before it was added
 	id       int
 	// Of projections: the structure, what they show, and whose column.
-	role   Role
+	role   fieldRole
 	source *model
 	alias  *written
 }
@@ -106,14 +106,14 @@ var stdNames = map[shardify.DType]string{
 	shardify.I32: "std::int32_t", shardify.U32: "std::uint32_t", shardify.I64: "std::int64_t", shardify.U64: "std::uint64_t", shardify.F32: "float", shardify.F64: "double",
 }
 
-var forms = map[shardify.DType][]ColumnType{
-	shardify.Bool: {Bit}, shardify.I8: {Int8, UInt8}, shardify.U8: {UInt8, Byte}, shardify.I16: {Int16, SplitInt16, SplitUInt16}, shardify.U16: {UInt16, SplitUInt16},
-	shardify.I32: {Int32, SplitInt32, Int16, SplitInt16, Int8, UInt8, Bit}, shardify.U32: {UInt32, SplitUInt32, UInt16},
-	shardify.I64: {Int64, SplitInt64, Int32, SplitUInt32}, shardify.U64: {UInt64, SplitUInt64, UInt8},
-	shardify.F32: {Real32, SplitReal32, Real16, Real32Trunc, Real32Quant}, shardify.F64: {Real64, SplitReal64, Real32, SplitReal32, Real16, Real32Quant},
+var forms = map[shardify.DType][]colType{
+	shardify.Bool: {colBit}, shardify.I8: {colInt8, colUInt8}, shardify.U8: {colUInt8, colByte}, shardify.I16: {colInt16, colSplitInt16, colSplitUInt16}, shardify.U16: {colUInt16, colSplitUInt16},
+	shardify.I32: {colInt32, colSplitInt32, colInt16, colSplitInt16, colInt8, colUInt8, colBit}, shardify.U32: {colUInt32, colSplitUInt32, colUInt16},
+	shardify.I64: {colInt64, colSplitInt64, colInt32, colSplitUInt32}, shardify.U64: {colUInt64, colSplitUInt64, colUInt8},
+	shardify.F32: {colReal32, colSplitReal32, colReal16, colReal32Trunc, colReal32Quant}, shardify.F64: {colReal64, colSplitReal64, colReal32, colSplitReal32, colReal16, colReal32Quant},
 }
 
-func (m *maker) pick(list ...ColumnType) ColumnType { return list[m.rng.IntN(len(list))] }
+func (m *maker) pick(list ...colType) colType { return list[m.rng.IntN(len(list))] }
 
 // random makes a type.
 func (m *maker) random(name string, depth int) *model {
@@ -134,24 +134,24 @@ func (m *maker) random(name string, depth int) *model {
 		f.typeName = stdNames[f.dtype]
 		f.columns = []*written{m.column(forms[f.dtype]...)}
 		if m.multi && f.dtype == shardify.F32 {
-			f.columns = []*written{m.column(Real32, SplitReal32), m.column(Real16), m.column(Real32)}
+			f.columns = []*written{m.column(colReal32, colSplitReal32), m.column(colReal16), m.column(colReal32)}
 		}
 	case text:
 		f.typeName = "std::string"
-		f.columns = []*written{m.column(Index32, Index64, SplitIndex32, SplitIndex64), m.column(Char)}
+		f.columns = []*written{m.column(colIndex32, colIndex64, colSplitIndex32, colSplitIndex64), m.column(colChar)}
 	case vector:
 		f.typeName = "std::vector<" + kid(0, "_0").typeName + ">"
-		f.columns = []*written{m.column(Index32, Index64, SplitIndex32, SplitIndex64)}
+		f.columns = []*written{m.column(colIndex32, colIndex64, colSplitIndex32, colSplitIndex64)}
 	case option:
 		f.typeName = []string{"std::optional<", "std::unique_ptr<"}[m.rng.IntN(2)] + kid(0, "_0").typeName + ">"
-		f.columns = []*written{m.column(Index32, SplitIndex64)}
+		f.columns = []*written{m.column(colIndex32, colSplitIndex64)}
 	case fixed:
 		f.n = 1 + m.rng.IntN(3)
 		f.typeName = fmt.Sprintf("std::array<%s,%d>", kid(0, "_0").typeName, f.n)
 	case bitset:
 		f.n = 1 + m.rng.IntN(20)
 		f.typeName = fmt.Sprintf("std::bitset<%d>", f.n)
-		f.columns = []*written{m.column(Bit)}
+		f.columns = []*written{m.column(colBit)}
 	case record:
 		f.typeName = "Point"
 		for i := range 1 + m.rng.IntN(3) {
@@ -162,21 +162,21 @@ func (m *maker) random(name string, depth int) *model {
 		for i := range 1 + m.rng.IntN(3) {
 			kid(i, fmt.Sprintf("_%d", i))
 		}
-		f.columns = []*written{m.column(Switch)}
+		f.columns = []*written{m.column(colSwitch)}
 	case wrapped:
-		c := &model{kind: number, name: "_0", dtype: shardify.I32, typeName: "std::int32_t", columns: []*written{m.column(Int32, SplitInt32)}}
+		c := &model{kind: number, name: "_0", dtype: shardify.I32, typeName: "std::int32_t", columns: []*written{m.column(colInt32, colSplitInt32)}}
 		f.typeName, f.kids = "std::atomic<std::int32_t>", []*model{c}
 	}
 	return f
 }
 
-func (m *maker) column(list ...ColumnType) *written {
+func (m *maker) column(list ...colType) *written {
 	t := m.pick(list...)
 	c := &written{Column: Column{Type: t, Bits: columnTypes[t].maxBits}}
 	switch t {
-	case Real32Trunc:
+	case colReal32Trunc:
 		c.Bits = 10 + m.rng.IntN(22)
-	case Real32Quant:
+	case colReal32Quant:
 		c.Bits = 1 + m.rng.IntN(20) // float32 values find their step again
 		c.Min, c.Max = -float64(m.rng.IntN(5)), 1+float64(m.rng.IntN(9))
 	}
@@ -256,18 +256,18 @@ func (m *maker) number(f *model) uint64 {
 	c := f.columns[0]
 	var v float64
 	switch c.Type {
-	case Real32Quant:
+	case colReal32Quant:
 		q := bits & (1<<c.Bits - 1)
 		v = c.Min + float64(q)*((c.Max-c.Min)/float64(uint64(1)<<c.Bits-1))
 		if f.dtype == shardify.F32 {
 			return uint64(math.Float32bits(float32(v)))
 		}
 		return math.Float64bits(v)
-	case Real32Trunc:
+	case colReal32Trunc:
 		return uint64(uint32(m.rng.IntN(1<<c.Bits)) << (32 - c.Bits))
 	default:
 		v = float64(m.rng.IntN(2001)-1000) / 8
-		if m.multi || c.Type == Real16 {
+		if m.multi || c.Type == colReal16 {
 			v = float64(m.rng.IntN(201)-100) / 8
 		}
 	}

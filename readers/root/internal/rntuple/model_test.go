@@ -66,7 +66,7 @@ func (m *made) wantedProjections(all []*want) []*want {
 			}
 			c := *w
 			c.column.Name = f.name
-			if f.role == Plain {
+			if f.role == rolePlain {
 				o := c.column.Offsets[0]
 				lengths := make([]int64, len(o)-1)
 				for i := range lengths {

@@ -32,22 +32,22 @@ type Ntuple struct {
 	foreign map[int]string
 }
 
-// Role is the structure of a field.
-type Role uint16
+// fieldRole is the structure of a field.
+type fieldRole uint16
 
 // The roles of the format.
 const (
-	Plain Role = iota
-	Collection
-	Record
-	Variant
-	Streamer
+	rolePlain fieldRole = iota
+	roleCollection
+	roleRecord
+	roleVariant
+	roleStreamer
 )
 
 var roles = [...]string{"plain", "collection", "record", "variant", "streamer"}
 
 // String returns the role's name.
-func (r Role) String() string {
+func (r fieldRole) String() string {
 	if int(r) < len(roles) {
 		return roles[r]
 	}
@@ -61,7 +61,7 @@ type Field struct {
 	TypeName    string // "std::vector<float>"; empty for untyped collections and records
 	TypeAlias   string // "Double32_t"
 	Description string
-	Role        Role
+	Role        fieldRole
 	// ArraySize is the length of a fixed array, whose element is the only child
 	// (or the field's own column, for a bitset); 0 for all other fields.
 	ArraySize uint64
@@ -77,7 +77,7 @@ type Field struct {
 // Column is a physical column.
 type Column struct {
 	ID, Field int
-	Type      ColumnType
+	Type      colType
 	Bits      int
 	// Representation counts the alternative forms of one column; in each cluster
 	// all but one are suppressed.

@@ -153,7 +153,7 @@ func (p *page) values(dst, disk []byte, dt shardify.DType, c *Column, from, to i
 	if alike(dt, st) {
 		return p.decode(dst, disk, c, from, to, s)
 	}
-	if c.Type == Real32Quant { // a step between the bounds is exact in float64 only
+	if c.Type == colReal32Quant { // a step between the bounds is exact in float64 only
 		raw, err := p.raw(disk, c, s)
 		if err == nil {
 			quantised(shardify.View[float64](dst), raw, from, c)

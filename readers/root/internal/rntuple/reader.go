@@ -219,7 +219,7 @@ func (r *Reader) askNode(n *node, st, parent *nodeState) (err error) {
 	width := 8
 	kind := indexTask
 	if n.kind == alt {
-		width, kind = columnTypes[Switch].width, nativeTask
+		width, kind = columnTypes[colSwitch].width, nativeTask
 		if st.tags, err = r.alloc(parent.count, int64(width)); err != nil {
 			return err
 		}

@@ -66,7 +66,7 @@ func (n *Ntuple) parseField(c *cursor) {
 	f := Field{ID: len(n.Fields), Source: -1, version: c.u32()}
 	c.u32() // type version
 	f.Parent = int(c.u32())
-	f.Role = Role(c.u16())
+	f.Role = fieldRole(c.u16())
 	f.flags = uint32(c.u16())
 	f.Name, f.TypeName, f.TypeAlias, f.Description = c.str(), c.str(), c.str(), c.str()
 	if f.flags&fieldRepetitive != 0 {
@@ -91,7 +91,7 @@ func (n *Ntuple) parseField(c *cursor) {
 }
 
 func (n *Ntuple) parseColumn(c *cursor) {
-	col := Column{ID: len(n.Columns), Type: ColumnType(c.u16()), Bits: int(c.u16()), Field: int(c.u32())}
+	col := Column{ID: len(n.Columns), Type: colType(c.u16()), Bits: int(c.u16()), Field: int(c.u32())}
 	flags := c.u16()
 	col.Representation = int(c.u16())
 	if flags&columnDeferred != 0 {
@@ -129,7 +129,7 @@ func (c *Column) fault() string {
 	switch {
 	case c.Bits < t.minBits || c.Bits > t.maxBits:
 		return fmt.Sprintf("column of type %v with %d bits", c.Type, c.Bits)
-	case c.Type == Real32Quant && !(c.Min < c.Max && !math.IsInf(c.Max-c.Min, 0)):
+	case c.Type == colReal32Quant && !(c.Min < c.Max && !math.IsInf(c.Max-c.Min, 0)):
 		return fmt.Sprintf("quantised column with the bounds %v and %v", c.Min, c.Max)
 	}
 	return ""

@@ -6,41 +6,41 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// ColumnType is the encoding of a column's elements.
-type ColumnType uint16
+// colType is the encoding of a column's elements.
+type colType uint16
 
 // The column types of the format.
 const (
-	Bit ColumnType = iota
-	Byte
-	Char
-	Int8
-	UInt8
-	Int16
-	UInt16
-	Int32
-	UInt32
-	Int64
-	UInt64
-	Real16
-	Real32
-	Real64
-	Index32
-	Index64
-	Switch
-	SplitInt16
-	SplitUInt16
-	SplitInt32
-	SplitUInt32
-	SplitInt64
-	SplitUInt64
-	SplitReal16
-	SplitReal32
-	SplitReal64
-	SplitIndex32
-	SplitIndex64
-	Real32Trunc
-	Real32Quant
+	colBit colType = iota
+	colByte
+	colChar
+	colInt8
+	colUInt8
+	colInt16
+	colUInt16
+	colInt32
+	colUInt32
+	colInt64
+	colUInt64
+	colReal16
+	colReal32
+	colReal64
+	colIndex32
+	colIndex64
+	colSwitch
+	colSplitInt16
+	colSplitUInt16
+	colSplitInt32
+	colSplitUInt32
+	colSplitInt64
+	colSplitUInt64
+	colSplitReal16
+	colSplitReal32
+	colSplitReal64
+	colSplitIndex32
+	colSplitIndex64
+	colReal32Trunc
+	colReal32Quant
 )
 
 // encoding is how the bytes of a page hold its elements.
@@ -65,56 +65,56 @@ type columnType struct {
 }
 
 var columnTypes = [...]columnType{
-	Bit:          {"Bit", 1, 1, shardify.Bool, 1, bit},
-	Byte:         {"Byte", 8, 8, shardify.U8, 1, stored},
-	Char:         {"Char", 8, 8, shardify.I8, 1, stored},
-	Int8:         {"Int8", 8, 8, shardify.I8, 1, stored},
-	UInt8:        {"UInt8", 8, 8, shardify.U8, 1, stored},
-	Int16:        {"Int16", 16, 16, shardify.I16, 2, stored},
-	UInt16:       {"UInt16", 16, 16, shardify.U16, 2, stored},
-	Int32:        {"Int32", 32, 32, shardify.I32, 4, stored},
-	UInt32:       {"UInt32", 32, 32, shardify.U32, 4, stored},
-	Int64:        {"Int64", 64, 64, shardify.I64, 8, stored},
-	UInt64:       {"UInt64", 64, 64, shardify.U64, 8, stored},
-	Real16:       {"Real16", 16, 16, shardify.F16, 2, stored},
-	Real32:       {"Real32", 32, 32, shardify.F32, 4, stored},
-	Real64:       {"Real64", 64, 64, shardify.F64, 8, stored},
-	Index32:      {"Index32", 32, 32, shardify.Invalid, 4, stored},
-	Index64:      {"Index64", 64, 64, shardify.Invalid, 8, stored},
-	Switch:       {"Switch", 96, 96, shardify.Invalid, 12, stored},
-	SplitInt16:   {"SplitInt16", 16, 16, shardify.I16, 2, zigzag},
-	SplitUInt16:  {"SplitUInt16", 16, 16, shardify.U16, 2, split},
-	SplitInt32:   {"SplitInt32", 32, 32, shardify.I32, 4, zigzag},
-	SplitUInt32:  {"SplitUInt32", 32, 32, shardify.U32, 4, split},
-	SplitInt64:   {"SplitInt64", 64, 64, shardify.I64, 8, zigzag},
-	SplitUInt64:  {"SplitUInt64", 64, 64, shardify.U64, 8, split},
-	SplitReal16:  {"SplitReal16", 16, 16, shardify.F16, 2, split},
-	SplitReal32:  {"SplitReal32", 32, 32, shardify.F32, 4, split},
-	SplitReal64:  {"SplitReal64", 64, 64, shardify.F64, 8, split},
-	SplitIndex32: {"SplitIndex32", 32, 32, shardify.Invalid, 4, delta},
-	SplitIndex64: {"SplitIndex64", 64, 64, shardify.Invalid, 8, delta},
-	Real32Trunc:  {"Real32Trunc", 10, 31, shardify.F32, 4, packed},
-	Real32Quant:  {"Real32Quant", 1, 32, shardify.F32, 4, quantum},
+	colBit:          {"Bit", 1, 1, shardify.Bool, 1, bit},
+	colByte:         {"Byte", 8, 8, shardify.U8, 1, stored},
+	colChar:         {"Char", 8, 8, shardify.I8, 1, stored},
+	colInt8:         {"Int8", 8, 8, shardify.I8, 1, stored},
+	colUInt8:        {"UInt8", 8, 8, shardify.U8, 1, stored},
+	colInt16:        {"Int16", 16, 16, shardify.I16, 2, stored},
+	colUInt16:       {"UInt16", 16, 16, shardify.U16, 2, stored},
+	colInt32:        {"Int32", 32, 32, shardify.I32, 4, stored},
+	colUInt32:       {"UInt32", 32, 32, shardify.U32, 4, stored},
+	colInt64:        {"Int64", 64, 64, shardify.I64, 8, stored},
+	colUInt64:       {"UInt64", 64, 64, shardify.U64, 8, stored},
+	colReal16:       {"Real16", 16, 16, shardify.F16, 2, stored},
+	colReal32:       {"Real32", 32, 32, shardify.F32, 4, stored},
+	colReal64:       {"Real64", 64, 64, shardify.F64, 8, stored},
+	colIndex32:      {"Index32", 32, 32, shardify.Invalid, 4, stored},
+	colIndex64:      {"Index64", 64, 64, shardify.Invalid, 8, stored},
+	colSwitch:       {"Switch", 96, 96, shardify.Invalid, 12, stored},
+	colSplitInt16:   {"SplitInt16", 16, 16, shardify.I16, 2, zigzag},
+	colSplitUInt16:  {"SplitUInt16", 16, 16, shardify.U16, 2, split},
+	colSplitInt32:   {"SplitInt32", 32, 32, shardify.I32, 4, zigzag},
+	colSplitUInt32:  {"SplitUInt32", 32, 32, shardify.U32, 4, split},
+	colSplitInt64:   {"SplitInt64", 64, 64, shardify.I64, 8, zigzag},
+	colSplitUInt64:  {"SplitUInt64", 64, 64, shardify.U64, 8, split},
+	colSplitReal16:  {"SplitReal16", 16, 16, shardify.F16, 2, split},
+	colSplitReal32:  {"SplitReal32", 32, 32, shardify.F32, 4, split},
+	colSplitReal64:  {"SplitReal64", 64, 64, shardify.F64, 8, split},
+	colSplitIndex32: {"SplitIndex32", 32, 32, shardify.Invalid, 4, delta},
+	colSplitIndex64: {"SplitIndex64", 64, 64, shardify.Invalid, 8, delta},
+	colReal32Trunc:  {"Real32Trunc", 10, 31, shardify.F32, 4, packed},
+	colReal32Quant:  {"Real32Quant", 1, 32, shardify.F32, 4, quantum},
 }
 
 // String returns the name that the format's document uses.
-func (t ColumnType) String() string {
+func (t colType) String() string {
 	if t.known() {
 		return columnTypes[t].name
 	}
 	return fmt.Sprintf("column type 0x%02x", uint16(t))
 }
 
-func (t ColumnType) known() bool { return int(t) < len(columnTypes) }
+func (t colType) known() bool { return int(t) < len(columnTypes) }
 
 // index reports end offsets of a collection's items.
-func (t ColumnType) index() bool {
-	return t == Index32 || t == Index64 || t == SplitIndex32 || t == SplitIndex64
+func (t colType) index() bool {
+	return t == colIndex32 || t == colIndex64 || t == colSplitIndex32 || t == colSplitIndex64
 }
 
 // Width is the bytes of one decoded element: Bit has 1, reals of odd widths are
 // float32, Switch is a u64 and a u32.
-func (t ColumnType) Width() int {
+func (t colType) Width() int {
 	if t.known() {
 		return columnTypes[t].width
 	}

@@ -77,7 +77,7 @@ func (m *maker) add(entry int) {
 	m.register(f, -1)
 	f.principal(1, func(g *model, per int64) {
 		for _, c := range g.columns {
-			if g.kind == text && c.Type == Char {
+			if g.kind == text && c.Type == colChar {
 				continue
 			}
 			c.First, c.Deferred = per*int64(entry), true
@@ -89,7 +89,7 @@ func (m *maker) add(entry int) {
 // projectionsOf shows a vector of numbers under another name, and its length.
 func (m *maker) projectionsOf(f *model) {
 	item := &model{kind: projection, name: "_0", typeName: f.kids[0].typeName, source: f.kids[0], alias: f.kids[0].columns[0]}
-	m.register(&model{kind: projection, name: "p" + f.name, typeName: f.typeName, role: Collection, source: f, alias: f.columns[0], kids: []*model{item}}, -1)
+	m.register(&model{kind: projection, name: "p" + f.name, typeName: f.typeName, role: roleCollection, source: f, alias: f.columns[0], kids: []*model{item}}, -1)
 	m.register(&model{kind: projection, name: "n" + f.name, typeName: "ROOT::RNTupleCardinality<std::uint64_t>", source: f, alias: f.columns[0]}, -1)
 }
 
@@ -177,7 +177,7 @@ func (m *maker) schema(o *out, f0, f1, c0, c1 int) {
 
 func (m *maker) fieldRecord(o *out, i int) {
 	f := m.fields[i]
-	role := map[kind]Role{vector: Collection, option: Collection, record: Record, variant: Variant, projection: f.role}[f.kind]
+	role := map[kind]fieldRole{vector: roleCollection, option: roleCollection, record: roleRecord, variant: roleVariant, projection: f.role}[f.kind]
 	flags := 0
 	if f.kind == fixed || f.kind == bitset {
 		flags |= fieldRepetitive
@@ -211,7 +211,7 @@ func columnRecord(o *out, c *Column) {
 		if c.Deferred {
 			flags |= columnDeferred
 		}
-		if c.Type == Real32Quant {
+		if c.Type == colReal32Quant {
 			flags |= columnRange
 		}
 		o.u16(int(c.Type))
