@@ -185,5 +185,5 @@ func memoryOf(p *plan.Plan, s shardify.Span) int64 {
 	if s.Frame != nil {
 		s.Bytes += int64(s.Frame.Lead) + s.Frame.Overhead()*s.Samples()
 	}
-	return s.Bytes + s.Bytes/4 + s.Samples()*8 + int64(len(p.SourceSchema())+2)*4096
+	return s.Bytes + s.Bytes/4 + s.Samples()*8 + int64(len(p.Sample.SourceSchema())+2)*4096
 }

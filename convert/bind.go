@@ -26,12 +26,12 @@ func (j *Job) bind() error {
 		j.Jobs = int(min(max(half/each, 1), int64(j.jobs())))
 		j.Pool = shardify.NewPool(max(j.Pool.Limit()-each*int64(j.Jobs), half))
 	}
-	if j.Plan.Shuffle != "" {
+	if j.Plan.Order.Shuffle != "" {
 		// Half of the memory for what is read, half for what is kept to be put in order.
 		keep := j.Pool.Limit() / 2
 		j.Pool = shardify.NewPool(j.Pool.Limit() - keep)
 		j.shuffle = &shuffle.Shuffle{
-			Layout: layout(j.Plan, j.flow), Keyer: shuffle.NewKeyer(j.Plan.Table, j.Plan.ShuffleSeed()), Scratch: j.scratch(), Pool: j.Pool,
+			Layout: layout(j.Plan, j.flow), Keyer: shuffle.NewKeyer(j.Plan.In.Table, plan.ShuffleSeed(j.Plan.Seed)), Scratch: j.scratch(), Pool: j.Pool,
 			Keep: max(keep/int64(3*j.jobs()), 256<<10),
 		}
 	}
@@ -49,9 +49,9 @@ func (j *Job) beside(s shardify.Span) int64 {
 
 // layout describes how samples are stored in fragments.
 func layout(p *plan.Plan, f *flow.Flow) shuffle.Layout {
-	grouped := p.Grouping != nil // numbers of samples are keys
-	l := shuffle.Layout{Schema: f.Schema, Keyed: p.Keyed, Copies: f.MostCopies() > 1, Wide: grouped, Inputs: grouped}
-	for _, s := range p.Spans {
+	grouped := p.Asked.Grouping != nil // numbers of samples are keys
+	l := shuffle.Layout{Schema: f.Schema, Keyed: p.Sample.Keyed, Copies: f.MostCopies() > 1, Wide: grouped, Inputs: grouped}
+	for _, s := range p.Pack.Spans {
 		l.Wide = l.Wide || s.Hi > math.MaxUint32
 		l.Inputs = l.Inputs || s.Input > 0
 	}

@@ -30,11 +30,11 @@ func (w *worker) follow(ctx context.Context, input uint32) error {
 	}
 	w.input, w.reads = input, true
 	if path, ok := w.file(); ok {
-		fs := storages.Of(w.j.Plan.Table)
+		fs := storages.Of(w.j.Plan.In.Table)
 		if _, known := storage.Opened(fs, path); known {
 			return nil // the reader opens it again, and unchanged compares that
 		}
-		if st, err := fs.Stat(ctx, path); err == nil && w.j.Plan.Table.Replaced(int(input), st.Stamp, fs) {
+		if st, err := fs.Stat(ctx, path); err == nil && w.j.Plan.In.Table.Replaced(int(input), st.Stamp, fs) {
 			return w.replaced(path) // by the plan of this process, or another worker
 		}
 	}
@@ -44,7 +44,7 @@ func (w *worker) follow(ctx context.Context, input uint32) error {
 // file is the path of the input that is read, if it is one that can be looked at. A data
 // set has one manifest, which is replaced when it grows, and its shards never change.
 func (w *worker) file() (path string, ok bool) {
-	t := w.j.Plan.Table
+	t := w.j.Plan.In.Table
 	if _, ok := w.j.Source.(format.Reopener); !ok || int(w.input) >= t.Len() || strings.HasSuffix(t.Name(int(w.input)), index.ManifestName) {
 		return "", false
 	}
@@ -69,7 +69,7 @@ func (w *worker) unchanged(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	t := w.j.Plan.Table
+	t := w.j.Plan.In.Table
 	fs := storages.Of(t)
 	st, err := fs.Stat(ctx, path)
 	if err == nil {

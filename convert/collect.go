@@ -38,15 +38,15 @@ func (m *Missing) Unwrap() error { return ErrIncomplete }
 func (j *Job) collect(ctx context.Context) (*collected, error) {
 	p := j.Plan
 	m := &collected{Manifest: p.Manifest()}
-	m.Skipped = slices.Clone(p.Skipped)
-	for range p.SplitNames() {
+	m.Skipped = slices.Clone(p.In.Skipped)
+	for range p.Splits.Names() {
 		one := p.Manifest()
 		one.Dropped, one.Counts = 0, nil // of all splits together
 		m.splits = append(m.splits, &one)
 	}
 	var all proofs
 	var missing []int
-	if p.Split == nil {
+	if p.Splits.Rule == nil {
 		m.Shards = make([]shardify.Shard, 0, p.Outputs())
 	}
 	err := plan.EachReceipt(ctx, p.Outputs(), j.receipts().receipt, func(i int, r *plan.Receipt) error {
@@ -66,13 +66,13 @@ func (j *Job) collect(ctx context.Context) (*collected, error) {
 	if len(missing) > 0 {
 		return nil, &Missing{Shards: missing, Of: p.Outputs()}
 	}
-	if p.Shuffle == plan.ShuffleGlobal {
+	if p.Order.Shuffle == plan.ShuffleGlobal {
 		if err := j.collectScatter(ctx, m, &all); err != nil {
 			return nil, err
 		}
 	}
 	m.Counts = flow.Sums(m.Counts)
-	if err = all.check(j.Source, p.Table); err != nil {
+	if err = all.check(j.Source, p.In.Table); err != nil {
 		err = &unproven{err}
 	}
 	if e, ok := errors.AsType[*shardify.Error](err); ok && !storages.Local(e.File) {
@@ -103,7 +103,7 @@ func (m *collected) receipt(p *plan.Plan, r *plan.Receipt) {
 			continue
 		}
 		one := collected{Manifest: *m.splits[i]}
-		cut := len(p.Split.Parts[i].Name) + 1
+		cut := len(p.Splits.Rule.Parts[i].Name) + 1
 		s.Name = s.Name[cut:]
 		files := s.Files
 		s.Files = nil
@@ -129,12 +129,12 @@ func (m *collected) shard(s shardify.Shard) {
 func (j *Job) complete(ctx context.Context, store storage.Store, m *index.Manifest) (err error) {
 	p := j.Plan
 	if j.Sink.Members != nil {
-		if m.Members, err = j.Sink.Members(p.Schema, p.OutputOptions); err != nil {
+		if m.Members, err = j.Sink.Members(p.Sample.Schema, p.Out.Options); err != nil {
 			return err
 		}
 	}
 	if j.Sink.Finish != nil {
-		set := format.FinishedSet{Schema: p.Schema, Keyed: p.Keyed, Shards: m.Shards, Options: p.OutputOptions}
+		set := format.FinishedSet{Schema: p.Sample.Schema, Keyed: p.Sample.Keyed, Shards: m.Shards, Options: p.Out.Options}
 		if m.Files, err = j.Sink.Finish(ctx, store, set); err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (j *Job) complete(ctx context.Context, store storage.Store, m *index.Manife
 	if err := static(ctx, p, j.Store, store, m); err != nil {
 		return err
 	}
-	if !p.Provenance {
+	if !p.Asked.Provenance {
 		return nil
 	}
 	f, err := listInputs(p, ctx, store)
@@ -156,7 +156,7 @@ func (j *Job) complete(ctx context.Context, store storage.Store, m *index.Manife
 // finishSplits publishes the manifest of each split, then the one that names them.
 func (j *Job) finishSplits(ctx context.Context, m *collected) (err error) {
 	for i, s := range m.splits {
-		if err := j.complete(ctx, storage.Below(j.Store, j.Plan.Split.Parts[i].Name), s); err != nil {
+		if err := j.complete(ctx, storage.Below(j.Store, j.Plan.Splits.Rule.Parts[i].Name), s); err != nil {
 			return err
 		}
 		m.Samples += s.Samples
@@ -168,7 +168,7 @@ func (j *Job) finishSplits(ctx context.Context, m *collected) (err error) {
 			return err
 		}
 	}
-	if p := j.Plan.Static; p != nil {
+	if p := j.Plan.Asked.Static; p != nil {
 		m.Files = append(m.Files, p.File)
 	}
 	if err := storage.Flush(ctx, j.Store); err != nil {
@@ -176,7 +176,7 @@ func (j *Job) finishSplits(ctx context.Context, m *collected) (err error) {
 	}
 	m.Splits = map[string]index.Split{}
 	for i, s := range m.splits {
-		name := j.Plan.Split.Parts[i].Name
+		name := j.Plan.Splits.Rule.Parts[i].Name
 		if err := publishManifest(ctx, j.Store, name+"/"+index.ManifestName, s); err != nil {
 			return err
 		}
@@ -188,7 +188,7 @@ func (j *Job) finishSplits(ctx context.Context, m *collected) (err error) {
 // finished is the splits with names of shards from the root.
 func (m *collected) finished(p *plan.Plan) (out []format.FinishedSplit) {
 	for i, s := range m.splits {
-		f := format.FinishedSplit{Name: p.Split.Parts[i].Name}
+		f := format.FinishedSplit{Name: p.Splits.Rule.Parts[i].Name}
 		for _, x := range s.Shards {
 			x.Name = f.Name + "/" + x.Name
 			f.Shards = append(f.Shards, x)
@@ -201,7 +201,7 @@ func (m *collected) finished(p *plan.Plan) (out []format.FinishedSplit) {
 // static adds the file of static fields to a manifest. It was published with the plan; each split
 // has a copy.
 func static(ctx context.Context, of *plan.Plan, root, store storage.Store, m *index.Manifest) error {
-	p := of.Static
+	p := of.Asked.Static
 	if p == nil {
 		return nil
 	}
@@ -212,7 +212,7 @@ func static(ctx context.Context, of *plan.Plan, root, store storage.Store, m *in
 	} else if errors.Is(err, fs.ErrNotExist) {
 		err = shardify.Hint(err, "convert again with --fresh: it is made with the plan")
 	}
-	if err == nil && of.Split != nil {
+	if err == nil && of.Splits.Rule != nil {
 		err = publish(ctx, store, p.File.Name, b)
 	}
 	return shardify.Annotate(err, "read", p.File.Name, "")

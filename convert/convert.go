@@ -14,7 +14,7 @@ import (
 
 // Convert publishes the plan, does every unit that is not done yet, and merges.
 func (j *Job) Convert(ctx context.Context) (*index.Manifest, error) {
-	if err := j.Plan.Publish(ctx, j.Store); err != nil {
+	if err := plan.Publish(ctx, j.Plan, j.Store); err != nil {
 		return nil, why(ctx, err)
 	}
 	if err := j.Task(ctx, 0, 1); err != nil {
@@ -29,13 +29,13 @@ func (j *Job) Convert(ctx context.Context) (*index.Manifest, error) {
 
 // Task does what task i of n has left to do.
 func (j *Job) Task(ctx context.Context, i, n int) error {
-	return j.Share(ctx, j.Plan.Task(i, n), j.Plan.GatherTask(i, n))
+	return j.Share(ctx, j.Plan.Pack.Task(i, n), j.Plan.Order.GatherTask(i, n))
 }
 
 // Share does units, and of a global shuffle, as soon as all workers' units are done, its
 // shards; until then the error is Waiting.
 func (j *Job) Share(ctx context.Context, units, shards []int) error {
-	if j.Plan.Shuffle != plan.ShuffleGlobal {
+	if j.Plan.Order.Shuffle != plan.ShuffleGlobal {
 		return j.Work(ctx, units)
 	}
 	done, err := j.gathered(ctx, shards)
@@ -60,7 +60,7 @@ func (j *Job) Share(ctx context.Context, units, shards []int) error {
 		var w *Waiting
 		if all, e := j.receipts().allGathered(); e == nil && all {
 			done = true
-		} else if !errors.As(err, &w) || !j.Plan.Covers(units, w.Portions) {
+		} else if !errors.As(err, &w) || !j.Plan.Pack.Covers(units, w.Portions) {
 			return err
 		}
 	}
@@ -73,7 +73,7 @@ const maxTries = 3
 // allScattered reports whether the portions of all units have receipts.
 func (s receipts) allScattered(units []int) (bool, error) {
 	for _, u := range units {
-		for i := s.plan.Units[u].Lo; i < s.plan.Units[u].Hi; i++ {
+		for i := s.plan.Pack.Units[u].Lo; i < s.plan.Pack.Units[u].Hi; i++ {
 			_, err := s.scatter(i)
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, shardify.ErrCorrupt) {
 				return false, nil

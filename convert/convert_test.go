@@ -115,7 +115,7 @@ func TestSameBytesWhateverTheJobsTasksAndMemory(t *testing.T) {
 				j.Jobs, j.Pool = jobs, shardify.NewPool(budget)
 				seen := map[int]int{}
 				for task := tasks - 1; task >= 0; task-- {
-					units := p.Task(task, tasks)
+					units := p.Pack.Task(task, tasks)
 					for _, u := range units {
 						seen[u]++
 					}
@@ -123,8 +123,8 @@ func TestSameBytesWhateverTheJobsTasksAndMemory(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				if len(seen) != len(p.Units) {
-					t.Fatalf("%d tasks cover %d of %d units", tasks, len(seen), len(p.Units))
+				if len(seen) != len(p.Pack.Units) {
+					t.Fatalf("%d tasks cover %d of %d units", tasks, len(seen), len(p.Pack.Units))
 				}
 				m, err := j.Merge(bg)
 				if err != nil {
@@ -148,7 +148,7 @@ func TestRunsAreNeverSharedByUnits(t *testing.T) {
 	for _, change := range []func(*Request){nil, func(r *Request) { r.ShardSamples = 17 }, func(r *Request) { r.ShardSize = 1 }, func(r *Request) { r.ShardSize = 1 << 30 }} {
 		p := fakePlan(t, mixed(), change)
 		owner := map[uint32]int{}
-		for u := range p.Units {
+		for u := range p.Pack.Units {
 			for _, s := range unitSpans(p, u) {
 				if o, ok := owner[s.Run]; s.Run > 0 && ok && o != u {
 					t.Fatalf("run %d is in units %d and %d", s.Run, o, u)
@@ -162,9 +162,9 @@ func TestRunsAreNeverSharedByUnits(t *testing.T) {
 func TestShardSamplesIsExact(t *testing.T) {
 	f := mixed()
 	p := fakePlan(t, f, func(r *Request) { r.ShardSamples = 17 })
-	for i, s := range p.Shards {
-		if s.Samples != 17 && i != len(p.Shards)-1 {
-			t.Errorf("shard %d of %d has %d samples", i, len(p.Shards), s.Samples)
+	for i, s := range p.Pack.Shards {
+		if s.Samples != 17 && i != len(p.Pack.Shards)-1 {
+			t.Errorf("shard %d of %d has %d samples", i, len(p.Pack.Shards), s.Samples)
 		}
 	}
 	s := memory.New()
@@ -211,7 +211,7 @@ func TestCancelNeverPublishesAShortShard(t *testing.T) {
 			t.Fatalf("stop at read %d: %v", stop, err)
 		}
 		for n, b := range published(s) {
-			i := slices.IndexFunc(p.Shards, func(x plan.Shard) bool { return int64(len(b)) == x.Samples*8 })
+			i := slices.IndexFunc(p.Pack.Shards, func(x plan.Shard) bool { return int64(len(b)) == x.Samples*8 })
 			if n == index.ManifestName || i < 0 {
 				t.Fatalf("stop at read %d: published %s of %d bytes", stop, n, len(b))
 			}
@@ -355,7 +355,7 @@ func TestAnotherPlanInTheFolderIsAConflict(t *testing.T) {
 		t.Error("the first data set was changed")
 	}
 	s.Set("notes.txt", []byte("mine"))
-	if _, err := p.Clear(s, &fakeFormat); err != nil {
+	if _, err := plan.Clear(p, s, &fakeFormat); err != nil {
 		t.Fatal(err)
 	}
 	if left := s.Files(); len(left) != 1 || left["notes.txt"] == nil {
@@ -371,8 +371,8 @@ func TestDamagedReceiptOrMissingShardIsMadeAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := published(s)
-	s.Set(p.ReceiptName(0), []byte("{"))
-	s.Remove(p.ShardName(1))
+	s.Set(p.Names().Receipt(0), []byte("{"))
+	s.Remove(p.Names().Shard(1))
 	j := fakeJob(p, f, s)
 	if _, err := j.Merge(bg); !errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), "0-1") {
 		t.Errorf("merge: %v", err)
@@ -388,16 +388,16 @@ func TestDamagedReceiptOrMissingShardIsMadeAnew(t *testing.T) {
 // encode is the file of a plan.
 func encode(p *plan.Plan) ([]byte, error) {
 	s := memory.New()
-	if err := p.Publish(bg, s); err != nil {
+	if err := plan.Publish(bg, p, s); err != nil {
 		return nil, err
 	}
 	return s.Files()[plan.FileName], nil
 }
 
 func unitSpans(p *plan.Plan, u int) []shardify.Span {
-	x := p.Units[u]
+	x := p.Pack.Units[u]
 	if x.Lo == x.Hi {
 		return nil
 	}
-	return p.Spans[p.Shards[x.Lo].Lo:p.Shards[x.Hi-1].Hi]
+	return p.Pack.Spans[p.Pack.Shards[x.Lo].Lo:p.Pack.Shards[x.Hi-1].Hi]
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage/memory"
 )
 
@@ -18,10 +19,10 @@ func TestEveryChangedByteOfAFragmentIsNoticed(t *testing.T) {
 	want, _ := convertFake(t, f, change)
 	p := shapedPlan(t, f, change)
 	s := memory.New()
-	if err := p.Publish(bg, s); err != nil {
+	if err := plan.Publish(bg, p, s); err != nil {
 		t.Fatal(err)
 	}
-	if err := shapedJob(p, f, s).Work(bg, p.Task(0, 1)); err != nil {
+	if err := shapedJob(p, f, s).Work(bg, p.Pack.Task(0, 1)); err != nil {
 		t.Fatal(err)
 	}
 	names := fragmentsIn(s)

@@ -25,7 +25,7 @@ func (j *Job) Gather(ctx context.Context, shards []int) error {
 	if err != nil || len(todo) == 0 {
 		return err
 	}
-	set := j.shuffle.Open(buckets(j.Plan.BucketsOf()), j.Plan.Gathers, j.Plan.PerShard)
+	set := j.shuffle.Open(buckets(j.Plan.Order.BucketsOf(&j.Plan.Splits)), j.Plan.Order.Gathers, j.Plan.Order.PerShard)
 	err = j.fragments(ctx, set)
 	if err == nil {
 		err = j.gatherAll(ctx, set, todo)
@@ -89,7 +89,7 @@ func (w *Waiting) Unwrap() error { return ErrIncomplete }
 // fragments opens all fragments, or reports which are missing.
 func (j *Job) fragments(ctx context.Context, set *shuffle.Set) error {
 	var missing []int
-	for i := range j.Plan.Shards {
+	for i := range j.Plan.Pack.Shards {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -137,7 +137,7 @@ func (j *Job) gather(ctx context.Context, set *shuffle.Set, shard int) error {
 		return err
 	}
 	r := &plan.Receipt{Plan: j.Plan.Digest(), Index: shard}
-	if j.Plan.Split != nil {
+	if j.Plan.Splits.Rule != nil {
 		r.Written = written
 	}
 	activity.at(atPublishing, shard)
@@ -169,10 +169,10 @@ func (s receipts) scatterOrWaiting(i int) (*plan.Receipt, error) {
 // those that came out.
 func (j *Job) collectScatter(ctx context.Context, m *collected, all *proofs) error {
 	p := j.Plan
-	want := make([]int64, max(len(p.SplitNames()), 1))
+	want := make([]int64, max(len(p.Splits.Names()), 1))
 	gathered := make([]int64, len(want))
 	copy(gathered, m.documents)
-	err := plan.EachReceipt(ctx, len(p.Shards), j.receipts().scatterOrWaiting, func(_ int, r *plan.Receipt) error {
+	err := plan.EachReceipt(ctx, len(p.Pack.Shards), j.receipts().scatterOrWaiting, func(_ int, r *plan.Receipt) error {
 		all.add(r.Proofs...)
 		r.Splits, r.Shard = nil, shardify.Shard{}
 		m.receipt(p, r)
@@ -185,9 +185,9 @@ func (j *Job) collectScatter(ctx context.Context, m *collected, all *proofs) err
 		return err
 	}
 	have := []int64{m.Samples}
-	if p.Documents != nil {
+	if p.Sample.Documents != nil {
 		have = gathered
-	} else if p.Split != nil {
+	} else if p.Splits.Rule != nil {
 		have = nil
 		for _, s := range m.splits {
 			have = append(have, s.Samples)

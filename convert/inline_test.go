@@ -55,11 +55,11 @@ func TestPartsOfSpansGiveTheSameShards(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := j.Progress.Samples.Load(); got != p.Samples {
-			t.Errorf("progress of %d samples, want %d", got, p.Samples)
+		if got := j.Progress.Samples.Load(); got != p.Pack.Samples {
+			t.Errorf("progress of %d samples, want %d", got, p.Pack.Samples)
 		}
-		if got := j.Progress.Bytes.Load(); got != p.DecodedBytes {
-			t.Errorf("progress of %d bytes, want %d", got, p.DecodedBytes)
+		if got := j.Progress.Bytes.Load(); got != p.Pack.DecodedBytes {
+			t.Errorf("progress of %d bytes, want %d", got, p.Pack.DecodedBytes)
 		}
 		b, err := m.Encode()
 		if err != nil {
@@ -115,7 +115,7 @@ func TestScratchIsThatOfTheLargestUnits(t *testing.T) {
 	f := &fakeSource{inputs: []fakeInput{{100, 0}, {30, 2}, {400, 3}}}
 	p := fakePlan(t, f, func(r *Request) { r.ShardSamples = 40 })
 	format := fakeFormat
-	if n := p.Scratch(format, 9); n != 0 {
+	if n := plan.Scratch(p, format, 9); n != 0 {
 		t.Errorf("%d bytes without scratch files", n)
 	}
 	format.ScratchBytes = func(_ []shardify.Field, _, exact bool) (int64, float64) {
@@ -126,7 +126,7 @@ func TestScratchIsThatOfTheLargestUnits(t *testing.T) {
 	}
 	shard := int64(40 * (1000 + 2*8))
 	for jobs, want := range map[int]int64{0: shard, 1: shard, 2: 2 * shard} {
-		if n := p.Scratch(format, jobs); n != want {
+		if n := plan.Scratch(p, format, jobs); n != want {
 			t.Errorf("%d jobs: %d, want %d", jobs, n, want)
 		}
 	}

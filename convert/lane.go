@@ -29,7 +29,7 @@ func (j *Job) lane() lane {
 
 // bareLane is a lane that no status shows.
 func bareLane(j *Job) lane {
-	return lane{source: j.Source, most: j.Plan.MaxSample, memory: j.Memory, table: j.Plan.Table}
+	return lane{source: j.Source, most: j.Plan.Local.MaxSample, memory: j.Memory, table: j.Plan.In.Table}
 }
 
 func (l *lane) end(j *Job) {

@@ -64,8 +64,11 @@ type Request struct {
 // MakePlan plans from metadata alone.
 func MakePlan(ctx context.Context, r Request) (*plan.Plan, error) {
 	p := &plan.Plan{
-		Version: plan.Version, Input: r.Input, Columns: r.Args.Columns, InputOptions: r.Args.Options,
-		Recipe: r.Recipe, Grouping: r.Grouping, Windowing: r.Windowing, Static: r.Static, OnError: r.OnError, MaxSample: r.MaxSample, Schema: r.Source.Schema(), Table: r.Args.Table,
+		Version: plan.Version,
+		In:      plan.Inputs{Format: r.Input, Columns: r.Args.Columns, Options: r.Args.Options, Table: r.Args.Table}, Recipe: r.Recipe,
+		Asked: plan.Asked{Grouping: r.Grouping, Windowing: r.Windowing, Static: r.Static}, OnError: r.OnError,
+		Local:  plan.Local{MaxSample: r.MaxSample},
+		Sample: plan.Sample{Schema: r.Source.Schema()},
 	}
 	r.setOutput(p)
 	if p.OnError == "" {
@@ -75,23 +78,23 @@ func MakePlan(ctx context.Context, r Request) (*plan.Plan, error) {
 		p.Recipe = map[string]string{}
 	}
 	if k, ok := r.Source.(format.Keyer); ok {
-		p.Keyed = k.Keyed()
+		p.Sample.Keyed = k.Keyed()
 	}
 	if l, ok := r.Source.(format.Reporter); ok {
-		p.LeftOut = l.Leftovers()
+		p.In.LeftOut = l.Leftovers()
 	}
-	if p.Static != nil {
-		p.LeftOut = slices.DeleteFunc(slices.Clone(p.LeftOut), func(l format.Leftover) bool { return shardify.FieldIndex(p.Static.Schema, l.Name) >= 0 })
+	if p.Asked.Static != nil {
+		p.In.LeftOut = slices.DeleteFunc(slices.Clone(p.In.LeftOut), func(l format.Leftover) bool { return shardify.FieldIndex(p.Asked.Static.Schema, l.Name) >= 0 })
 	}
 	if g, ok := r.Source.(format.Gridded); ok {
 		var left []format.Leftover
-		p.Coords, left = format.KeptCoords(g.Coords(), p.Schema)
-		p.LeftOut = slices.Concat(p.LeftOut, left)
+		p.Sample.Coords, left = format.KeptCoords(g.Coords(), p.Sample.Schema)
+		p.In.LeftOut = slices.Concat(p.In.LeftOut, left)
 	}
 	if s, ok := r.Source.(format.Skipper); ok {
-		p.Skipped = s.Skipped()
+		p.In.Skipped = s.Skipped()
 	}
-	if err := shardify.ValidateSchema(p.Schema); err != nil {
+	if err := shardify.ValidateSchema(p.Sample.Schema); err != nil {
 		return nil, err
 	}
 	if r.Parts != nil {
@@ -108,9 +111,9 @@ func MakePlan(ctx context.Context, r Request) (*plan.Plan, error) {
 
 // setOutput puts the output format into the plan.
 func (r *Request) setOutput(p *plan.Plan) {
-	p.Output, p.Ext, p.OutputOptions = r.Output.Name, r.Output.Ext, r.Options
+	p.Out.Format, p.Out.Ext, p.Out.Options = r.Output.Name, r.Output.Ext, r.Options
 	if r.Output.ExtOf != nil {
-		p.Ext = r.Output.ExtOf(r.Options)
+		p.Out.Ext = r.Output.ExtOf(r.Options)
 	}
 }
 
@@ -139,15 +142,15 @@ func (r *Request) fill(ctx context.Context, p *plan.Plan) error {
 func (r *Request) tables(ctx context.Context, p *plan.Plan) error {
 	if s, ok := r.Source.(format.Stater); ok {
 		var err error
-		if p.State, err = s.State(); err != nil {
+		if p.In.State, err = s.State(); err != nil {
 			return err
 		}
 	}
 	if err := r.spans(ctx, p); err != nil {
 		return err
 	}
-	p.Cut(r.cutting())
-	return p.Seal()
+	p.Pack, p.Order = plan.Cut(p, r.cutting())
+	return plan.Seal(p)
 }
 
 // checkOutput asks the output format whether it can carry the schema, and if not, takes
@@ -156,24 +159,24 @@ func (r *Request) checkOutput(p *plan.Plan) error {
 	if r.Output.Check == nil {
 		return nil
 	}
-	err := r.Output.Check(p.Schema, p.Keyed, r.Options)
+	err := r.Output.Check(p.Sample.Schema, p.Sample.Keyed, r.Options)
 	if err == nil || r.Instead == nil {
 		return err
 	}
-	if f := r.Instead; f.Check != nil && f.Check(p.Schema, p.Keyed, r.InsteadOptions) != nil {
+	if f := r.Instead; f.Check != nil && f.Check(p.Sample.Schema, p.Sample.Keyed, r.InsteadOptions) != nil {
 		return err
 	}
-	r.Output, r.Options, r.Instead, p.Refused = *r.Instead, r.InsteadOptions, nil, err
+	r.Output, r.Options, r.Instead, p.Out.Refused = *r.Instead, r.InsteadOptions, nil, err
 	r.setOutput(p)
 	return nil
 }
 
 // checkKeys asks the output format whether it can carry the names of the samples.
 func (r *Request) checkKeys(p *plan.Plan) error {
-	if k, ok := r.Source.(format.Keyer); ok && p.Keyed && r.Output.KeyRule != nil {
-		longest, check := r.Output.KeyRule(p.Schema, r.Options)
-		if p.Copies > 1 && longest > 0 {
-			longest += len(copyKey(nil, p.Copies-1))
+	if k, ok := r.Source.(format.Keyer); ok && p.Sample.Keyed && r.Output.KeyRule != nil {
+		longest, check := r.Output.KeyRule(p.Sample.Schema, r.Options)
+		if p.Sample.Copies > 1 && longest > 0 {
+			longest += len(copyKey(nil, p.Sample.Copies-1))
 		}
 		if check != nil {
 			return k.CheckKeys(longest, check)
@@ -219,13 +222,13 @@ func (r *Request) spans(ctx context.Context, p *plan.Plan) error {
 		at += n
 		if first < last {
 			r.cut(p, plan.Sub(s, s.Lo+first, s.Lo+last))
-			if err := r.planFits(len(p.Spans)); err != nil {
+			if err := r.planFits(len(p.Pack.Spans)); err != nil {
 				return err
 			}
 		}
 	}
-	if n := at - p.Samples; n > 0 {
-		p.Unread = []shardify.Count{plan.Dropped(r.selection(), n)}
+	if n := at - p.Pack.Samples; n > 0 {
+		p.In.Unread = []shardify.Count{plan.Dropped(r.selection(), n)}
 	}
 	if r.Lo > 0 && r.Lo >= at {
 		return shardify.Misuse("range begins at sample %d, but the inputs have %d", r.Lo, at)
@@ -265,12 +268,12 @@ func (r *Request) cut(p *plan.Plan, s shardify.Span) {
 	for s.Lo < s.Hi {
 		end := s.Hi
 		if n := r.ShardSamples; n > 0 {
-			end = min(end, s.Lo+n-p.Samples%n)
+			end = min(end, s.Lo+n-p.Pack.Samples%n)
 		}
 		part := plan.Sub(s, s.Lo, end)
-		p.Spans = append(p.Spans, part)
-		p.Samples += part.Samples()
-		p.DecodedBytes += part.Bytes
+		p.Pack.Spans = append(p.Pack.Spans, part)
+		p.Pack.Samples += part.Samples()
+		p.Pack.DecodedBytes += part.Bytes
 		s = plan.Sub(s, end, s.Hi)
 	}
 }
@@ -282,18 +285,18 @@ func (r *Request) shaped() bool {
 // shape plans a conversion that does something to the samples: schemas first, then
 // what must be surveyed, then the cuts.
 func (r *Request) shape(ctx context.Context, p *plan.Plan) error {
-	p.Seed, p.Ops, p.Helpers, p.Provenance = r.Seed, slices.Clone(r.Ops), r.Helpers, r.Provenance
+	p.Seed, p.Steps.Ops, p.Steps.Helpers, p.Asked.Provenance = r.Seed, slices.Clone(r.Ops), r.Helpers, r.Provenance
 	switch r.Shuffle {
 	case "", plan.ShuffleNone:
 	case plan.ShuffleBlock, plan.ShuffleGlobal:
-		p.Shuffle = r.Shuffle
+		p.Order.Shuffle = r.Shuffle
 	default:
 		return shardify.Mismatch("shuffle %q: want %s, %s or %s", r.Shuffle, plan.ShuffleNone, plan.ShuffleBlock, plan.ShuffleGlobal)
 	}
 	if err := r.shapeSplit(p); err != nil {
 		return err
 	}
-	p.Source = p.Schema
+	p.Sample.Source = p.Sample.Schema
 	f, err := flow.New(p, r.Compile)
 	if err != nil {
 		return err
@@ -301,21 +304,21 @@ func (r *Request) shape(ctx context.Context, p *plan.Plan) error {
 	if err := f.Chain(0); err != nil {
 		return err
 	}
-	p.Schema = f.Output()
+	p.Sample.Schema = f.Output()
 	if f.Packer != nil {
 		if r.ShardSamples > 0 {
 			return shardify.Misuse("--shard-samples: how many sequences the samples make is not known beforehand: --shard-size")
 		}
-		p.Keyed = false // a sequence has no name
+		p.Sample.Keyed = false // a sequence has no name
 	}
 	if n := f.MostCopies(); n > 1 {
-		p.Copies = n
+		p.Sample.Copies = n
 	}
 	if err := r.checkShaped(p, f); err != nil {
 		return err
 	}
 	if s, ok := r.Source.(format.Stater); ok {
-		if p.State, err = s.State(); err != nil {
+		if p.In.State, err = s.State(); err != nil {
 			return err
 		}
 	}
@@ -325,15 +328,15 @@ func (r *Request) shape(ctx context.Context, p *plan.Plan) error {
 	if err := r.find(ctx, p, f); err != nil {
 		return err
 	}
-	p.Schema = f.Output()
+	p.Sample.Schema = f.Output()
 	if f.Packer != nil {
-		p.Documents = f.Schema
+		p.Sample.Documents = f.Schema
 	}
 	if err := r.checkShaped(p, f); err != nil {
 		return err
 	}
-	p.Cut(r.cutting())
-	return p.Seal()
+	p.Pack, p.Order = plan.Cut(p, r.cutting())
+	return plan.Seal(p)
 }
 
 func (r *Request) shapeSplit(p *plan.Plan) error {
@@ -342,25 +345,25 @@ func (r *Request) shapeSplit(p *plan.Plan) error {
 	}
 	s := *r.Split
 	s.Parts, s.Inputs = slices.Clone(s.Parts), slices.Clone(s.Inputs)
-	p.Split = &s
+	p.Splits.Rule = &s
 	if s.Objects {
-		if err := p.Split.ByObject(r.Source); err != nil {
+		if err := p.Splits.Rule.ByObject(r.Source); err != nil {
 			return err
 		}
 	} else if s.Named() {
-		if err := p.Split.ByInput(p.Table); err != nil {
+		if err := p.Splits.Rule.ByInput(p.In.Table); err != nil {
 			return err
 		}
 	}
-	return p.Split.Settled()
+	return p.Splits.Rule.Settled()
 }
 
 // checkShaped looks at the schema that the operations make.
 func (r *Request) checkShaped(p *plan.Plan, f *flow.Flow) error {
-	if p.Provenance && shardify.FieldIndex(f.Schema, plan.OriginField) >= 0 {
+	if p.Asked.Provenance && shardify.FieldIndex(f.Schema, plan.OriginField) >= 0 {
 		return shardify.Mismatch("--provenance makes the field %q, which exists already: rename that field", plan.OriginField)
 	}
-	if err := shardify.ValidateSchema(p.Schema); err != nil {
+	if err := shardify.ValidateSchema(p.Sample.Schema); err != nil {
 		return err
 	}
 	if err := r.checkOutput(p); err != nil {
@@ -371,12 +374,12 @@ func (r *Request) checkShaped(p *plan.Plan, f *flow.Flow) error {
 
 // find surveys, unless an earlier plan of the same conversion has.
 func (r *Request) find(ctx context.Context, p *plan.Plan, f *flow.Flow) error {
-	if !f.Surveys() && (p.Split == nil || !p.Split.Counted()) {
+	if !f.Surveys() && (p.Splits.Rule == nil || !p.Splits.Rule.Counted()) {
 		return nil
 	}
-	p.SetBase()
+	p.Base = plan.BaseOf(p)
 	if k := r.Known; k != nil && k.Base == p.Base {
-		p.Findings, p.Cuts, p.Unsplit = k.Findings, k.Cuts, k.Unsplit
+		p.Steps.Findings, p.Splits.Cuts, p.Splits.Unsplit = k.Steps.Findings, k.Splits.Cuts, k.Splits.Unsplit
 		return f.Learn()
 	}
 	return f.Survey(ctx, r.Source, func(ctx context.Context, upto int, routed bool, begin func() flow.Gathering) (flow.Gathering, error) {

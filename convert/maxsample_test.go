@@ -14,7 +14,7 @@ import (
 func TestASampleHasABound(t *testing.T) {
 	f := mixed()
 	p := fakePlan(t, f, nil)
-	p.MaxSample = 1
+	p.Local.MaxSample = 1
 	if _, err := fakeJob(p, f, memory.New()).Convert(bg); err == nil || !strings.Contains(err.Error(), "--max-sample") {
 		t.Errorf("read a sample that is too large: %v", err)
 	}
@@ -23,8 +23,8 @@ func TestASampleHasABound(t *testing.T) {
 		t.Fatal(err)
 	}
 	q, err := plan.Decode(b)
-	if err != nil || q.MaxSample != 1 || q.Digest() != p.Digest() {
-		t.Errorf("decoded: %v, %v", q.MaxSample, err)
+	if err != nil || q.Local.MaxSample != 1 || q.Digest() != p.Digest() {
+		t.Errorf("decoded: %v, %v", q.Local.MaxSample, err)
 	}
 	for _, c := range []struct {
 		most, bytes int64

@@ -17,7 +17,7 @@ func (j *Job) Merge(ctx context.Context) (*index.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	if j.Plan.Split != nil {
+	if j.Plan.Splits.Rule != nil {
 		err = j.finishSplits(ctx, m)
 	} else if err = j.complete(ctx, j.Store, &m.Manifest); err == nil {
 		err = j.finish(ctx, &m.Manifest)

@@ -45,10 +45,10 @@ func listInputs(p *plan.Plan, ctx context.Context, store storage.Store) (shardif
 		lines = lines[:0]
 		return err
 	}
-	object := p.InputOptions["object"]
-	for i := range p.Table.Len() {
+	object := p.In.Options["object"]
+	for i := range p.In.Table.Len() {
 		lines = append(lines, `{"file":`...)
-		lines = appendJSON(lines, p.Table.Name(i))
+		lines = appendJSON(lines, p.In.Table.Name(i))
 		if object != "" {
 			lines = appendJSON(append(lines, `,"object":`...), object)
 		}

@@ -50,13 +50,13 @@ func (k *sinks) sink(split int) (shardify.Sink, error) {
 	}
 	p := k.j.Plan
 	spec := format.ShardSpec{
-		Name: p.SplitShardName(split, k.shard), Schema: p.Schema, Samples: p.Expected(k.shard),
-		Exact: k.j.flow.Plain && p.OnError != plan.OnErrorSkip, Keyed: p.Keyed, Options: p.OutputOptions,
+		Name: p.Names().InSplit(split, k.shard), Schema: p.Sample.Schema, Samples: p.Expected(k.shard),
+		Exact: k.j.flow.Plain && p.OnError != plan.OnErrorSkip, Keyed: p.Sample.Keyed, Options: p.Out.Options,
 	}
 	if k.samples != nil && k.j.flow.Packer == nil {
 		spec.Samples, spec.Exact = k.samples[split], true
-	} else if spec.Exact && !p.InParts() {
-		spec.Items = k.items(p.Spans[p.Shards[k.shard].Lo:p.Shards[k.shard].Hi])
+	} else if spec.Exact && !p.Pack.InParts() {
+		spec.Items = k.items(p.Pack.Spans[p.Pack.Shards[k.shard].Lo:p.Pack.Shards[k.shard].Hi])
 	}
 	s, err := k.j.Sink.New(k.j.Store, spec)
 	if err == nil {
@@ -160,7 +160,7 @@ func (k *sinks) commit(ctx context.Context, r *plan.Receipt) error {
 			return err
 		}
 	}
-	if k.j.Plan.Split == nil {
+	if k.j.Plan.Splits.Rule == nil {
 		r.Shard = shards[0]
 	} else {
 		r.Splits = shards
@@ -181,13 +181,13 @@ func (k *sinks) abort() {
 func (k *sinks) finished(split int, b *shardify.Batch, mem *shardify.Arena) (*shardify.Batch, error) {
 	out := *b
 	out.Counts, out.Proofs = nil, nil
-	if k.j.Plan.Provenance {
-		origins(&out, k.j.Plan.Schema[len(k.j.Plan.Schema)-1], mem)
+	if k.j.Plan.Asked.Provenance {
+		origins(&out, k.j.Plan.Sample.Schema[len(k.j.Plan.Sample.Schema)-1], mem)
 	}
 	if k.j.flow.Times[split] > 1 && out.Keys != nil {
 		copyKeys(&out, mem)
 	}
-	if err := out.Match(k.j.Plan.Schema); err != nil {
+	if err := out.Match(k.j.Plan.Sample.Schema); err != nil {
 		return nil, fmt.Errorf("after the operations: %w", err)
 	}
 	return &out, nil
@@ -262,11 +262,11 @@ func buckets(first, count []int) shuffle.Buckets { return shuffle.Buckets{First:
 
 // outlet is where the samples of portion i of the plan go.
 func (j *Job) outlet(i int) outlet {
-	switch j.Plan.Shuffle {
+	switch j.Plan.Order.Shuffle {
 	case plan.ShuffleGlobal:
-		return &scattering{j.shuffle.Scatter(fragmentName("portion", i), buckets(j.Plan.BucketsOf()))}
+		return &scattering{j.shuffle.Scatter(fragmentName("portion", i), buckets(j.Plan.Order.BucketsOf(&j.Plan.Splits)))}
 	case plan.ShuffleBlock:
-		return &sorting{scattering{j.shuffle.Scatter(fragmentName("shard", i), buckets(j.Plan.ShardBuckets(i)))}, j, i}
+		return &sorting{scattering{j.shuffle.Scatter(fragmentName("shard", i), buckets(j.Plan.Pack.ShardBuckets(i, &j.Plan.Splits)))}, j, i}
 	}
 	return j.newSinks(i)
 }

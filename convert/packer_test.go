@@ -28,7 +28,7 @@ func TestPackersStayUnderTheMemory(t *testing.T) {
 	}{{64 << 20, 16, 3}, {64 << 20, 2, 2}, {1 << 30, 16, 16}, {1 << 20, 4, 1}} {
 		t.Run(fmt.Sprint(c.memory, c.jobs), func(t *testing.T) {
 			j := fakeJob(fakePlan(t, f, func(*Request) {}), f, nil)
-			j.Plan.Ops = []plan.Op{{Name: "sequences"}}
+			j.Plan.Steps.Ops = []plan.Op{{Name: "sequences"}}
 			j.Pool, j.Jobs = shardify.NewPool(c.memory), c.jobs
 			j.Compile = func([]plan.Op, flow.Env) (*flow.Pipeline, error) {
 				return &flow.Pipeline{Packer: largePacker{}}, nil

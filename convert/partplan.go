@@ -56,8 +56,8 @@ type partWritten struct {
 }
 
 func (r *Request) inParts(ctx context.Context, p *plan.Plan) error {
-	p.Table = &format.Table{Roots: r.Args.Table.Roots, FS: r.Args.Table.FS}
-	to, err := p.Build(r.Parts.Scratch)
+	p.In.Table = &format.Table{Roots: r.Args.Table.Roots, FS: r.Args.Table.FS}
+	to, err := plan.NewBuilder(p, r.Parts.Scratch)
 	if err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (w *partPlanner) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.State = state
+	p.In.State = state
 	for i := range w.to.Len() {
 		if w.layouts[i] != layout || i == 0 {
 			if err := w.again(ctx, i); err != nil {
@@ -220,12 +220,12 @@ func (w *partPlanner) settle(ctx context.Context) error {
 	if err := w.checkOutput(p); err != nil {
 		return err
 	}
-	if err := shardify.ValidateSchema(p.Schema); err != nil {
+	if err := shardify.ValidateSchema(p.Sample.Schema); err != nil {
 		return err
 	}
-	p.LeftOut = addLeftovers(nil, leftovers(w.Parts.Survey))
+	p.In.LeftOut = addLeftovers(nil, leftovers(w.Parts.Survey))
 	for _, l := range w.left {
-		p.LeftOut = addLeftovers(p.LeftOut, l)
+		p.In.LeftOut = addLeftovers(p.In.LeftOut, l)
 	}
 	return nil
 }
@@ -238,13 +238,13 @@ func (w *partPlanner) again(ctx context.Context, i int) error {
 		return err
 	}
 	a := w.Args
-	a.Table, a.State, a.First = t, p.State, 0
+	a.Table, a.State, a.First = t, p.In.State, 0
 	src, err := w.Parts.Open(ctx, a)
 	if err != nil {
 		return w.faults.set(i, err)
 	}
 	defer src.Close()
-	p.Schema = src.Schema()
+	p.Sample.Schema = src.Schema()
 	if err := w.facts(src, i); err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ type openPart struct {
 
 // NewPartSource makes the source of a plan in parts; open opens one of them.
 func NewPartSource(p *plan.Plan, open func(ctx context.Context, a format.OpenArgs) (shardify.Source, error)) *PartSource {
-	s := &PartSource{plan: p, open: open, fs: storage.NewBound(storages.Files), first: p.FirstSamples(), parts: map[int]*openPart{}}
+	s := &PartSource{plan: p, open: open, fs: storage.NewBound(storages.Files), first: p.Pack.FirstSamples(), parts: map[int]*openPart{}}
 	return s
 }
 
@@ -55,7 +55,7 @@ func until(ctx context.Context, src shardify.Source, t *format.Table) {
 
 // limit fixes how many parts are open at once: two, or what a part of the memory holds.
 func (s *PartSource) limit(memory int64) {
-	s.room = make(chan struct{}, min(max(memory/16/max(s.plan.BlockBytes(), 1), 2), 1024))
+	s.room = make(chan struct{}, min(max(memory/16/max(s.plan.Pack.BlockBytes(), 1), 2), 1024))
 }
 
 // hold opens a part, or shares it with the units that have it open.
@@ -101,7 +101,7 @@ func (s *PartSource) load(ctx context.Context, k int, x *openPart) {
 	}
 	p := s.plan
 	x.Table.FS = s.fs
-	x.src, x.err = s.open(ctx, format.OpenArgs{Table: x.Table, Columns: p.Columns, Options: p.InputOptions, State: p.State, First: x.First})
+	x.src, x.err = s.open(ctx, format.OpenArgs{Table: x.Table, Columns: p.In.Columns, Options: p.In.Options, State: p.In.State, First: x.First})
 	if x.err != nil {
 		x.src = nil
 	}
@@ -124,7 +124,7 @@ func (s *PartSource) release(k int) {
 }
 
 // Schema is that of the plan.
-func (s *PartSource) Schema() []shardify.Field { return s.plan.SourceSchema() }
+func (s *PartSource) Schema() []shardify.Field { return s.plan.Sample.SourceSchema() }
 
 // Spans returns none: they are in the plan.
 func (s *PartSource) Spans(context.Context, int64) iter.Seq2[shardify.Span, error] {
@@ -201,14 +201,14 @@ func (j *Job) byPart(units []int) []int {
 // holdSpans gives the spans among which those of planned shard i are; release is to be
 // called when they have been read.
 func (j *Job) holdSpans(ctx context.Context, i int) (spans []shardify.Span, release func(), err error) {
-	if !j.Plan.InParts() {
-		return j.Plan.Spans, func() {}, nil
+	if !j.Plan.Pack.InParts() {
+		return j.Plan.Pack.Spans, func() {}, nil
 	}
 	src, ok := j.Source.(*PartSource)
 	if !ok {
 		return nil, nil, errors.New("the source is not that of a plan in parts")
 	}
-	k := j.Plan.BlockOf(i)
+	k := j.Plan.Pack.BlockOf(i)
 	x, err := src.hold(ctx, k)
 	if err != nil {
 		return nil, nil, err

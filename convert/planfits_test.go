@@ -58,8 +58,8 @@ func TestAPlanStaysWithinMemory(t *testing.T) {
 	}
 	r.Source = claims{spans: 1000}
 	p := &plan.Plan{}
-	if err := r.spans(context.Background(), p); err != nil || len(p.Spans) != 1000 {
-		t.Errorf("%d spans, %v", len(p.Spans), err)
+	if err := r.spans(context.Background(), p); err != nil || len(p.Pack.Spans) != 1000 {
+		t.Errorf("%d spans, %v", len(p.Pack.Spans), err)
 	}
 	r.Source, r.Limit = claims{spans: 1e6}, 1000
 	if err := r.spans(context.Background(), &plan.Plan{}); err != nil {

@@ -12,13 +12,13 @@ import (
 // inputs, of which others are good.
 func (j *Job) Readable(ctx context.Context) bool {
 	p := j.Plan
-	if p.InParts() || j.Source == nil {
+	if p.Pack.InParts() || j.Source == nil {
 		return true
 	}
 	const tries = 8
-	step := max(len(p.Spans)/tries, 1)
-	for i := 0; i < len(p.Spans); i += step {
-		s := p.Spans[i]
+	step := max(len(p.Pack.Spans)/tries, 1)
+	for i := 0; i < len(p.Pack.Spans); i += step {
+		s := p.Pack.Spans[i]
 		if s.Run == 0 && (j.readable(ctx, plan.Sub(s, s.Lo, s.Lo+1)) || j.readable(ctx, plan.Sub(s, s.Hi-1, s.Hi))) {
 			return true
 		}

@@ -51,16 +51,16 @@ func quickly(t *testing.T) {
 func files(t *testing.T, p *plan.Plan) {
 	t.Helper()
 	dir := t.TempDir()
-	p.Table.Roots[0] = dir
+	p.In.Table.Roots[0] = dir
 	if err := os.Mkdir(filepath.Join(dir, "dir"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for i := range p.Table.Len() {
-		at := time.Unix(0, p.Table.ModTime(i))
-		if err := os.WriteFile(p.Table.Path(i), make([]byte, p.Table.Size(i)), 0o666); err != nil {
+	for i := range p.In.Table.Len() {
+		at := time.Unix(0, p.In.Table.ModTime(i))
+		if err := os.WriteFile(p.In.Table.Path(i), make([]byte, p.In.Table.Size(i)), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chtimes(p.Table.Path(i), at, at); err != nil {
+		if err := os.Chtimes(p.In.Table.Path(i), at, at); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -125,7 +125,7 @@ func TestAnInputThatChangesWhileItIsRead(t *testing.T) {
 			f := mixed()
 			p := fakePlan(t, f, nil)
 			files(t, p)
-			last := p.Table.Path(3)
+			last := p.In.Table.Path(3)
 			f.onRead = func(s shardify.Span) {
 				if s.Input == 3 && s.Hi == 211 {
 					if err := change(last); err != nil {
@@ -165,8 +165,8 @@ func TestAnInputThatIsReplacedAfterThePlan(t *testing.T) {
 	f := mixed()
 	p := fakePlan(t, f, nil)
 	files(t, p)
-	p.Table.Remember(bg, local.Files)
-	path := p.Table.Path(1)
+	p.In.Table.Remember(bg, local.Files)
+	path := p.In.Table.Path(1)
 	st, err := os.Stat(path)
 	if err == nil {
 		err = errors.Join(os.WriteFile(path+".other", make([]byte, st.Size()), 0o666), os.Chtimes(path+".other", time.Time{}, st.ModTime()), os.Rename(path+".other", path))
@@ -191,13 +191,13 @@ func TestEveryInputOfAShardIsLookedAt(t *testing.T) {
 	files(t, p)
 	f.onRead = func(s shardify.Span) {
 		if s.Input == 1 {
-			os.Truncate(p.Table.Path(0), 3)
+			os.Truncate(p.In.Table.Path(0), 3)
 		}
 	}
 	j := fakeJob(p, f, memory.New())
 	j.Source, j.Jobs = &reopening{fakeSource: f}, 1
 	// It was read before it changed, which looks the same as the other order.
-	if _, err := j.Convert(bg); !errors.Is(err, shardify.ErrChanged) || !strings.Contains(err.Error(), p.Table.Path(0)) {
+	if _, err := j.Convert(bg); !errors.Is(err, shardify.ErrChanged) || !strings.Contains(err.Error(), p.In.Table.Path(0)) {
 		t.Error(err)
 	}
 }

@@ -268,8 +268,8 @@ func checkBalance(t *testing.T, s *memory.Store, p *plan.Plan, m *index.Manifest
 	for _, k := range m.Skipped {
 		skipped += k.Hi - k.Lo
 	}
-	if p.Samples+m.Copied != m.Samples+m.Dropped+skipped {
-		t.Fatalf("%d read and %d copied, %d written, %d dropped, %d skipped", p.Samples, m.Copied, m.Samples, m.Dropped, skipped)
+	if p.Pack.Samples+m.Copied != m.Samples+m.Dropped+skipped {
+		t.Fatalf("%d read and %d copied, %d written, %d dropped, %d skipped", p.Pack.Samples, m.Copied, m.Samples, m.Dropped, skipped)
 	}
 	var n int64
 	for name, want := range m.Splits {
@@ -441,7 +441,7 @@ func TestSurveySeesTrainAlone(t *testing.T) {
 	if _, err := shapedJob(p, f, s).Convert(bg); err != nil {
 		t.Fatal(err)
 	}
-	_, n, _ := strings.Cut(p.Findings[0].Result, " ")
+	_, n, _ := strings.Cut(p.Steps.Findings[0].Result, " ")
 	if got := len(valuesOf(t, s, "train/")); fmt.Sprint(got) != n {
 		t.Fatalf("the survey saw %s samples, train has %d", n, got)
 	}
@@ -476,12 +476,12 @@ func TestSurveyIsTheSameWhateverTheJobs(t *testing.T) {
 	for _, jobs := range []int{1, 2, 7} {
 		p := shapedPlan(t, f, func(r *Request) { r.Ops, r.Jobs, r.Pool = []plan.Op{{Name: "total"}}, jobs, shardify.NewPool(1<<20) })
 		if want == "" {
-			want = p.Findings[0].Result
+			want = p.Steps.Findings[0].Result
 		}
-		if got := p.Findings[0].Result; got != want {
+		if got := p.Steps.Findings[0].Result; got != want {
 			t.Fatalf("%d jobs found %s, one job %s", jobs, got, want)
 		}
-		if n := len(surveyParts(p.Spans)); n < 5 {
+		if n := len(surveyParts(p.Pack.Spans)); n < 5 {
 			t.Fatalf("%d parts", n)
 		}
 	}

@@ -188,7 +188,7 @@ func BenchmarkShuffle(b *testing.B) {
 				for i := range b.N {
 					r := shuffleRun{samples: 1_000_000, memory: 64 << 20, schema: schema, shuffle: shuffle, jobs: 1}
 					j := r.convert(b, filepath.Join(b.TempDir(), fmt.Sprint(i)))
-					bytes = j.Plan.DecodedBytes
+					bytes = j.Plan.Pack.DecodedBytes
 				}
 				b.SetBytes(bytes)
 			})

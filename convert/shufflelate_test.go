@@ -28,10 +28,10 @@ func TestLateWorkerFindsTheShuffleDone(t *testing.T) {
 	before := list()
 	late := &convert.Job{Plan: first.Plan, Source: first.Source, Sink: first.Sink, Store: local.NewDir(dir, local.SyncNone), Pool: first.Pool, Compile: first.Compile}
 	ctx := context.Background()
-	if err := late.Work(ctx, late.Plan.Task(0, 1)); err != nil {
+	if err := late.Work(ctx, late.Plan.Pack.Task(0, 1)); err != nil {
 		t.Fatal(err)
 	}
-	if err := late.Gather(ctx, late.Plan.GatherTask(0, 1)); err != nil {
+	if err := late.Gather(ctx, late.Plan.Order.GatherTask(0, 1)); err != nil {
 		t.Fatal(err)
 	}
 	after := list()

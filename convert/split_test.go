@@ -61,7 +61,7 @@ func classConvert(t *testing.T, f *fakeSource, change func(*Request)) map[string
 		t.Fatal(err)
 	}
 	out := map[string][]uint64{}
-	for _, part := range p.Split.Parts {
+	for _, part := range p.Splits.Rule.Parts {
 		out[part.Name] = valuesOf(t, s, part.Name+"/")
 	}
 	return out

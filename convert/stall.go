@@ -141,8 +141,8 @@ func (j *Job) waiting(tick time.Duration) (out []string) {
 func (j *Job) describe(p *activity) string {
 	shard := func() string { // in every split
 		var names []string
-		for k := range max(len(j.Plan.SplitNames()), 1) {
-			names = append(names, j.Plan.SplitShardName(k, p.shard))
+		for k := range max(len(j.Plan.Splits.Names()), 1) {
+			names = append(names, j.Plan.Names().InSplit(k, p.shard))
 		}
 		return strings.Join(names, ", ")
 	}
@@ -169,14 +169,14 @@ func (j *Job) describe(p *activity) string {
 func (j *Job) inputsOf(s shardify.Span) string {
 	p := j.Plan
 	o, ok := j.Source.(format.Owner)
-	if roots := p.Table.Roots; ok && len(roots) == 1 && roots[0] != "" { // a span has samples of many
-		if !p.InParts() {
-			return fmt.Sprintf("files of %s from %s on", roots[0], p.Table.Name(int(o.Owner(s.Input, s.Lo))))
+	if roots := p.In.Table.Roots; ok && len(roots) == 1 && roots[0] != "" { // a span has samples of many
+		if !p.Pack.InParts() {
+			return fmt.Sprintf("files of %s from %s on", roots[0], p.In.Table.Name(int(o.Owner(s.Input, s.Lo))))
 		}
 		return "files of " + roots[0]
 	}
-	if int(s.Input) < p.Table.Len() {
-		return p.Table.Path(int(s.Input))
+	if int(s.Input) < p.In.Table.Len() {
+		return p.In.Table.Path(int(s.Input))
 	}
-	return p.InputName(s.Input)
+	return p.In.Name(s.Input)
 }

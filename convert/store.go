@@ -30,7 +30,7 @@ func (j *Job) scratch() storage.Store {
 
 // publish writes the receipt.
 func (s receipts) publish(ctx context.Context, r *plan.Receipt) error {
-	return s.publishAs(ctx, r, s.plan.ReceiptName(r.Index))
+	return s.publishAs(ctx, r, s.plan.Names().Receipt(r.Index))
 }
 
 func (s receipts) publishAs(ctx context.Context, r *plan.Receipt, name string) error {
@@ -61,7 +61,7 @@ func publish(ctx context.Context, s storage.Store, name string, b []byte) error 
 // receipt returns the receipt of shard i if there is one and the files that it
 // names are there in full size; nil means the shard is to be made.
 func (s receipts) receipt(i int) (*plan.Receipt, error) {
-	return s.receiptAt(i, s.plan.ReceiptName(i))
+	return s.receiptAt(i, s.plan.Names().Receipt(i))
 }
 
 func (s receipts) receiptAt(i int, name string) (*plan.Receipt, error) {
@@ -72,7 +72,7 @@ func (s receipts) receiptAt(i int, name string) (*plan.Receipt, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, ok := s.plan.DecodeReceipt(b, i)
+	r, ok := plan.DecodeReceipt(s.plan, b, i)
 	if ok {
 		if ok, err = s.presentAll(r); err != nil {
 			return nil, err
@@ -89,31 +89,31 @@ func (s receipts) receiptAt(i int, name string) (*plan.Receipt, error) {
 }
 
 // scatter is the receipt of a portion whether or not its fragment is still there.
-func (s receipts) scatter(i int) (*plan.Receipt, error) { return s.plan.ScatterReceipt(s.store, i) }
+func (s receipts) scatter(i int) (*plan.Receipt, error) { return plan.ReadScatter(s.plan, s.store, i) }
 
 // presentAll is present for all that a receipt names.
 func (s receipts) presentAll(r *plan.Receipt) (bool, error) {
 	if r.Fragment != nil {
 		return s.scattered(r)
 	}
-	return s.plan.Present(s.store, r)
+	return plan.Present(s.store, r)
 }
 
 // publishPortion publishes the receipt of a portion. Of two workers at one portion of
 // a global shuffle the first to publish counts: their fragments may differ in how they
 // are laid out.
 func (s receipts) publishPortion(ctx context.Context, r *plan.Receipt) error {
-	if s.plan.Shuffle != plan.ShuffleGlobal {
+	if s.plan.Order.Shuffle != plan.ShuffleGlobal {
 		return s.publish(ctx, r)
 	}
 	for {
-		err := s.publishAs(ctx, r, s.plan.ScatterName(r.Index))
+		err := s.publishAs(ctx, r, plan.ScatterName(r.Index))
 		if !errors.Is(err, shardify.ErrExists) {
 			return err
 		}
 		gone, err := s.checkOther(r)
 		if err == nil && gone {
-			err = s.store.Remove(s.plan.ScatterName(r.Index))
+			err = s.store.Remove(plan.ScatterName(r.Index))
 			if err == nil {
 				continue
 			}
@@ -124,8 +124,8 @@ func (s receipts) publishPortion(ctx context.Context, r *plan.Receipt) error {
 
 // portion is the receipt of the spans that plan entry i has.
 func (s receipts) portion(i int) (*plan.Receipt, error) {
-	if s.plan.Shuffle == plan.ShuffleGlobal {
-		return s.receiptAt(i, s.plan.ScatterName(i))
+	if s.plan.Order.Shuffle == plan.ShuffleGlobal {
+		return s.receiptAt(i, plan.ScatterName(i))
 	}
 	return s.receipt(i)
 }
@@ -141,7 +141,7 @@ func (s receipts) scattered(r *plan.Receipt) (bool, error) {
 // allGathered reports whether every shard exists. Another worker may then have removed the
 // fragments.
 func (s receipts) allGathered() (bool, error) {
-	for i := range s.plan.Gathers {
+	for i := range s.plan.Order.Gathers {
 		if r, err := s.receipt(i); err != nil || r == nil {
 			return false, err
 		}

@@ -27,11 +27,11 @@ func (r *Request) scan(ctx context.Context, p *plan.Plan, f *flow.Flow, upto int
 		job.Pool = shardify.NewPool(defaultPool)
 	}
 	if c, ok := r.Source.(format.Collector); ok {
-		if err := c.Collect(ctx, p.Spans, job.Pool, job.jobs(), nil); err != nil {
+		if err := c.Collect(ctx, p.Pack.Spans, job.Pool, job.jobs(), nil); err != nil {
 			return nil, why(ctx, err)
 		}
 	}
-	parts := surveyParts(p.Spans)
+	parts := surveyParts(p.Pack.Spans)
 	job.left.Store(int64(len(parts)))
 	m := merger{sum: begin(), ready: make([]flow.Gathering, len(parts))}
 	g, each := errgroup.WithContext(ctx)

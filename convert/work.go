@@ -89,28 +89,28 @@ func (j *Job) Work(ctx context.Context, units []int) error {
 		return err
 	}
 	for _, u := range units {
-		if u < 0 || u >= len(j.Plan.Units) {
-			return fmt.Errorf("unit %d of %d", u, len(j.Plan.Units))
+		if u < 0 || u >= len(j.Plan.Pack.Units) {
+			return fmt.Errorf("unit %d of %d", u, len(j.Plan.Pack.Units))
 		}
 	}
-	until(ctx, j.Source, j.Plan.Table)
+	until(ctx, j.Source, j.Plan.In.Table)
 	if err := j.bringTogether(ctx, units); err != nil {
 		return why(ctx, err)
 	}
 	g, each := errgroup.WithContext(ctx)
 	g.SetLimit(j.jobs())
-	until(each, j.Source, j.Plan.Table)
-	defer until(ctx, j.Source, j.Plan.Table)
+	until(each, j.Source, j.Plan.In.Table)
+	defer until(ctx, j.Source, j.Plan.In.Table)
 	j.left.Store(int64(len(units)))
 	if j.Sink.Frame != nil && j.flow.Plain {
-		j.frame = j.Sink.Frame(j.Plan.Schema, j.Plan.OutputOptions)
+		j.frame = j.Sink.Frame(j.Plan.Sample.Schema, j.Plan.Out.Options)
 	}
 	for _, u := range j.byPart(units) {
 		if each.Err() != nil {
 			break
 		}
 		g.Go(func() error {
-			return untilProven(each, j.Plan.Table, func() error { return j.unit(each, u) })
+			return untilProven(each, j.Plan.In.Table, func() error { return j.unit(each, u) })
 		})
 	}
 	err := g.Wait()
@@ -131,13 +131,13 @@ func (j *Job) bringTogether(ctx context.Context, units []int) error {
 	}
 	var spans []shardify.Span
 	for _, u := range units {
-		for i := j.Plan.Units[u].Lo; i < j.Plan.Units[u].Hi; i++ {
+		for i := j.Plan.Pack.Units[u].Lo; i < j.Plan.Pack.Units[u].Hi; i++ {
 			r, err := j.receipts().portion(i)
 			if err != nil {
 				return err
 			}
-			if x := j.Plan.Shards[i]; r == nil {
-				spans = append(spans, j.Plan.Spans[x.Lo:x.Hi]...)
+			if x := j.Plan.Pack.Shards[i]; r == nil {
+				spans = append(spans, j.Plan.Pack.Spans[x.Lo:x.Hi]...)
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func (j *Job) worker() *worker {
 // are read.
 func (w *worker) todo(ctx context.Context, u int) (spans []shardify.Span, release func(), err error) {
 	p := w.j.Plan
-	for i := p.Units[u].Lo; i < p.Units[u].Hi; i++ {
+	for i := p.Pack.Units[u].Lo; i < p.Pack.Units[u].Hi; i++ {
 		w.activity.at(atChecking, i)
 		r, err := w.j.receipts().portion(i)
 		if err != nil {
@@ -47,9 +47,9 @@ func (w *worker) todo(ctx context.Context, u int) (spans []shardify.Span, releas
 		}
 		if r != nil {
 			w.j.Progress.Shards.Add(1)
-			w.j.Progress.Samples.Add(p.Shards[i].Samples)
-			w.j.Progress.Bytes.Add(p.ShardBytes(i))
-			w.j.Progress.Resumed.Add(p.ShardBytes(i))
+			w.j.Progress.Samples.Add(p.Pack.Shards[i].Samples)
+			w.j.Progress.Bytes.Add(p.Pack.ShardBytes(i))
+			w.j.Progress.Resumed.Add(p.Pack.ShardBytes(i))
 			continue
 		}
 		w.shards = append(w.shards, i)
@@ -63,7 +63,7 @@ func (w *worker) todo(ctx context.Context, u int) (spans []shardify.Span, releas
 		return nil, nil, err
 	}
 	for _, i := range w.shards {
-		spans = append(spans, of[p.Shards[i].Lo:p.Shards[i].Hi]...)
+		spans = append(spans, of[p.Pack.Shards[i].Lo:p.Pack.Shards[i].Hi]...)
 	}
 	return spans, release, nil
 }
@@ -113,7 +113,7 @@ func (w *worker) open() {
 		return
 	}
 	i := w.shards[0]
-	s := w.j.Plan.Shards[i]
+	s := w.j.Plan.Pack.Shards[i]
 	w.shards, w.shard, w.left, w.out = w.shards[1:], i, s.Hi-s.Lo, w.j.outlet(i)
 	w.rec = plan.Receipt{Plan: w.j.Plan.Digest(), Index: i}
 	w.sum = flow.Tally{Written: make([]int64, len(w.j.flow.Splits))}
@@ -139,15 +139,15 @@ func (w *worker) commit(ctx context.Context) error {
 	if err := w.unchanged(ctx); err != nil {
 		return err
 	}
-	if err := w.proofs.check(w.j.Source, w.j.Plan.Table); err != nil {
+	if err := w.proofs.check(w.j.Source, w.j.Plan.In.Table); err != nil {
 		w.j.Progress.Samples.Add(-w.rec.Read)
-		w.j.Progress.Bytes.Add(-w.j.Plan.ShardBytes(w.shard))
+		w.j.Progress.Bytes.Add(-w.j.Plan.Pack.ShardBytes(w.shard))
 		return &unproven{err}
 	}
 	r := &w.rec
 	r.Copied, r.Dropped, r.Counts = w.sum.Copied, w.sum.Dropped, w.sum.Counts
 	r.Skipped = append(r.Skipped, w.sum.Skipped...)
-	if w.j.Plan.Split != nil || w.j.Plan.Shuffle == plan.ShuffleGlobal {
+	if w.j.Plan.Splits.Rule != nil || w.j.Plan.Order.Shuffle == plan.ShuffleGlobal {
 		r.Written = w.sum.Written
 	}
 	for _, p := range w.proofs.list {
@@ -222,7 +222,7 @@ func (w *worker) skippable(err error) bool {
 
 // skipped records samples that are left out.
 func (w *worker) skipped(s shardify.Span, err error) error {
-	rec := index.Skip{Input: w.j.Plan.InputName(s.Input), Lo: s.Lo, Hi: s.Hi, Reason: flow.Reason(err)}
+	rec := index.Skip{Input: w.j.Plan.In.Name(s.Input), Lo: s.Lo, Hi: s.Hi, Reason: flow.Reason(err)}
 	var e *shardify.Error
 	if errors.As(err, &e) {
 		rec.Object = e.Object

@@ -148,8 +148,8 @@ func compileBeside(p *plan.Plan, memory int64, jobs int, joined *openTables) flo
 
 func readBeside(ctx context.Context, p *plan.Plan, memory int64, jobs int) (transform.Side, error) {
 	out := transform.Side{Tables: map[string]*transform.JoinTable{}, Tokenizers: map[string]*transform.Tokenizer{}}
-	paths := p.Tables
-	for _, op := range p.Ops {
+	paths := p.Local.Tables
+	for _, op := range p.Steps.Ops {
 		if !readsBeside(op) {
 			continue
 		}
@@ -173,7 +173,7 @@ func readBeside(ctx context.Context, p *plan.Plan, memory int64, jobs int) (tran
 		if err != nil {
 			return out, err
 		}
-		t, err := readJoin(ctx, sideTable{path: from, memory: memory, jobs: jobs, scratch: p.ScratchPath}, &j)
+		t, err := readJoin(ctx, sideTable{path: from, memory: memory, jobs: jobs, scratch: p.Local.Scratch}, &j)
 		if err != nil {
 			return out, err
 		}

@@ -63,7 +63,7 @@ func (p *Prepared) convert(ctx context.Context) (*Result, error) {
 		}
 		return &Result{Output: p.Output, Manifest: m, Already: true}, p.Tidy()
 	}
-	end := p.begin(p.Plan.Task(0, 1), p.Plan.Gathers)
+	end := p.begin(p.Plan.Pack.Task(0, 1), p.Plan.Order.Gathers)
 	defer end()
 	start := time.Now()
 	if err := p.publishStatic(ctx); err != nil {
@@ -93,7 +93,7 @@ func (p *Prepared) hintWhole(ctx context.Context, err error) error {
 	if !ok || e.File == "" {
 		return err
 	}
-	fs := storages.Of(p.Plan.Table)
+	fs := storages.Of(p.Plan.In.Table)
 	for _, dir := range []string{storage.Dir(e.File), storage.Dir(storage.Dir(e.File))} {
 		if st, no := storage.Lstat(ctx, fs, dataset.ManifestPath(dir)); no == nil && st.Type == storage.Regular {
 			return shardify.Hint(err, "what is damaged, and how to repair it: shardify verify "+printable.Quote(dir))
@@ -114,7 +114,7 @@ func Plan(ctx context.Context, s Settings) (*Prepared, error) {
 		err = p.publishStatic(ctx)
 	}
 	if err == nil {
-		err = p.Plan.Publish(ctx, p.Store)
+		err = plan.Publish(ctx, p.Plan, p.Store)
 	}
 	if err != nil {
 		p.Close()

@@ -44,7 +44,7 @@ func (r Rules) fields() Rules              { r.Fields = true; return r }
 
 // uselessSeed: --seed 0 is the default.
 func uselessSeed(s *Settings, p *plan.Plan) string {
-	if p.Shuffle != "" || p.Split != nil && !p.Split.Named() || transform.Random(p.Ops) {
+	if p.Order.Shuffle != "" || p.Splits.Rule != nil && !p.Splits.Rule.Named() || transform.Random(p.Steps.Ops) {
 		return ""
 	}
 	return "nothing is random: the seed is for --shuffle, --split, --fraction, --pick and operations of --augment that are random"

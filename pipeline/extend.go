@@ -64,7 +64,7 @@ func Extend(ctx context.Context, set string, s Settings, again bool) (*Result, e
 	case known.All && !again:
 		return &Result{Output: set, Manifest: e.Base.Manifest, Already: true}, nil
 	case known.Inputs > 0 && !again:
-		err := shardify.Mismatch("%s of %d are part of %s already, the first is %s", printable.Of(int64(known.Inputs), "input"), p.Plan.Table.Len(), set, known.First)
+		err := shardify.Mismatch("%s of %d are part of %s already, the first is %s", printable.Of(int64(known.Inputs), "input"), p.Plan.In.Table.Len(), set, known.First)
 		return nil, shardify.Hint(err, "name the new ones alone, or take all of them with --again")
 	}
 	if p.State != StateComplete {
@@ -95,7 +95,7 @@ func (p *Prepared) extend(ctx context.Context, e *sets.Extension) (err error) {
 	if p.Job.Sink, err = e.Sink(p.Plan, p.Job.Sink); err != nil {
 		return err
 	}
-	defer p.begin(p.Plan.Task(0, 1), p.Plan.Gathers)()
+	defer p.begin(p.Plan.Pack.Task(0, 1), p.Plan.Order.Gathers)()
 	if err = p.publishStatic(ctx); err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (s *Settings) like(dir string, m *index.Manifest) (Settings, error) {
 		out.SplitFrom = plan.NoSplits // what was one set stays one
 	}
 	if p, err := plan.Load(local.NewDir(dir, local.SyncNone)); err == nil { // columns that were read for operations alone
-		out.Columns = slices.DeleteFunc(out.Columns, func(c string) bool { return slices.Contains(p.Helpers, c) })
+		out.Columns = slices.DeleteFunc(out.Columns, func(c string) bool { return slices.Contains(p.Steps.Helpers, c) })
 	}
 	return out, nil
 }

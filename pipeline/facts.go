@@ -53,14 +53,14 @@ type FieldBytes struct {
 // Facts sums up the plan.
 func (p *Prepared) Facts() Facts {
 	x := p.Plan
-	inputs, bytes := x.Inputs()
+	inputs, bytes := x.In.Total()
 	f := Facts{
-		Input: x.Input, Output: x.Output, Folder: p.Output, Inputs: inputs, InputBytes: bytes, Parts: x.Parts(),
-		DecodedBytes: x.DecodedBytes, OutputBytes: x.OutputBytes, FreeBytes: p.room.space.Bytes, FreeInodes: p.room.space.Inodes, Quotas: p.room.lines(), Samples: x.Samples, Dropped: plan.Drops(x),
-		Shards: int64(x.Outputs() * max(len(x.SplitNames()), 1)), Units: int64(len(x.Units)), Jobs: p.Jobs, Memory: p.Memory,
-		Fields: p.fields(), LeftOut: slices.Concat(x.LeftOut, x.Outside, p.Litter), Skipped: x.Skipped, Digest: x.Digest(),
+		Input: x.In.Format, Output: x.Out.Format, Folder: p.Output, Inputs: inputs, InputBytes: bytes, Parts: x.Pack.Parts(),
+		DecodedBytes: x.Pack.DecodedBytes, OutputBytes: x.Pack.OutputBytes, FreeBytes: p.room.space.Bytes, FreeInodes: p.room.space.Inodes, Quotas: p.room.lines(), Samples: x.Pack.Samples, Dropped: plan.Drops(x),
+		Shards: int64(x.Outputs() * max(len(x.Splits.Names()), 1)), Units: int64(len(x.Pack.Units)), Jobs: p.Jobs, Memory: p.Memory,
+		Fields: p.fields(), LeftOut: slices.Concat(x.In.LeftOut, x.Local.LeftOut, p.Litter), Skipped: x.In.Skipped, Digest: x.Digest(),
 	}
-	f.Shuffle, f.Splits, f.ScratchBytes = cmp.Or(x.Shuffle, plan.ShuffleNone), x.SplitNames(), x.ShuffleBytes()
+	f.Shuffle, f.Splits, f.ScratchBytes = cmp.Or(x.Order.Shuffle, plan.ShuffleNone), x.Splits.Names(), plan.ShuffleBytes(x)
 	if n, ok := p.Job.Source.(format.Noter); ok {
 		f.Notes = n.Notes()
 	}
@@ -75,15 +75,15 @@ func (p *Prepared) Facts() Facts {
 func (p *Prepared) fields() []FieldBytes {
 	var out []FieldBytes
 	var variable []string
-	rest := p.Plan.DecodedBytes
-	schema := p.Plan.Weighed()
+	rest := p.Plan.Pack.DecodedBytes
+	schema := p.Plan.Sample.Weighed()
 	for i := range schema {
 		f := &schema[i]
 		if f.Levels > 0 {
 			variable = append(variable, f.Name)
 			continue
 		}
-		n := int64(f.ElemBytes()) * p.Plan.Samples
+		n := int64(f.ElemBytes()) * p.Plan.Pack.Samples
 		rest -= n
 		if !shardify.Companion(schema, i) {
 			out = append(out, FieldBytes{f.Name, n})
@@ -109,11 +109,11 @@ func (p *Prepared) Shrink() []string {
 func (p *Prepared) shrink() []string {
 	var out []string
 	x := p.Plan
-	if waste := writers.Waste(x.Output, x.Schema, x.Keyed, x.Samples, x.DecodedBytes); waste != "" {
+	if waste := writers.Waste(x.Out.Format, x.Sample.Schema, x.Sample.Keyed, x.Pack.Samples, x.Pack.DecodedBytes); waste != "" {
 		out = append(out, waste)
 	}
-	if f := p.fields(); len(f) > 1 && x.DecodedBytes > 0 && f[0].Bytes > 0 {
-		out = append(out, fmt.Sprintf("%s takes %d %% of the data: --columns takes only the fields you name", f[0].Name, 100*f[0].Bytes/max(x.DecodedBytes, 1)))
+	if f := p.fields(); len(f) > 1 && x.Pack.DecodedBytes > 0 && f[0].Bytes > 0 {
+		out = append(out, fmt.Sprintf("%s takes %d %% of the data: --columns takes only the fields you name", f[0].Name, 100*f[0].Bytes/max(x.Pack.DecodedBytes, 1)))
 	}
 	return out
 }

@@ -182,11 +182,11 @@ func (t *sideTable) large(ctx context.Context, o *readers.Opened, in format.Inpu
 // listing reads the table whose rows are the samples of a plan.
 func listing(memory int64, jobs int, scratch string) func(context.Context, *plan.Plan) (*group.Listing, error) {
 	return func(ctx context.Context, p *plan.Plan) (*group.Listing, error) {
-		if len(p.Tables) == 0 {
-			return nil, shardify.Corrupt(-1, "the plan does not say where %s is", p.Grouping.From.Table)
+		if len(p.Local.Tables) == 0 {
+			return nil, shardify.Corrupt(-1, "the plan does not say where %s is", p.Asked.Grouping.From.Table)
 		}
-		f := *p.Grouping.From
-		return readListing(ctx, sideTable{path: p.Tables[len(p.Tables)-1], memory: memory, jobs: jobs, scratch: scratch}, p.Grouping, &f)
+		f := *p.Asked.Grouping.From
+		return readListing(ctx, sideTable{path: p.Local.Tables[len(p.Local.Tables)-1], memory: memory, jobs: jobs, scratch: scratch}, p.Asked.Grouping, &f)
 	}
 }
 

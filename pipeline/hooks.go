@@ -91,11 +91,11 @@ func (p *Prepared) begin(units []int, gathers int) (end func()) {
 	}
 	unwatch := p.hooks.watch(p.Job.WatchStall)
 	if all := total(p.Plan, units, gathers); all.AllSamples > 0 || gathers > 0 {
-		splits := int64(max(len(p.Plan.SplitNames()), 1))
+		splits := int64(max(len(p.Plan.Splits.Names()), 1))
 		unfollow = p.hooks.follow(func() Progress {
 			x, c := all, &p.Job.Progress
 			x.Samples, x.Bytes, x.Gathered, x.Shards = c.Samples.Load(), c.Bytes.Load(), c.Gathered.Load(), c.Shards.Load()
-			if p.Plan.Shuffle == plan.ShuffleGlobal {
+			if p.Plan.Order.Shuffle == plan.ShuffleGlobal {
 				x.Portions, x.Shards = x.Shards, c.Gathers.Load()
 			}
 			x.Shards *= splits
@@ -113,16 +113,16 @@ func (p *Prepared) begin(units []int, gathers int) (end func()) {
 // its own.
 func total(p *plan.Plan, units []int, gathers int) (t Progress) {
 	for _, u := range units {
-		t.AllBytes += p.UnitBytes(u)
-		x := p.Units[u]
+		t.AllBytes += p.Pack.UnitBytes(u)
+		x := p.Pack.Units[u]
 		t.AllShards += int64(x.Hi - x.Lo)
-		for _, s := range p.Shards[x.Lo:x.Hi] {
+		for _, s := range p.Pack.Shards[x.Lo:x.Hi] {
 			t.AllSamples += s.Samples
 		}
 	}
-	if p.Shuffle == plan.ShuffleGlobal {
+	if p.Order.Shuffle == plan.ShuffleGlobal {
 		t.AllShards, t.AllPortions = int64(gathers), t.AllShards
 	}
-	t.AllShards *= int64(max(len(p.SplitNames()), 1))
+	t.AllShards *= int64(max(len(p.Splits.Names()), 1))
 	return t
 }

@@ -19,14 +19,14 @@ func (p *Prepared) tight() (notes []string) {
 		}
 	}
 	var most shardify.Span
-	for _, s := range p.Plan.Spans {
+	for _, s := range p.Plan.Pack.Spans {
 		if s.Samples() > 1 && s.Bytes > most.Bytes {
 			most = s
 		}
 	}
 	if limit := poolLimit(p.Memory); most.Bytes > limit {
 		notes = append(notes, fmt.Sprintf("%s that must be read together in %s are larger than the memory for samples: they are read in parts, and some is decoded more than once; --memory %s reads them at once",
-			shardify.FormatSize(most.Bytes), p.Plan.Table.Shown(int(most.Input)), convert.MemoryFor(most.Bytes/5*8+1)))
+			shardify.FormatSize(most.Bytes), p.Plan.In.Table.Shown(int(most.Input)), convert.MemoryFor(most.Bytes/5*8+1)))
 	}
 	return notes
 }

@@ -36,7 +36,7 @@ func TestNotesNameWhatTheMemoryIsShortOf(t *testing.T) {
 		{10 * mib, 300 * mib, 1, 128 * mib, nil}, // one sample passes alone
 	} {
 		p := &Prepared{Memory: c.memory}
-		p.Plan = &plan.Plan{Table: table, Spans: []shardify.Span{{Hi: c.samples, Bytes: c.span}}}
+		p.Plan = &plan.Plan{In: plan.Inputs{Table: table}, Pack: plan.Packing{Spans: []shardify.Span{{Hi: c.samples, Bytes: c.span}}}}
 		p.Job = &convert.Job{Source: pieces{bytes: c.piece}}
 		got := strings.Join(p.tight(), "\n")
 		for _, w := range c.want {

@@ -128,13 +128,13 @@ func prepare(ctx context.Context, s Settings) (p *Prepared, err error) {
 	if err := s.space(p); err != nil {
 		return nil, err
 	}
-	if p.State == StateNew && !p.Plan.InParts() {
-		p.beside = append(p.beside, s.fertility(ctx, opened.Source, p.Plan.Samples)...)
+	if p.State == StateNew && !p.Plan.Pack.InParts() {
+		p.beside = append(p.beside, s.fertility(ctx, opened.Source, p.Plan.Pack.Samples)...)
 	}
 	if p.State == StateNew {
-		p.beside = append(p.beside, filekind.Notes(p.Plan.Schema)...)
+		p.beside = append(p.beside, filekind.Notes(p.Plan.Sample.Schema)...)
 	}
-	if p.State == StateNew && !p.Plan.InParts() {
+	if p.State == StateNew && !p.Plan.Pack.InParts() {
 		p.beside = append(p.beside, filekind.Look(ctx, opened.Source, filekind.PlanImages, s.shape.Orients(), nil)...)
 	}
 	p.finish(s.compiler())
@@ -334,18 +334,18 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src format.Input, o *r
 	if err := s.useless(p.Plan, &src, o); err != nil {
 		return err
 	}
-	p.Plan.Tables, p.beside = s.beside.paths, s.beside.notes
+	p.Plan.Local.Tables, p.beside = s.beside.paths, s.beside.notes
 	if static != nil {
-		p.beside = append(p.beside, staticNote(static, p.Plan.Samples))
+		p.beside = append(p.beside, staticNote(static, p.Plan.Pack.Samples))
 	}
 	if note := s.splitNote(ctx, p, src, o.Args.Table); note != "" {
 		p.beside = append(p.beside, note)
 	}
 	if s.samples != "" {
-		p.Plan.Tables = append(p.Plan.Tables, s.samples)
+		p.Plan.Local.Tables = append(p.Plan.Local.Tables, s.samples)
 	}
-	if p.Plan.Refused != nil {
-		sink, p.FormatWhy = *instead, writers.WhyNot(p.Plan.Refused)
+	if p.Plan.Out.Refused != nil {
+		sink, p.FormatWhy = *instead, writers.WhyNot(p.Plan.Out.Refused)
 	}
 	p.Job.Sink = sink
 	if err := checkAxes(p.Plan, &sink); err != nil {
@@ -355,9 +355,9 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src format.Input, o *r
 		o.LeftOut = o.More.LeftOut()
 	}
 	p.leftOut(o.LeftOut)
-	p.Plan.ScratchPath = s.Scratch
+	p.Plan.Local.Scratch = s.Scratch
 	if s.Scratch == "" && known != nil && known.Digest() == p.Plan.Digest() {
-		p.Plan.ScratchPath = known.ScratchPath
+		p.Plan.Local.Scratch = known.Local.Scratch
 	}
 	return nil
 }
@@ -389,7 +389,7 @@ func (p *Prepared) leftOut(list []format.Leftover) {
 		if walk.IsLitter(l.Name) {
 			p.Litter = append(p.Litter, l)
 		} else {
-			p.Plan.Outside = append(p.Plan.Outside, l)
+			p.Plan.Local.LeftOut = append(p.Plan.Local.LeftOut, l)
 		}
 	}
 }

@@ -37,9 +37,9 @@ func Reopen(output string, s Settings) (*Prepared, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	sink, ok := writers.Lookup(p.Plan.Output)
+	sink, ok := writers.Lookup(p.Plan.Out.Format)
 	if !ok {
-		return nil, shardify.Unsupported("output format %q of the plan", p.Plan.Output)
+		return nil, shardify.Unsupported("output format %q of the plan", p.Plan.Out.Format)
 	}
 	p.Job = &convert.Job{Sink: sink, IgnoreTimes: s.IgnoreTimes}
 	if hasManifest(p.Store) {
@@ -52,17 +52,17 @@ func Reopen(output string, s Settings) (*Prepared, error) {
 // OpenSource opens the inputs as the plan knew them. The caller closes
 // Job.Source.
 func (p *Prepared) OpenSource(ctx context.Context) (err error) {
-	src, ok := readers.Lookup(p.Plan.Input)
+	src, ok := readers.Lookup(p.Plan.In.Format)
 	if !ok {
-		return shardify.Unsupported("input format %q of the plan", p.Plan.Input)
+		return shardify.Unsupported("input format %q of the plan", p.Plan.In.Format)
 	}
-	if p.Plan.InParts() {
+	if p.Plan.Pack.InParts() {
 		p.Job.Source = convert.NewPartSource(p.Plan, src.Open)
 		return nil
 	}
-	p.Plan.Table.FS = storage.NewBound(storages.Files)
-	p.Job.Source, err = window.Reopen(ctx, p.Plan, p.Plan.Table, p.Job.Compile, func(of *plan.Plan) (shardify.Source, error) {
-		return group.Open(ctx, of, of.Table, p.Jobs, src.Open, listing(p.Memory, p.Jobs, of.ScratchPath))
+	p.Plan.In.Table.FS = storage.NewBound(storages.Files)
+	p.Job.Source, err = window.Reopen(ctx, p.Plan, p.Plan.In.Table, p.Job.Compile, func(of *plan.Plan) (shardify.Source, error) {
+		return group.Open(ctx, of, of.In.Table, p.Jobs, src.Open, listing(p.Memory, p.Jobs, of.Local.Scratch))
 	})
 	return err
 }

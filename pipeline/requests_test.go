@@ -133,7 +133,7 @@ func planning(t *testing.T, of func(t *testing.T) (http.Handler, string), names 
 		t.Fatal(err)
 	}
 	defer p.Close()
-	if n := p.Plan.Table.Len(); n != len(names) {
+	if n := p.Plan.In.Table.Len(); n != len(names) {
 		t.Fatalf("%d files, want %d", n, len(names))
 	}
 	return s.Count()
@@ -214,9 +214,9 @@ func TestTenThousandFooters(t *testing.T) {
 			}
 			took := time.Since(start)
 			p.Close()
-			t.Logf("%s: %d files in %s, %d requests", folder, p.Plan.Table.Len(), took.Round(time.Millisecond), s.requests.Load())
-			if p.Plan.Table.Len() != 10_000 || took > time.Minute {
-				t.Errorf("%d files in %s", p.Plan.Table.Len(), took)
+			t.Logf("%s: %d files in %s, %d requests", folder, p.Plan.In.Table.Len(), took.Round(time.Millisecond), s.requests.Load())
+			if p.Plan.In.Table.Len() != 10_000 || took > time.Minute {
+				t.Errorf("%d files in %s", p.Plan.In.Table.Len(), took)
 			}
 		}
 	}

@@ -30,10 +30,10 @@ func (p *Prepared) ScratchFolder() string {
 
 // fragmentsAt is the folder that has the space for fragments.
 func (p *Prepared) fragmentsAt() string {
-	if p.Plan.ScratchPath == "" && p.alone && !storages.Local(p.Output) {
+	if p.Plan.Local.Scratch == "" && p.alone && !storages.Local(p.Output) {
 		return os.TempDir()
 	}
-	return cmp.Or(p.Plan.ScratchPath, p.Output)
+	return cmp.Or(p.Plan.Local.Scratch, p.Output)
 }
 
 // Tidy removes the scratch folder of a complete data set.

@@ -85,7 +85,7 @@ func FuzzRecipe(f *testing.F) {
 func TestOutputThatDoesNotFitNamesBothNumbers(t *testing.T) {
 	prepared := func(free int64) *Prepared {
 		return &Prepared{Output: "out", Store: local.NewDir(t.TempDir(), local.SyncNone), room: room{"out", host.Space{Bytes: free, Inodes: -1}, nil}, Job: &convert.Job{},
-			Plan: &plan.Plan{OutputBytes: 3 << 20, Table: &format.Table{}}}
+			Plan: &plan.Plan{Pack: plan.Packing{OutputBytes: 3 << 20}, In: plan.Inputs{Table: &format.Table{}}}}
 	}
 	err := (&Settings{}).space(prepared(1 << 20))
 	if err == nil || err.Error() != "the output needs about 3 MiB and 32 inodes in out: out has 1 MiB free, 2 MiB too few" || len(shardify.Hints(err)) == 0 {

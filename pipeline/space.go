@@ -8,6 +8,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -92,7 +93,7 @@ func (s *Settings) space(p *Prepared) error {
 	if p.State == StateComplete {
 		return nil
 	}
-	out := need{what: "the output", bytes: p.Plan.OutputBytes, inodes: p.inodes()}
+	out := need{what: "the output", bytes: p.Plan.Pack.OutputBytes, inodes: p.inodes()}
 	if s.MaxOutput > 0 && out.bytes > s.MaxOutput {
 		return shardify.Hint(fmt.Errorf("the output would take about %s, --max-output is %s", shardify.FormatSize(out.bytes), shardify.FormatSize(s.MaxOutput)), p.Shrink()...)
 	}
@@ -100,15 +101,15 @@ func (s *Settings) space(p *Prepared) error {
 		bytes, files := published(p.Store)
 		out.bytes, out.inodes = out.bytes-bytes, max(out.inodes-files, 0)
 	}
-	scratch := need{what: "the making of shards", bytes: p.Plan.Scratch(p.Job.Sink, p.Jobs)}
-	fragments := need{what: "the shuffle", bytes: p.Plan.ShuffleBytes(), inodes: int64(2 * len(p.Plan.Shards))}
+	scratch := need{what: "the making of shards", bytes: plan.Scratch(p.Plan, p.Job.Sink, p.Jobs)}
+	fragments := need{what: "the shuffle", bytes: plan.ShuffleBytes(p.Plan), inodes: int64(2 * len(p.Plan.Pack.Shards))}
 	if c, ok := p.Job.Source.(format.Collector); ok && c.CollectBytes() > 0 {
 		fragments.what, fragments.bytes, fragments.inodes = "the collecting of rows", fragments.bytes+c.CollectBytes(), fragments.inodes+int64(p.Jobs)
 	}
 	if p.Local == "" {
 		out.beside = scratch.bytes
 	} else {
-		scratch.bytes += min(p.Plan.OutputBytes, p.Plan.OutputBytes/int64(max(p.Plan.Outputs(), 1))*int64(p.Jobs)) // shards that are being written
+		scratch.bytes += min(p.Plan.Pack.OutputBytes, p.Plan.Pack.OutputBytes/int64(max(p.Plan.Outputs(), 1))*int64(p.Jobs)) // shards that are being written
 	}
 	switch fragmentsIn := p.fragmentsAt(); {
 	case fragments.bytes == 0:
@@ -138,8 +139,8 @@ func (s *Settings) space(p *Prepared) error {
 // receipt, and for each unit at work a file that is being written.
 func (p *Prepared) inodes() int64 {
 	const beside = 32 // plan, manifest, what other loaders want, folders
-	shards := int64(p.Plan.Outputs()) * int64(max(len(p.Plan.SplitNames()), 1))
-	return 2*shards + shards/4000 + int64(len(p.Plan.Shards)) + 2*int64(p.Jobs) + beside
+	shards := int64(p.Plan.Outputs()) * int64(max(len(p.Plan.Splits.Names()), 1))
+	return 2*shards + shards/4000 + int64(len(p.Plan.Pack.Shards)) + 2*int64(p.Jobs) + beside
 }
 
 // published is the bytes and files that are there already.

@@ -100,7 +100,7 @@ func (s *Settings) command(settings string) string {
 // splitNote says that splits were found, or that the inputs are one of several.
 func (s *Settings) splitNote(ctx context.Context, p *Prepared, src format.Input, t *format.Table) string {
 	switch {
-	case src.Sets || p.Plan.InParts():
+	case src.Sets || p.Plan.Pack.InParts():
 	case s.split != nil && s.split.Dirs && s.SplitFrom == "":
 		return "the folders are named like splits, and each becomes one; --split-from none makes one set of all"
 	case s.split == nil && s.SplitFrom == "" && len(s.Inputs) == 1:
@@ -113,7 +113,7 @@ func (s *Settings) splitNote(ctx context.Context, p *Prepared, src format.Input,
 			return ""
 		}
 		note := fmt.Sprintf("%s is one of the splits in %s (%s): shardify convert %s -o SET makes a set of all", filepath.Base(in), printable.Quote(dir), strings.Join(all, ", "), printable.Quote(dir))
-		if i := shardify.FieldIndex(p.Plan.Schema, "cls"); i >= 0 && p.Plan.Schema[i].Labels() != nil {
+		if i := shardify.FieldIndex(p.Plan.Sample.Schema, "cls"); i >= 0 && p.Plan.Sample.Schema[i].Labels() != nil {
 			note += ", with one number for each class; here the classes are numbered as they are in this one"
 		}
 		return note

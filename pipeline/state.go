@@ -48,7 +48,7 @@ func (p *Prepared) compare(fresh bool) error {
 	case err != nil:
 		return shardify.Hint(err, "the plan in "+printable.Quote(p.Output)+" cannot be read; --fresh removes that conversion and starts again")
 	case old.Digest() != p.Plan.Digest():
-		return shardify.Hint(&differs{p.Output, &plan.Conflict{Diff: old.Diff(p.Plan)}}, "choose another folder: -o "+printable.Quote(strings.TrimRight(p.Output, "/")+"-2"),
+		return shardify.Hint(&differs{p.Output, &plan.Conflict{Diff: plan.Diff(old, p.Plan)}}, "choose another folder: -o "+printable.Quote(strings.TrimRight(p.Output, "/")+"-2"),
 			"or replace the conversion there: the same command with --fresh")
 	}
 	p.State = StateResume
@@ -61,15 +61,15 @@ func (p *Prepared) compare(fresh bool) error {
 
 // touched refuses to go on with inputs that were modified since the conversion started.
 func touched(old, now *plan.Plan) error {
-	list, err := old.Touched(now)
+	list, err := plan.Touched(old, now)
 	if err != nil || list == nil {
 		return err
 	}
-	_, planned, plannedTime, err := old.FileAt(list[0])
+	_, planned, plannedTime, err := plan.FileAt(old, list[0])
 	if err != nil {
 		return err
 	}
-	path, size, at, err := now.FileAt(list[0])
+	path, size, at, err := plan.FileAt(now, list[0])
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (p *Prepared) foreign() error {
 // with the name of a shard is compared with that shard.
 func (p *Prepared) remains() bool {
 	for f, err := range p.Store.List("") {
-		if err != nil || !p.Plan.Makes(f.Name, &p.Job.Sink) {
+		if err != nil || !plan.Makes(p.Plan, f.Name, &p.Job.Sink) {
 			return false
 		}
 	}
@@ -195,13 +195,13 @@ func (p *Prepared) removed(err error) error {
 // presence that the folder is ours.
 func (p *Prepared) clear(old *plan.Plan) error {
 	if old != nil {
-		if f, ok := writers.Lookup(old.Output); ok {
+		if f, ok := writers.Lookup(old.Out.Format); ok {
 			return p.clearOf(old, &f)
 		}
 	}
 	for i := range writers.Formats {
 		f := &writers.Formats[i]
-		if err := p.clearOf(&plan.Plan{Ext: f.Ext}, f); err != nil {
+		if err := p.clearOf(&plan.Plan{Out: plan.Output{Ext: f.Ext}}, f); err != nil {
 			return err
 		}
 	}
@@ -209,7 +209,7 @@ func (p *Prepared) clear(old *plan.Plan) error {
 }
 
 func (p *Prepared) clearOf(old *plan.Plan, f *format.Output) error {
-	folders, err := old.Clear(p.Store, f)
+	folders, err := plan.Clear(old, p.Store, f)
 	for _, dir := range folders {
 		storage.RemoveFolder(p.Store, dir)
 	}

@@ -220,7 +220,7 @@ func (s *Settings) staticOfSets(ctx context.Context, o *readers.Opened) (*plan.S
 
 // publishStatic publishes the file of static fields, unless it is there.
 func (p *Prepared) publishStatic(ctx context.Context) error {
-	st := p.Plan.Static
+	st := p.Plan.Asked.Static
 	if st == nil || p.static == nil {
 		return nil
 	}

@@ -206,7 +206,7 @@ func (b *submitter) partition(ctx context.Context, p *plan.Plan) error {
 
 // arrays chooses the elements: all of them, or with Missing those with something to do.
 func (b *submitter) arrays(ctx context.Context, p *Prepared) error {
-	done, err := p.Plan.Done(ctx, p.Store)
+	done, err := plan.ReadDone(ctx, p.Plan, p.Store)
 	if err != nil {
 		return err
 	}

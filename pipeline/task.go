@@ -98,21 +98,21 @@ func (t Task) has(task int) bool {
 // units is the units to do, the largest first.
 func (t Task) units(p *plan.Plan) []int {
 	if t.single() {
-		return p.Task(t.Task, t.Tasks)
+		return p.Pack.Task(t.Task, t.Tasks)
 	}
 	var mine []int
-	for u, of := range p.TasksOf(t.Tasks) {
+	for u, of := range p.Pack.TasksOf(t.Tasks) {
 		if t.has(int(of)) {
 			mine = append(mine, u)
 		}
 	}
-	slices.SortStableFunc(mine, func(a, b int) int { return cmp.Compare(p.UnitBytes(b), p.UnitBytes(a)) })
+	slices.SortStableFunc(mine, func(a, b int) int { return cmp.Compare(p.Pack.UnitBytes(b), p.Pack.UnitBytes(a)) })
 	return mine
 }
 
 // gathers is the shards of a global shuffle to make.
 func (t Task) gathers(p *plan.Plan) (shards []int) {
-	for k := range p.Gathers {
+	for k := range p.Order.Gathers {
 		if t.has(k % t.Tasks) {
 			shards = append(shards, k)
 		}
@@ -168,7 +168,7 @@ func (p *Prepared) do(ctx context.Context, t Task) (*Worked, error) {
 
 func (p *Prepared) work(ctx context.Context, t Task, units []int) error {
 	stage := cmp.Or(t.Stage, StageAll)
-	if stage != StageAll && p.Plan.Shuffle != plan.ShuffleGlobal {
+	if stage != StageAll && p.Plan.Order.Shuffle != plan.ShuffleGlobal {
 		return shardify.Usage("--stage %s: the plan has no global shuffle, and so no stages", stage)
 	}
 	switch stage {
@@ -191,8 +191,8 @@ func (p *Prepared) hintWaiting(err error, t Task) error {
 		missing[i] = true
 	}
 	others := map[int]bool{}
-	for u, of := range p.Plan.TasksOf(t.Tasks) {
-		if missing[p.Plan.Units[u].Lo] {
+	for u, of := range p.Plan.Pack.TasksOf(t.Tasks) {
+		if missing[p.Plan.Pack.Units[u].Lo] {
 			others[int(of)] = true
 		}
 	}

@@ -74,14 +74,14 @@ func drops(texts []string) bool {
 // checkAxes refuses windows by fields that the plan's samples do not have.
 func checkAxes(p *plan.Plan, sink *format.Output) error {
 	specs, err := window.Specs(p)
-	if err != nil || len(specs) == 0 || p.Windowing != nil {
+	if err != nil || len(specs) == 0 || p.Asked.Windowing != nil {
 		return err
 	}
 	if !sink.Views {
-		return shardify.Hint(shardify.Unsupported("windows of rows in shards of %s", p.Output), "--format "+p.Output+" copies rows into each window; --format mmap stores them once")
+		return shardify.Hint(shardify.Unsupported("windows of rows in shards of %s", p.Out.Format), "--format "+p.Out.Format+" copies rows into each window; --format mmap stores them once")
 	}
 	for i := range specs {
-		if err := specs[i].Fits(p.Schema); err != nil {
+		if err := specs[i].Fits(p.Sample.Schema); err != nil {
 			return err
 		}
 	}
@@ -101,14 +101,14 @@ func (s *Settings) windows(ctx context.Context, p *Prepared, src format.Input, o
 	if len(s.Window) == 0 || o.More != nil {
 		return nil, nil
 	}
-	of := &plan.Plan{Windowing: &plan.Windowing{Window: s.Window[0]}, Ops: list, Helpers: p.helpers, Seed: s.Seed, Split: s.split, Table: o.Args.Table}
+	of := &plan.Plan{Asked: plan.Asked{Windowing: &plan.Windowing{Window: s.Window[0]}}, Steps: plan.Steps{Ops: list, Helpers: p.helpers}, Seed: s.Seed, Splits: plan.Splits{Rule: s.split}, In: plan.Inputs{Table: o.Args.Table}}
 	if s.split != nil && s.split.Named() && !s.split.Objects {
 		split := *s.split
 		split.Parts, split.Inputs = slices.Clone(split.Parts), slices.Clone(split.Inputs)
 		if err := split.ByInput(o.Args.Table); err != nil {
 			return nil, err
 		}
-		of.Split = &split
+		of.Splits.Rule = &split
 	}
 	open := func(columns []string) (shardify.Source, error) {
 		a := o.Args
@@ -125,7 +125,7 @@ func (s *Settings) windows(ctx context.Context, p *Prepared, src format.Input, o
 		return nil, err
 	}
 	o.Source, p.Job.Source = x, x
-	return of.Windowing, nil
+	return of.Asked.Windowing, nil
 }
 
 // lookAtWindows notes how many windows there are, where the axis can be read by itself and
@@ -133,7 +133,7 @@ func (s *Settings) windows(ctx context.Context, p *Prepared, src format.Input, o
 func (s *Settings) lookAtWindows(ctx context.Context, rows shardify.Source, of *plan.Plan, pool *shardify.Pool, open func([]string) (shardify.Source, error)) error {
 	_, apart := rows.(format.Ranger)
 	grids := slices.ContainsFunc(rows.Schema(), func(f shardify.Field) bool { return f.Dims() != nil }) // of a table the axis is all of the text, perhaps
-	if !apart || !grids || len(of.Ops) > 0 || len(of.Helpers) > 0 || s.split != nil && of.Split == s.split || s.grouping != nil || s.OnError == plan.OnErrorSkip || s.Limit > 0 || s.Range != (Range{}) {
+	if !apart || !grids || len(of.Steps.Ops) > 0 || len(of.Steps.Helpers) > 0 || s.split != nil && of.Splits.Rule == s.split || s.grouping != nil || s.OnError == plan.OnErrorSkip || s.Limit > 0 || s.Range != (Range{}) {
 		return nil
 	}
 	for _, text := range s.Window {

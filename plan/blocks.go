@@ -37,8 +37,8 @@ type blob interface {
 	io.Closer
 }
 
-// stored opens the blocks of a published plan.
-func stored(s storage.Store) func() (blob, error) {
+// storedIn opens the blocks of a published plan.
+func storedIn(s storage.Store) func() (blob, error) {
 	return func() (blob, error) { return s.Open(FileName) }
 }
 
@@ -116,15 +116,12 @@ func (w *blockWriter) store(plain []byte, x *packed) error {
 	return err
 }
 
-// InParts reports whether there are several blocks. Table and Spans are then empty, and
-// State is that of every block.
-func (p *Plan) InParts() bool { return len(p.blocks) > 1 }
-
-// Inputs is the number of input files and the sum of their known sizes.
-func (p *Plan) Inputs() (files, bytes int64) { return p.Listed.Count, p.Listed.Bytes }
+// InParts reports whether there are several blocks. Inputs.Table and Spans are then empty, and
+// Inputs.State is that of every block.
+func (p *Packing) InParts() bool { return len(p.blocks) > 1 }
 
 // Parts is how many blocks there are; 0 if one has all inputs.
-func (p *Plan) Parts() int {
+func (p *Packing) Parts() int {
 	if !p.InParts() {
 		return 0
 	}
@@ -132,7 +129,7 @@ func (p *Plan) Parts() int {
 }
 
 // LargestSpan is the decoded bytes of the largest span.
-func (p *Plan) LargestSpan() (n int64) {
+func (p *Packing) LargestSpan() (n int64) {
 	for i := range p.blocks {
 		n = max(n, p.blocks[i].largest)
 	}
@@ -140,16 +137,16 @@ func (p *Plan) LargestSpan() (n int64) {
 }
 
 // TableBytes is about what the tables of the inputs take while a plan is carried out.
-func (p *Plan) TableBytes() int64 {
-	n := int64(p.Table.Len())*64 + int64(len(p.Spans))*48 + int64(len(p.State))
-	if p.InParts() {
-		n += 2 * p.BlockBytes()
+func TableBytes(p *Plan) int64 {
+	n := int64(p.In.Table.Len())*64 + int64(len(p.Pack.Spans))*48 + int64(len(p.In.State))
+	if p.Pack.InParts() {
+		n += 2 * p.Pack.BlockBytes()
 	}
 	return n
 }
 
 // BlockBytes is about what the largest block takes when it is open.
-func (p *Plan) BlockBytes() (n int64) {
+func (p *Packing) BlockBytes() (n int64) {
 	const each = 8 // bytes for a byte of it
 	for i := range p.blocks {
 		n = max(n, each*(p.blocks[i].names.plain+p.blocks[i].spans.plain))
@@ -158,9 +155,9 @@ func (p *Plan) BlockBytes() (n int64) {
 }
 
 // FileAt is input i, wherever it is listed.
-func (p *Plan) FileAt(i int64) (path string, size, mtime int64, err error) {
-	for k := range p.blocks {
-		if n := p.blocks[k].files; i >= n {
+func FileAt(p *Plan, i int64) (path string, size, mtime int64, err error) {
+	for k := range p.Pack.blocks {
+		if n := p.Pack.blocks[k].files; i >= n {
 			i -= n
 			continue
 		}
@@ -174,7 +171,7 @@ func (p *Plan) FileAt(i int64) (path string, size, mtime int64, err error) {
 }
 
 // FirstSamples is the first sample of each block, and one past the last.
-func (p *Plan) FirstSamples() []int64 {
+func (p *Packing) FirstSamples() []int64 {
 	first := make([]int64, 1, len(p.blocks)+1)
 	for i := range p.blocks {
 		first = append(first, first[i]+p.blocks[i].samples)
@@ -183,7 +180,7 @@ func (p *Plan) FirstSamples() []int64 {
 }
 
 // BlockOf is the block that has shard i.
-func (p *Plan) BlockOf(i int) int {
+func (p *Packing) BlockOf(i int) int {
 	end := 0
 	for part := range p.blocks {
 		if end += p.blocks[part].shards; i < end {
@@ -202,25 +199,25 @@ type Loaded struct {
 
 // Load reads block k, if it is not in memory anyhow.
 func (p *Plan) Load(k int) (*Loaded, error) {
-	if !p.InParts() {
-		return &Loaded{Table: p.Table, Spans: p.Spans}, nil
+	if !p.Pack.InParts() {
+		return &Loaded{Table: p.In.Table, Spans: p.Pack.Spans}, nil
 	}
-	f, err := p.file()
+	f, err := p.stored.open()
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	l, err := p.readBlock(f, k)
+	l, err := readBlock(p, f, k)
 	if err != nil {
 		return nil, shardify.Annotate(err, "read", FileName, "")
 	}
 	return l, nil
 }
 
-func (p *Plan) readBlock(f io.ReaderAt, k int) (l *Loaded, err error) {
-	x := &p.blocks[k]
+func readBlock(p *Plan, f io.ReaderAt, k int) (l *Loaded, err error) {
+	x := &p.Pack.blocks[k]
 	l = &Loaded{}
-	if l.Table, err = p.readNames(f, x); err != nil {
+	if l.Table, err = p.In.readNames(f, x); err != nil {
 		return nil, err
 	}
 	if l.Spans, err = readSpans(f, x); err != nil {
@@ -228,13 +225,13 @@ func (p *Plan) readBlock(f io.ReaderAt, k int) (l *Loaded, err error) {
 	}
 	shards := x.shards
 	for i := range k {
-		l.First, shards = l.First+p.blocks[i].samples, shards+p.blocks[i].shards
+		l.First, shards = l.First+p.Pack.blocks[i].samples, shards+p.Pack.blocks[i].shards
 	}
 	var samples int64
 	for i := range l.Spans {
 		s := &l.Spans[i]
 		samples += s.Samples()
-		if !p.InParts() {
+		if !p.Pack.InParts() {
 			continue
 		}
 		if s.Hi > x.samples {
@@ -244,7 +241,7 @@ func (p *Plan) readBlock(f io.ReaderAt, k int) (l *Loaded, err error) {
 	}
 	spans := 0
 	if x.shards > 0 {
-		spans = p.Shards[shards-1].Hi
+		spans = p.Pack.Shards[shards-1].Hi
 	}
 	if samples != x.samples || spans != len(l.Spans) {
 		return nil, shardify.Corrupt(x.spans.off, "%d spans of %d samples, not %d of %d", len(l.Spans), samples, spans, x.samples)
@@ -275,12 +272,12 @@ func (x *packed) check(content []byte) error {
 	return nil
 }
 
-func (p *Plan) readNames(f io.ReaderAt, x *Block) (*format.Table, error) {
+func (in *Inputs) readNames(f io.ReaderAt, x *Block) (*format.Table, error) {
 	b, err := x.names.read(f)
 	if err != nil {
 		return nil, err
 	}
-	t := &format.Table{Roots: p.Table.Roots, FS: p.Table.FS}
+	t := in.none()
 	return t, parseNamesBlock(t, b, x)
 }
 
@@ -324,42 +321,39 @@ func parseSpansBlock(b []byte, x *Block) ([]shardify.Span, error) {
 
 // Whole makes a plan of one block, for who needs all inputs at once. Its digest, shards
 // and units are the same; it cannot be published. A plan of one block stays as it is.
-func (p *Plan) Whole() (*Plan, error) {
-	if !p.InParts() {
+func Whole(p *Plan) (*Plan, error) {
+	if !p.Pack.InParts() {
 		return p, nil
 	}
 	q := *p
-	q.file, q.drop, q.sealed = nil, nil, nil
-	q.Table = &format.Table{Roots: p.Table.Roots, FS: p.Table.FS}
-	q.Spans, q.Shards = nil, slices.Clone(p.Shards)
+	q.stored.open, q.stored.drop, q.stored.sealed = nil, nil, nil
+	q.In.Table = p.In.none()
+	q.Pack.Spans, q.Pack.Shards = nil, slices.Clone(p.Pack.Shards)
 	one := Block{}
-	for k := range p.blocks {
-		x := &p.blocks[k]
+	for k := range p.Pack.blocks {
+		x := &p.Pack.blocks[k]
 		l, err := p.Load(k)
 		if err != nil {
 			return nil, err
 		}
-		if int64(q.Table.Len())+int64(l.Table.Len()) > math.MaxUint32 {
-			return nil, shardify.Unsupported("a plan of %d inputs does not fit in one table", p.Listed.Count)
+		if int64(q.In.Table.Len())+int64(l.Table.Len()) > math.MaxUint32 {
+			return nil, shardify.Unsupported("a plan of %d inputs does not fit in one table", p.In.Listed.Count)
 		}
-		q.Table.AppendTable(l.Table)
+		q.In.Table.AppendTable(l.Table)
 		for i := one.shards; i < one.shards+x.shards; i++ {
-			q.Shards[i].Lo += len(q.Spans)
-			q.Shards[i].Hi += len(q.Spans)
+			q.Pack.Shards[i].Lo += len(q.Pack.Spans)
+			q.Pack.Shards[i].Hi += len(q.Pack.Spans)
 		}
-		q.Spans = append(q.Spans, l.Spans...)
+		q.Pack.Spans = append(q.Pack.Spans, l.Spans...)
 		one.files, one.samples, one.bytes, one.largest = one.files+x.files, one.samples+x.samples, one.bytes+x.bytes, max(one.largest, x.largest)
 		one.shards, one.units = one.shards+x.shards, one.units+x.units
 	}
-	q.blocks = []Block{one}
+	q.Pack.blocks = []Block{one}
 	return &q, nil
 }
 
-// validateBlocks checks the counts of a decoded plan, and settles the places of shards.
-func (p *Plan) validateBlocks() error {
-	if p.InParts() && p.Shaped() {
-		return fmt.Errorf("%d blocks, and operations on samples", len(p.blocks))
-	}
+// settle checks the counts of a decoded plan, and settles the places of shards.
+func (p *Packing) settle(listed *index.Inputs) error {
 	shard, unit := 0, 0
 	var files, samples int64
 	for i := range p.blocks {
@@ -390,9 +384,9 @@ func (p *Plan) validateBlocks() error {
 			return fmt.Errorf("block %d has %d files and %d samples", i, x.files, x.samples)
 		}
 	}
-	if n := len(p.Units); shard != len(p.Shards) || unit != n || n > 0 && p.Units[n-1].Hi != shard || files != p.Listed.Count || samples != p.Samples {
+	if n := len(p.Units); shard != len(p.Shards) || unit != n || n > 0 && p.Units[n-1].Hi != shard || files != listed.Count || samples != p.Samples {
 		return fmt.Errorf("the blocks have %d of %d shards, %d of %d units, %d of %d files and %d of %d samples",
-			shard, len(p.Shards), unit, n, files, p.Listed.Count, samples, p.Samples)
+			shard, len(p.Shards), unit, n, files, listed.Count, samples, p.Samples)
 	}
 	return nil
 }

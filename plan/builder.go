@@ -35,8 +35,8 @@ func (m *Measured) Add(s shardify.Span) {
 // Len is how many spans there are.
 func (m *Measured) Len() int { return len(m.spans) }
 
-// Build begins the blocks of a plan, with scratch space in a store; nil is the system's.
-func (p *Plan) Build(scratch storage.Store) (*Builder, error) {
+// NewBuilder begins the blocks of a plan, with scratch space in a store; nil is the system's.
+func NewBuilder(p *Plan, scratch storage.Store) (*Builder, error) {
 	spill, err := local.NewSpill(scratch)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (p *Plan) Build(scratch storage.Store) (*Builder, error) {
 		spill.Close()
 		return nil, err
 	}
-	p.file, p.drop = func() (blob, error) { return stillOpen{spill}, nil }, spill.Close
+	p.stored.open, p.stored.drop = func() (blob, error) { return stillOpen{spill}, nil }, spill.Close
 	return &Builder{p: p, spill: spill, out: out}, nil
 }
 
@@ -62,7 +62,7 @@ func (b *Builder) Drop() {
 }
 
 // Len is how many blocks there are.
-func (b *Builder) Len() int { return len(b.p.blocks) }
+func (b *Builder) Len() int { return len(b.p.Pack.blocks) }
 
 // Add adds a block. It need not be measured yet; t is not kept.
 func (b *Builder) Add(t *format.Table, m *Measured) error {
@@ -71,16 +71,16 @@ func (b *Builder) Add(t *format.Table, m *Measured) error {
 	if err := b.out.names(t, &x); err != nil {
 		return err
 	}
-	b.p.blocks = append(b.p.blocks, x)
+	b.p.Pack.blocks = append(b.p.Pack.blocks, x)
 	if m == nil {
 		return nil
 	}
-	return b.Measure(len(b.p.blocks)-1, m)
+	return b.Measure(len(b.p.Pack.blocks)-1, m)
 }
 
 // Measure fixes the spans of block k, or replaces them.
 func (b *Builder) Measure(k int, m *Measured) error {
-	x := &b.p.blocks[k]
+	x := &b.p.Pack.blocks[k]
 	x.samples, x.bytes, x.largest = m.samples, m.bytes, m.largest
 	plain := appendSpans(nil, m.spans)
 	if x.spans.digest == index.DigestOf(plain) {
@@ -91,13 +91,13 @@ func (b *Builder) Measure(k int, m *Measured) error {
 
 // Names is the inputs of block k.
 func (b *Builder) Names(k int) (*format.Table, error) {
-	return b.p.readNames(b.spill, &b.p.blocks[k])
+	return b.p.In.readNames(b.spill, &b.p.Pack.blocks[k])
 }
 
 // All is the inputs of all blocks.
 func (b *Builder) All() (*format.Table, error) {
-	all := &format.Table{Roots: b.p.Table.Roots, FS: b.p.Table.FS}
-	for k := range b.p.blocks {
+	all := b.p.In.none()
+	for k := range b.p.Pack.blocks {
 		t, err := b.Names(k)
 		if err != nil {
 			return nil, err
@@ -111,35 +111,35 @@ func (b *Builder) All() (*format.Table, error) {
 func (b *Builder) Finish(c Cutting) error {
 	p := b.p
 	defer b.out.close()
-	in := b.list.inputs(p.Input)
-	p.Listed = &in
+	in := b.list.inputs(p.In.Format)
+	p.In.Listed = &in
 	first, err := b.Names(0)
 	if err != nil {
 		return err
 	}
-	p.FirstInput = first.Name(0)
-	for i := range p.blocks {
-		p.Samples += p.blocks[i].samples
-		p.DecodedBytes += p.blocks[i].bytes
+	p.In.First = first.Name(0)
+	for i := range p.Pack.blocks {
+		p.Pack.Samples += p.Pack.blocks[i].samples
+		p.Pack.DecodedBytes += p.Pack.blocks[i].bytes
 	}
 	if err := b.cut(c); err != nil {
 		return err
 	}
-	if err := p.Seal(); err != nil || p.InParts() {
+	if err := Seal(p); err != nil || p.Pack.InParts() {
 		return err
 	}
 	// A list that was not long after all.
-	l, err := p.readBlock(b.spill, 0)
+	l, err := readBlock(p, b.spill, 0)
 	if err != nil {
 		return err
 	}
-	p.Table, p.Spans = l.Table, l.Spans
+	p.In.Table, p.Pack.Spans = l.Table, l.Spans
 	return nil
 }
 
 func (b *Builder) cut(c Cutting) error {
-	p := b.p
-	k := p.packer(c)
+	p := &b.p.Pack
+	k := newPacker(&b.p.Sample, c)
 	p.OutputBytes = k.bytes(shardify.Span{Hi: p.Samples, Bytes: p.DecodedBytes})
 	k.aim(c, p.OutputBytes)
 	for i := range p.blocks {
@@ -148,16 +148,15 @@ func (b *Builder) cut(c Cutting) error {
 		if err != nil {
 			return err
 		}
-		k.p = &Plan{Spans: spans}
-		k.all()
-		x.shards, x.units = len(k.p.Shards), len(k.p.Units)
-		for _, u := range k.p.Units {
+		k.all(spans)
+		x.shards, x.units = len(k.shards), len(k.units)
+		for _, u := range k.units {
 			p.Units = append(p.Units, Unit{u.Lo + len(p.Shards), u.Hi + len(p.Shards)})
 		}
-		for _, s := range k.p.Shards {
+		for _, s := range k.shards {
 			p.shardBytes = append(p.shardBytes, bytesOf(spans[s.Lo:s.Hi]))
 		}
-		p.Shards = append(p.Shards, k.p.Shards...)
+		p.Shards = append(p.Shards, k.shards...)
 	}
 	return nil
 }

@@ -8,28 +8,27 @@ import (
 	"strings"
 )
 
-// Diff lists how another plan differs from this one, a line each: "option:
-// mine / theirs".
-func (p *Plan) Diff(q *Plan) []string {
+// Diff lists how two plans differ, a line each: "option: that of p / that of q".
+func Diff(p, q *Plan) []string {
 	var out []string
 	add := func(what, a, b string) {
 		if a != b {
 			out = append(out, fmt.Sprintf("%s: %s / %s", what, a, b))
 		}
 	}
-	add("input format", p.Input, q.Input)
-	add("output format", p.Output, q.Output)
-	add("columns", fmt.Sprint(p.Columns), fmt.Sprint(q.Columns))
+	add("input format", p.In.Format, q.In.Format)
+	add("output format", p.Out.Format, q.Out.Format)
+	add("columns", fmt.Sprint(p.In.Columns), fmt.Sprint(q.In.Columns))
 	add("on-error", p.OnError, q.OnError)
-	add("operations", opsText(p.Ops), opsText(q.Ops))
-	add("shuffle", cmp.Or(p.Shuffle, ShuffleNone), cmp.Or(q.Shuffle, ShuffleNone))
-	if p.Shuffle != "" || len(p.Ops) > 0 || p.Split != nil {
+	add("operations", opsText(p.Steps.Ops), opsText(q.Steps.Ops))
+	add("shuffle", cmp.Or(p.Order.Shuffle, ShuffleNone), cmp.Or(q.Order.Shuffle, ShuffleNone))
+	if p.Order.Shuffle != "" || len(p.Steps.Ops) > 0 || p.Splits.Rule != nil {
 		add("seed", fmt.Sprint(p.Seed), fmt.Sprint(q.Seed))
 	}
-	add("split", splitText(p.Split), splitText(q.Split))
-	add("provenance", fmt.Sprint(p.Provenance), fmt.Sprint(q.Provenance))
+	add("split", splitText(p.Splits.Rule), splitText(q.Splits.Rule))
+	add("provenance", fmt.Sprint(p.Asked.Provenance), fmt.Sprint(q.Asked.Provenance))
 	for _, m := range []struct{ a, b map[string]string }{
-		{p.InputOptions, q.InputOptions}, {p.OutputOptions, q.OutputOptions}, {p.Recipe, q.Recipe},
+		{p.In.Options, q.In.Options}, {p.Out.Options, q.Out.Options}, {p.Recipe, q.Recipe},
 	} {
 		keys := maps.Clone(m.a)
 		if keys == nil {
@@ -40,9 +39,9 @@ func (p *Plan) Diff(q *Plan) []string {
 			add(k, m.a[k], m.b[k])
 		}
 	}
-	text := func(p *Plan) string { return fmt.Sprintf("%d files, %d bytes", p.Listed.Count, p.Listed.Bytes) }
+	text := func(p *Plan) string { return fmt.Sprintf("%d files, %d bytes", p.In.Listed.Count, p.In.Listed.Bytes) }
 	add("inputs", text(p), text(q))
-	add("samples", fmt.Sprint(p.Samples), fmt.Sprint(q.Samples))
+	add("samples", fmt.Sprint(p.Pack.Samples), fmt.Sprint(q.Pack.Samples))
 	if len(out) == 0 && p.Digest() != q.Digest() {
 		out = append(out, "the input files: names, sizes or layout have changed")
 	}

@@ -25,9 +25,9 @@ func Reason(c shardify.Count) string { return strings.TrimSuffix(c.Name, dropped
 
 // Drops are the samples that are in no output, as far as a plan knows: operations find more.
 func Drops(p *Plan) (list []shardify.Count) {
-	list = slices.Clone(p.Unread)
-	if p.Unsplit > 0 {
-		list = append(list, Dropped(p.Split.Why(), p.Unsplit))
+	list = slices.Clone(p.In.Unread)
+	if p.Splits.Unsplit > 0 {
+		list = append(list, Dropped(p.Splits.Rule.Why(), p.Splits.Unsplit))
 	}
 	return list
 }

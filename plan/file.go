@@ -50,33 +50,41 @@ const (
 	oldMagic = "SHFYPART"
 )
 
+// stored is a plan on disk, and where its blocks are.
+type stored struct {
+	open   func() (blob, error) // the file that the blocks are in
+	drop   func() error         // frees blocks that are published by now; may be nil
+	digest string
+	sealed []byte // the content, from Seal to Publish
+}
+
 // Digest identifies the plan: equal content gives equal data sets.
-func (p *Plan) Digest() string { return p.digest }
+func (p *Plan) Digest() string { return p.stored.digest }
 
 // Seal completes a finished plan: its inputs, its block if it has one, its digest.
-func (p *Plan) Seal() error {
-	if !p.InParts() && p.file == nil {
-		if err := p.packBlock(); err != nil {
+func Seal(p *Plan) error {
+	if !p.Pack.InParts() && p.stored.open == nil {
+		if err := packBlock(p); err != nil {
 			return err
 		}
 	}
-	p.sealed = p.content()
-	p.digest = index.DigestOf(p.sealed)
+	p.stored.sealed = content(p)
+	p.stored.digest = index.DigestOf(p.stored.sealed)
 	return nil
 }
 
 // packBlock makes the block of a plan whose inputs are all in its table.
-func (p *Plan) packBlock() error {
+func packBlock(p *Plan) error {
 	var l lister
-	l.add(p.Table)
-	in := l.inputs(p.Input)
-	p.Listed = &in
-	b := Block{files: int64(p.Table.Len()), samples: p.Samples, bytes: p.DecodedBytes, shards: len(p.Shards), units: len(p.Units)}
-	p.shardBytes = make([]int64, len(p.Shards))
-	for i, s := range p.Shards {
-		p.shardBytes[i] = bytesOf(p.Spans[s.Lo:s.Hi])
+	l.add(p.In.Table)
+	in := l.inputs(p.In.Format)
+	p.In.Listed = &in
+	b := Block{files: int64(p.In.Table.Len()), samples: p.Pack.Samples, bytes: p.Pack.DecodedBytes, shards: len(p.Pack.Shards), units: len(p.Pack.Units)}
+	p.Pack.shardBytes = make([]int64, len(p.Pack.Shards))
+	for i, s := range p.Pack.Shards {
+		p.Pack.shardBytes[i] = bytesOf(p.Pack.Spans[s.Lo:s.Hi])
 	}
-	for _, x := range p.Spans {
+	for _, x := range p.Pack.Spans {
 		b.largest = max(b.largest, x.Bytes)
 	}
 	file := &inMemory{}
@@ -85,47 +93,47 @@ func (p *Plan) packBlock() error {
 		return err
 	}
 	defer w.close()
-	if err := w.names(p.Table, &b); err != nil {
+	if err := w.names(p.In.Table, &b); err != nil {
 		return err
 	}
-	if err := w.spans(appendSpans(nil, p.Spans), &b); err != nil {
+	if err := w.spans(appendSpans(nil, p.Pack.Spans), &b); err != nil {
 		return err
 	}
-	p.blocks, p.file = []Block{b}, file.open
+	p.Pack.blocks, p.stored.open = []Block{b}, file.open
 	return nil
 }
 
-// SetBase fixes the digest of what is fixed before surveys look at the samples.
-func (p *Plan) SetBase() {
-	p.Base = index.DigestOf(appendSpans(appendNames(p.content(), p.Table), p.Spans))
+// BaseOf is the digest of what is fixed before surveys look at the samples.
+func BaseOf(p *Plan) string {
+	return index.DigestOf(appendSpans(appendNames(content(p), p.In.Table), p.Pack.Spans))
 }
 
-func (p *Plan) content() []byte {
-	head, err := json.Marshal(p)
+func content(p *Plan) []byte {
+	head, err := marshalHead(p)
 	if err != nil {
 		panic("plan: head: " + err.Error())
 	}
 	b := binary.AppendUvarint(nil, uint64(len(head)))
 	b = append(b, head...)
-	b = binary.AppendUvarint(b, uint64(len(p.State)))
-	b = append(b, p.State...)
-	b = binary.AppendUvarint(b, uint64(len(p.Table.Roots)))
-	b = binary.AppendUvarint(b, uint64(len(p.blocks)))
-	for i := range p.blocks {
-		x := &p.blocks[i]
+	b = binary.AppendUvarint(b, uint64(len(p.In.State)))
+	b = append(b, p.In.State...)
+	b = binary.AppendUvarint(b, uint64(len(p.In.Table.Roots)))
+	b = binary.AppendUvarint(b, uint64(len(p.Pack.blocks)))
+	for i := range p.Pack.blocks {
+		x := &p.Pack.blocks[i]
 		for _, n := range []int64{x.files, x.samples, x.bytes, x.largest, int64(x.shards), int64(x.units)} {
 			b = binary.AppendUvarint(b, uint64(n))
 		}
 		b = append(append(b, x.names.digest...), x.spans.digest...)
 	}
-	b = binary.AppendUvarint(b, uint64(len(p.Shards)))
-	for i, x := range p.Shards {
+	b = binary.AppendUvarint(b, uint64(len(p.Pack.Shards)))
+	for i, x := range p.Pack.Shards {
 		b = binary.AppendUvarint(b, uint64(x.Hi-x.Lo))
 		b = binary.AppendUvarint(b, uint64(x.Samples))
-		b = binary.AppendUvarint(b, uint64(p.shardBytes[i]))
+		b = binary.AppendUvarint(b, uint64(p.Pack.shardBytes[i]))
 	}
-	b = binary.AppendUvarint(b, uint64(len(p.Units)))
-	for _, x := range p.Units {
+	b = binary.AppendUvarint(b, uint64(len(p.Pack.Units)))
+	for _, x := range p.Pack.Units {
 		b = binary.AppendUvarint(b, uint64(x.Hi-x.Lo))
 	}
 	return b
@@ -175,17 +183,12 @@ func appendSpans(b []byte, spans []shardify.Span) []byte {
 
 // places is where things are on this machine.
 type places struct {
-	Roots   []string `json:"roots"`
-	Scratch string   `json:"scratch,omitempty"`
-	Tables  []string `json:"tables,omitempty"`
-	// MaxSample is not what the bytes depend on, but whether there are any.
-	MaxSample int64 `json:"max_sample,omitempty"`
-
-	LeftOut []format.Leftover `json:"left_out,omitempty"`
+	Roots []string `json:"roots"`
+	Local
 }
 
-func (p *Plan) schedule(blocks []Block) ([]byte, error) {
-	head, err := p.places()
+func schedule(p *Plan, blocks []Block) ([]byte, error) {
+	head, err := placesOf(p)
 	if err != nil {
 		return nil, err
 	}
@@ -202,8 +205,8 @@ func (p *Plan) schedule(blocks []Block) ([]byte, error) {
 	return b, nil
 }
 
-func (p *Plan) places() (_ []byte, err error) {
-	roots := slices.Clone(p.Table.Roots)
+func placesOf(p *Plan) (_ []byte, err error) {
+	roots := slices.Clone(p.In.Table.Roots)
 	for i, r := range roots {
 		if r == "" {
 			continue
@@ -214,9 +217,9 @@ func (p *Plan) places() (_ []byte, err error) {
 		}
 		roots[i] = abs
 	}
-	where := places{Roots: roots, Tables: p.Tables, LeftOut: p.Outside, MaxSample: p.MaxSample}
-	if p.ScratchPath != "" {
-		if where.Scratch, err = filepath.Abs(p.ScratchPath); err != nil {
+	where := places{roots, p.Local}
+	if p.Local.Scratch != "" {
+		if where.Scratch, err = filepath.Abs(p.Local.Scratch); err != nil {
 			return nil, err
 		}
 	}
@@ -233,13 +236,13 @@ func compress(b []byte) ([]byte, error) {
 }
 
 // write copies the blocks that count to where they stay, and writes the rest behind them.
-func (p *Plan) write(ctx context.Context, to io.Writer) (blocks []Block, err error) {
-	if p.file == nil {
-		if err := p.packBlock(); err != nil {
+func write(ctx context.Context, p *Plan, to io.Writer) (blocks []Block, err error) {
+	if p.stored.open == nil {
+		if err := packBlock(p); err != nil {
 			return nil, err
 		}
 	}
-	from, err := p.file()
+	from, err := p.stored.open()
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +250,7 @@ func (p *Plan) write(ctx context.Context, to io.Writer) (blocks []Block, err err
 	if _, err := to.Write(planStart()); err != nil {
 		return nil, err
 	}
-	blocks = slices.Clone(p.blocks)
+	blocks = slices.Clone(p.Pack.blocks)
 	at := int64(planHead)
 	var buf []byte
 	for i := range blocks {
@@ -266,7 +269,7 @@ func (p *Plan) write(ctx context.Context, to io.Writer) (blocks []Block, err err
 			at += x.bytes
 		}
 	}
-	tail, err := p.tail(blocks)
+	tail, err := tail(p, blocks)
 	if err != nil {
 		return nil, err
 	}
@@ -279,16 +282,16 @@ func planStart() []byte {
 }
 
 // tail is what follows the blocks.
-func (p *Plan) tail(blocks []Block) ([]byte, error) {
-	plain := p.sealed
+func tail(p *Plan, blocks []Block) ([]byte, error) {
+	plain := p.stored.sealed
 	if plain == nil {
-		plain = p.content()
+		plain = content(p)
 	}
 	content, err := compress(plain)
 	if err != nil {
 		return nil, err
 	}
-	sched, err := p.schedule(blocks)
+	sched, err := schedule(p, blocks)
 	if err != nil {
 		return nil, err
 	}
@@ -303,13 +306,13 @@ func (p *Plan) tail(blocks []Block) ([]byte, error) {
 
 // Publish puts the plan into the data set's folder. If one is there already it
 // must be the same plan; otherwise the error is ErrExists with the differences.
-func (p *Plan) Publish(ctx context.Context, s storage.Store) error {
+func Publish(ctx context.Context, p *Plan, s storage.Store) error {
 	old, err := Load(s)
 	switch {
 	case err == nil && old.Digest() == p.Digest():
 		return nil
 	case err == nil:
-		return &Conflict{Diff: old.Diff(p)}
+		return &Conflict{Diff: Diff(old, p)}
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
@@ -318,17 +321,17 @@ func (p *Plan) Publish(ctx context.Context, s storage.Store) error {
 		return err
 	}
 	defer to.Abort()
-	blocks, err := p.write(ctx, to)
+	blocks, err := write(ctx, p, to)
 	if err != nil {
 		return err
 	}
 	if err := to.Commit(ctx); err != nil {
 		return err
 	}
-	drop := p.drop
-	p.blocks, p.file, p.drop, p.sealed = blocks, nil, nil, nil
-	if p.InParts() {
-		p.file = stored(s)
+	drop := p.stored.drop
+	p.Pack.blocks, p.stored.open, p.stored.drop, p.stored.sealed = blocks, nil, nil, nil
+	if p.Pack.InParts() {
+		p.stored.open = storedIn(s)
 	}
 	if drop != nil {
 		return drop()
@@ -358,8 +361,8 @@ func Load(s storage.Store) (*Plan, error) {
 	if err != nil {
 		return nil, shardify.Annotate(err, "read", FileName, "")
 	}
-	if p.InParts() {
-		p.file = stored(s)
+	if p.Pack.InParts() {
+		p.stored.open = storedIn(s)
 	}
 	return p, nil
 }
@@ -368,9 +371,9 @@ func Load(s storage.Store) (*Plan, error) {
 func Decode(b []byte) (*Plan, error) {
 	f := &inMemory{b}
 	p, err := readPlan(sized{f, f.Size()})
-	if err == nil && p.InParts() {
-		p.file = f.open
-		p, err = p.Whole()
+	if err == nil && p.Pack.InParts() {
+		p.stored.open = f.open
+		p, err = Whole(p)
 	}
 	if err != nil {
 		return nil, shardify.Annotate(err, "read", FileName, "")
@@ -435,15 +438,15 @@ func readPlan(f sized) (*Plan, error) {
 		return nil, shardify.Corrupt(at+int64(n), "schedule: %v", err)
 	}
 	p, err := parsePlan(content, sched, at)
-	if err != nil || p.InParts() {
+	if err != nil || p.Pack.InParts() {
 		return p, err
 	}
-	l, err := p.readBlock(f, 0)
+	l, err := readBlock(p, f, 0)
 	if err != nil {
 		return nil, err
 	}
-	p.Table, p.Spans = l.Table, l.Spans
-	p.Table.ByKey = p.Grouping != nil && !p.Grouping.PerFile
+	p.In.Table, p.Pack.Spans = l.Table, l.Spans
+	p.In.Table.ByKey = p.Asked.Grouping != nil && !p.Asked.Grouping.PerFile
 	return p, nil
 }
 
@@ -458,48 +461,47 @@ func unpack(b []byte, most int64) ([]byte, error) {
 
 // parseHead is what every plan begins with: of the content the head, the state and the
 // number of roots, of the schedule the places.
-func (p *Plan) parseHead(content, sched *varint.Reader) error {
-	if err := json.Unmarshal(content.Bytes(content.U()), p); err != nil {
+func parseHead(p *Plan, content, sched *varint.Reader) error {
+	if err := json.Unmarshal(content.Bytes(content.U()), headOf(p)); err != nil {
 		return shardify.Corrupt(-1, "head: %v", err)
 	}
-	p.State = slices.Clone(content.Bytes(content.U()))
+	p.In.State = slices.Clone(content.Bytes(content.U()))
 	roots := content.U()
 	var where places
 	err := json.Unmarshal(sched.Bytes(sched.U()), &where)
 	if err != nil || uint64(len(where.Roots)) != roots {
 		return shardify.Corrupt(-1, "roots: %d, want %d: %v", len(where.Roots), roots, err)
 	}
-	p.Tables = where.Tables
-	p.Table.Roots, p.ScratchPath, p.Outside, p.MaxSample = where.Roots, where.Scratch, where.LeftOut, where.MaxSample
+	p.In.Table.Roots, p.Local = where.Roots, where.Local
 	return nil
 }
 
 // parsePlan is the inverse of content and schedule; end is where the blocks end.
 func parsePlan(content, sched []byte, end int64) (*Plan, error) {
-	p := &Plan{Table: &format.Table{}}
+	p := &Plan{In: Inputs{Table: &format.Table{}}}
 	v, s := &varint.Reader{B: content}, &varint.Reader{B: sched}
-	if err := p.parseHead(v, s); err != nil {
+	if err := parseHead(p, v, s); err != nil {
 		return nil, err
 	}
-	p.blocks = make([]Block, v.Count(6+2*digestSize))
+	p.Pack.blocks = make([]Block, v.Count(6+2*digestSize))
 	most := int64(maxPlan)
-	if p.InParts() {
+	if p.Pack.InParts() {
 		most = maxBlock
 	}
-	for i := range p.blocks {
-		p.blocks[i] = parseBlock(v, s, end, most)
+	for i := range p.Pack.blocks {
+		p.Pack.blocks[i] = parseBlock(v, s, end, most)
 	}
-	p.Shards = make([]Shard, v.Count(3))
-	p.shardBytes = make([]int64, len(p.Shards))
-	for i := range p.Shards {
-		p.Shards[i] = Shard{Hi: count(v), Samples: int64(v.U())}
-		p.shardBytes[i] = int64(v.U())
+	p.Pack.Shards = make([]Shard, v.Count(3))
+	p.Pack.shardBytes = make([]int64, len(p.Pack.Shards))
+	for i := range p.Pack.Shards {
+		p.Pack.Shards[i] = Shard{Hi: count(v), Samples: int64(v.U())}
+		p.Pack.shardBytes[i] = int64(v.U())
 	}
-	p.Units = make([]Unit, v.Count(1))
+	p.Pack.Units = make([]Unit, v.Count(1))
 	at := 0
-	for i := range p.Units {
-		p.Units[i] = Unit{at, at + count(v)}
-		at = p.Units[i].Hi
+	for i := range p.Pack.Units {
+		p.Pack.Units[i] = Unit{at, at + count(v)}
+		at = p.Pack.Units[i].Hi
 	}
 	if v.Bad || s.Bad || len(v.B) > 0 || len(s.B) > 0 {
 		return nil, shardify.Corrupt(-1, "tables do not fit their counts")
@@ -507,7 +509,7 @@ func parsePlan(content, sched []byte, end int64) (*Plan, error) {
 	if err := p.validate(); err != nil {
 		return nil, shardify.Corrupt(-1, "%v", err)
 	}
-	p.digest = index.DigestOf(content)
+	p.stored.digest = index.DigestOf(content)
 	return p, nil
 }
 

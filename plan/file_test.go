@@ -13,18 +13,18 @@ import (
 )
 
 func TestPlanFileRoundTrip(t *testing.T) {
-	p := &Plan{Version: Version, Table: &format.Table{Roots: []string{"in"}}, Schema: someFields, State: []byte("state"), Samples: 10}
+	p := &Plan{Version: Version, In: Inputs{Table: &format.Table{Roots: []string{"in"}}, State: []byte("state")}, Sample: Sample{Schema: someFields}, Pack: Packing{Samples: 10}}
 	for i := range 5 {
-		p.Table.Append(0, fmt.Sprintf("dir/file%d", i), 99, int64(i))
-		p.Spans = append(p.Spans, shardify.Span{Input: uint32(i), Hi: 2, Bytes: 64})
+		p.In.Table.Append(0, fmt.Sprintf("dir/file%d", i), 99, int64(i))
+		p.Pack.Spans = append(p.Pack.Spans, shardify.Span{Input: uint32(i), Hi: 2, Bytes: 64})
 	}
-	p.Shards = []Shard{{0, 2, 4}, {2, 3, 2}, {3, 5, 4}}
-	p.Units = []Unit{{0, 2}, {2, 3}}
-	if err := p.Seal(); err != nil {
+	p.Pack.Shards = []Shard{{0, 2, 4}, {2, 3, 2}, {3, 5, 4}}
+	p.Pack.Units = []Unit{{0, 2}, {2, 3}}
+	if err := Seal(p); err != nil {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
-	_, err := p.write(t.Context(), &file)
+	_, err := write(t.Context(), p, &file)
 	b := file.Bytes()
 	if err != nil {
 		t.Fatal(err)
@@ -33,11 +33,11 @@ func TestPlanFileRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q.Digest() != p.Digest() || q.Table.Name(3) != "dir/file3" || q.Table.ModTime(3) != 3 || string(q.State) != "state" ||
-		!slices.Equal(q.Spans, p.Spans) || !slices.Equal(q.Units, p.Units) || !slices.Equal(q.Shards, p.Shards) {
+	if q.Digest() != p.Digest() || q.In.Table.Name(3) != "dir/file3" || q.In.Table.ModTime(3) != 3 || string(q.In.State) != "state" ||
+		!slices.Equal(q.Pack.Spans, p.Pack.Spans) || !slices.Equal(q.Pack.Units, p.Pack.Units) || !slices.Equal(q.Pack.Shards, p.Pack.Shards) {
 		t.Errorf("read back %+v\nwant %+v", q, p)
 	}
-	q.Seal()
+	Seal(q)
 	if q.Digest() != p.Digest() {
 		t.Error("the digest of what was read differs")
 	}
@@ -52,12 +52,12 @@ func TestPlanFileRoundTrip(t *testing.T) {
 		}
 	}
 	other := *p
-	other.Table = &format.Table{Roots: []string{"elsewhere"}}
-	for i := range p.Table.Len() {
-		other.Table.Append(0, p.Table.Name(i), p.Table.Size(i), 77)
+	other.In.Table = &format.Table{Roots: []string{"elsewhere"}}
+	for i := range p.In.Table.Len() {
+		other.In.Table.Append(0, p.In.Table.Name(i), p.In.Table.Size(i), 77)
 	}
-	other.file = nil
-	other.Seal()
+	other.stored.open = nil
+	Seal(&other)
 	if other.Digest() != p.Digest() {
 		t.Error("the digest depends on where the inputs lie")
 	}

@@ -1,11 +1,9 @@
 package plan
 
 import (
-	"encoding/binary"
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -16,21 +14,21 @@ import (
 // Manifest is what the plan alone says about the set.
 func (p *Plan) Manifest() index.Manifest {
 	m := index.Manifest{
-		Format: p.Output, Keyed: p.Keyed, Schema: p.Schema, Recipe: p.recipe(), LeftOut: slices.Concat(p.LeftOut, p.Outside),
-		Shards: []shardify.Shard{}, Inputs: p.inputs(),
+		Format: p.Out.Format, Keyed: p.Sample.Keyed, Schema: p.Sample.Schema, Recipe: p.recipe(), LeftOut: slices.Concat(p.In.LeftOut, p.Local.LeftOut),
+		Shards: []shardify.Shard{}, Inputs: p.In.named(),
 	}
-	m.Coords, _ = format.KeptCoords(p.Coords, p.Schema)
-	if p.Static != nil {
-		m.Static = &p.Static.Static
+	m.Coords, _ = format.KeptCoords(p.Sample.Coords, p.Sample.Schema)
+	if p.Asked.Static != nil {
+		m.Static = &p.Asked.Static.Static
 	}
-	for _, c := range p.Unread {
+	for _, c := range p.In.Unread {
 		m.Dropped += c.N
 	}
-	m.Counts = slices.Clone(p.Unread)
-	for _, o := range p.Ops {
+	m.Counts = slices.Clone(p.In.Unread)
+	for _, o := range p.Steps.Ops {
 		m.Operations = append(m.Operations, index.Operation{Op: o.Name, Text: o.Text})
 	}
-	for _, f := range p.Findings {
+	for _, f := range p.Steps.Findings {
 		m.Surveys = append(m.Surveys, index.Survey{What: f.What, Result: f.Brief()})
 	}
 	return m
@@ -39,60 +37,22 @@ func (p *Plan) Manifest() index.Manifest {
 // recipe is every option that decides bytes, as text.
 func (p *Plan) recipe() map[string]string {
 	r := maps.Clone(p.Recipe)
-	maps.Copy(r, p.InputOptions)
-	maps.Copy(r, p.OutputOptions)
+	maps.Copy(r, p.In.Options)
+	maps.Copy(r, p.Out.Options)
 	r["on-error"] = p.OnError
-	for name, text := range map[string]string{"columns": value.Record((*value.List)(&p.Columns)), "shuffle": p.Shuffle} {
+	for name, text := range map[string]string{"columns": value.Record((*value.List)(&p.In.Columns)), "shuffle": p.Order.Shuffle} {
 		if text != "" {
 			r[name] = text
 		}
 	}
-	if p.Shuffle != "" || p.Split != nil || len(p.Ops) > 0 {
+	if p.Order.Shuffle != "" || p.Splits.Rule != nil || len(p.Steps.Ops) > 0 {
 		r["seed"] = strconv.FormatUint(p.Seed, 10)
 	}
-	if p.Split != nil {
-		p.Split.recipe(r)
+	if p.Splits.Rule != nil {
+		p.Splits.Rule.recipe(r)
 	}
-	if p.Provenance {
+	if p.Asked.Provenance {
 		r["provenance"] = "true"
 	}
 	return r
-}
-
-// inputs describes the input table without saying where it is.
-func (p *Plan) inputs() index.Inputs {
-	in := *p.Listed
-	if in.Count <= index.MaxInputNames {
-		for i := range p.Table.Len() {
-			in.Names = append(in.Names, strings.ToValidUTF8(p.Table.Name(i), "\uFFFD"))
-		}
-	}
-	return in
-}
-
-// lister adds up tables to what a manifest says about them.
-type lister struct {
-	count, bytes int64
-	digest       index.Digest
-	lines        []byte
-}
-
-func (l *lister) add(t *format.Table) {
-	l.count, l.bytes = l.count+int64(t.Len()), l.bytes+t.Bytes()
-	for i := range t.Len() {
-		if name := t.NameBytes(i); len(name) > 0 {
-			l.lines = append(l.lines, name...)
-		} else {
-			l.lines = append(l.lines, t.Name(i)...)
-		}
-		l.lines = binary.LittleEndian.AppendUint64(append(l.lines, 0), uint64(t.Size(i)))
-		if len(l.lines) > 64<<10 || i == t.Len()-1 {
-			l.digest.Write(l.lines)
-			l.lines = l.lines[:0]
-		}
-	}
-}
-
-func (l *lister) inputs(format string) index.Inputs {
-	return index.Inputs{Format: format, Count: l.count, Bytes: l.bytes, Digest: l.digest.String()}
 }

@@ -49,60 +49,50 @@ func OriginOf(copies bool) shardify.Field {
 // {"file": "..."}, with the object that was read in it if there is a choice.
 const InputsName = "inputs.jsonl"
 
-// ShardName is the path of shard i below the data set's folder.
-func (p *Plan) ShardName(i int) string { return p.stem(i) + p.Ext }
-
-func (p *Plan) stem(i int) string {
-	const perFolder = 4000
-	if p.Outputs() > perFolder {
-		return fmt.Sprintf("%04d/shard-%06d", i/perFolder, i)
-	}
-	return fmt.Sprintf("shard-%06d", i)
-}
-
 // FileName is where a plan is below the data set's folder.
 const FileName = storage.Private + "/plan"
-
-// ReceiptName is the path of the receipt of a shard.
-func (p *Plan) ReceiptName(i int) string { return receiptsDir + "/" + p.stem(i) + ".json" }
 
 // ScratchDir is where fragments are if no other place is named.
 const ScratchDir = storage.Private + "/scratch"
 
 // ScatterName is the path of the receipt of a portion of a global shuffle.
-func (p *Plan) ScatterName(i int) string {
+func ScatterName(i int) string {
 	return fmt.Sprintf("%s/scatter/portion-%06d.json", receiptsDir, i)
-}
-
-// SplitNames are the splits in the order of their numbers; nil without.
-func (p *Plan) SplitNames() []string {
-	if p.Split == nil {
-		return nil
-	}
-	var out []string
-	for _, s := range p.Split.Parts {
-		out = append(out, s.Name)
-	}
-	return out
-}
-
-// SplitShardName is the path of shard i of a split below the data set's folder.
-func (p *Plan) SplitShardName(split, i int) string {
-	if p.Split == nil {
-		return p.ShardName(i)
-	}
-	return p.Split.Parts[split].Name + "/" + p.ShardName(i)
 }
 
 const receiptsDir = storage.Private + "/receipts"
 
-// InputName is the name of an input, as errors and reports show it.
-func (p *Plan) InputName(i uint32) string {
-	if int(i) < p.Table.Len() {
-		return p.Table.Unique(int(i))
+// Names are the paths of what a conversion makes, below the data set's folder.
+type Names struct {
+	shards int // of each split
+	ext    string
+	split  *Split
+}
+
+// Names is how the files are named.
+func (p *Plan) Names() Names { return Names{p.Outputs(), p.Out.Ext, p.Splits.Rule} }
+
+// Shard is the path of shard i.
+func (n Names) Shard(i int) string { return ShardStem(i, n.shards) + n.ext }
+
+// InSplit is the path of shard i of a split.
+func (n Names) InSplit(split, i int) string {
+	if n.split == nil {
+		return n.Shard(i)
 	}
-	if i == 0 && p.FirstInput != "" {
-		return p.FirstInput
+	return n.split.Parts[split].Name + "/" + n.Shard(i)
+}
+
+// Receipt is the path of the receipt of a shard.
+func (n Names) Receipt(i int) string { return receiptsDir + "/" + ShardStem(i, n.shards) + ".json" }
+
+// PerFolder is the most shards in a folder.
+const PerFolder = 4000
+
+// ShardStem is the path of shard i of n, without its extension.
+func ShardStem(i, n int) string {
+	if n > PerFolder {
+		return fmt.Sprintf("%04d/shard-%06d", i/PerFolder, i)
 	}
-	return fmt.Sprintf("input %d", i)
+	return fmt.Sprintf("shard-%06d", i)
 }

@@ -137,23 +137,23 @@ func (r *Receipt) Shards() []shardify.Shard {
 	return []shardify.Shard{r.Shard}
 }
 
-// decode parses a receipt and reports whether it is that of entry i of this plan.
-func (p *Plan) DecodeReceipt(b []byte, i int) (*Receipt, bool) {
+// DecodeReceipt parses a receipt and reports whether it is that of entry i of a plan.
+func DecodeReceipt(p *Plan, b []byte, i int) (*Receipt, bool) {
 	var r Receipt
 	if json.Unmarshal(b, &r) != nil || r.Plan != p.Digest() || r.Index != i || r.Balance() != nil {
 		return nil, false
 	}
-	parts := len(p.SplitNames())
+	parts := len(p.Splits.Names())
 	switch {
 	case r.Fragment != nil:
-		return &r, p.Shuffle == ShuffleGlobal && len(r.Written) == max(parts, 1)
+		return &r, p.Order.Shuffle == ShuffleGlobal && len(r.Written) == max(parts, 1)
 	case len(r.Splits) != parts || len(r.Written) != parts:
 		return nil, false
-	case (p.Documents != nil) != (r.Documents != nil) || r.Documents != nil && len(r.Documents) != max(parts, 1):
+	case (p.Sample.Documents != nil) != (r.Documents != nil) || r.Documents != nil && len(r.Documents) != max(parts, 1):
 		return nil, false
 	}
 	for i, s := range r.Splits {
-		if r.Documents == nil && s.Samples != r.Written[i] || s.Samples > 0 && !strings.HasPrefix(s.Name, p.Split.Parts[i].Name+"/") {
+		if r.Documents == nil && s.Samples != r.Written[i] || s.Samples > 0 && !strings.HasPrefix(s.Name, p.Splits.Rule.Parts[i].Name+"/") {
 			return nil, false
 		}
 	}
@@ -183,13 +183,13 @@ type Done struct {
 	Portions []bool // of a global shuffle: by portion
 }
 
-// Done lists the receipts. It opens none and changes nothing.
-func (p *Plan) Done(ctx context.Context, s storage.Store) (*Done, error) {
+// ReadDone lists the receipts of a plan. It opens none and changes nothing.
+func ReadDone(ctx context.Context, p *Plan, s storage.Store) (*Done, error) {
 	d := &Done{Shards: make([]bool, p.Outputs())}
-	if p.Shuffle == ShuffleGlobal {
-		d.Portions = make([]bool, len(p.Shards))
+	if p.Order.Shuffle == ShuffleGlobal {
+		d.Portions = make([]bool, len(p.Pack.Shards))
 	}
-	n := 0
+	names, n := p.Names(), 0
 	for name, err := range storage.Names(s, receiptsDir) {
 		if n++; n&1023 == 0 && ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -200,9 +200,9 @@ func (p *Plan) Done(ctx context.Context, s storage.Store) (*Done, error) {
 		i, ok := receiptNumber(name)
 		switch {
 		case !ok || i < 0:
-		case i < len(d.Shards) && name == p.ReceiptName(i):
+		case i < len(d.Shards) && name == names.Receipt(i):
 			d.Shards[i] = true
-		case i < len(d.Portions) && name == p.ScatterName(i):
+		case i < len(d.Portions) && name == ScatterName(i):
 			d.Portions[i] = true
 		}
 	}
@@ -216,28 +216,28 @@ func receiptNumber(name string) (int, bool) {
 	return i, ok && err == nil
 }
 
-// Receipt reads the receipt of shard i without regard to whether its files are there. The
+// ReadReceipt reads the receipt of shard i without regard to whether its files are there. The
 // error is fs.ErrNotExist without a receipt, and ErrCorrupt if it is damaged or another
 // plan's.
-func (p *Plan) Receipt(s storage.Store, i int) (*Receipt, error) {
-	return p.readReceipt(s, i, p.ReceiptName(i))
+func ReadReceipt(p *Plan, s storage.Store, i int) (*Receipt, error) {
+	return readReceipt(p, s, i, p.Names().Receipt(i))
 }
 
-// ScatterReceipt is Receipt for portion i of a global shuffle.
-func (p *Plan) ScatterReceipt(s storage.Store, i int) (*Receipt, error) {
-	r, err := p.readReceipt(s, i, p.ScatterName(i))
+// ReadScatter is ReadReceipt for portion i of a global shuffle.
+func ReadScatter(p *Plan, s storage.Store, i int) (*Receipt, error) {
+	r, err := readReceipt(p, s, i, ScatterName(i))
 	if err == nil && r.Fragment == nil {
-		return nil, shardify.Annotate(shardify.Corrupt(-1, "it names no fragment"), "read", p.ScatterName(i), "")
+		return nil, shardify.Annotate(shardify.Corrupt(-1, "it names no fragment"), "read", ScatterName(i), "")
 	}
 	return r, err
 }
 
-func (p *Plan) readReceipt(s storage.Store, i int, name string) (*Receipt, error) {
+func readReceipt(p *Plan, s storage.Store, i int, name string) (*Receipt, error) {
 	b, err := ReadFile(s, name)
 	if err != nil {
 		return nil, err
 	}
-	r, ok := p.DecodeReceipt(b, i)
+	r, ok := DecodeReceipt(p, b, i)
 	if !ok {
 		return nil, shardify.Annotate(shardify.Corrupt(-1, "it is damaged, or belongs to another plan"), "read", name, "")
 	}
@@ -255,7 +255,7 @@ func Exists(s storage.Store, f shardify.File) (bool, error) {
 }
 
 // Present reports whether the files of a receipt's shards are there in full size.
-func (p *Plan) Present(s storage.Store, r *Receipt) (bool, error) {
+func Present(s storage.Store, r *Receipt) (bool, error) {
 	if r.Fragment != nil {
 		return true, nil // scratch space may be where only the work is done
 	}

@@ -37,6 +37,34 @@ type Split struct {
 	Inputs []InputPart `json:"inputs,omitempty"`
 }
 
+// Splits is how samples are shared, and what surveys have found of it.
+type Splits struct {
+	Rule *Split `json:"split,omitempty"` // nil: one data set
+	Cuts []Cuts `json:"cuts,omitempty"`
+	// Unsplit is how many samples are in none of the parts of Rule.
+	Unsplit int64 `json:"unsplit,omitempty"`
+}
+
+// Names are the splits in the order of their numbers; nil without.
+func (s *Splits) Names() []string {
+	if s.Rule == nil {
+		return nil
+	}
+	var out []string
+	for _, p := range s.Rule.Parts {
+		out = append(out, p.Name)
+	}
+	return out
+}
+
+// sets is how many data sets there are.
+func (s *Splits) sets() int {
+	if s.Rule == nil {
+		return 1
+	}
+	return len(s.Rule.Parts)
+}
+
 // InputPart is the inputs up to End, of that one the first Samples too, and from the end
 // of the one before.
 type InputPart struct {

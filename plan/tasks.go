@@ -46,7 +46,7 @@ func (l *loads) give(bytes int64) int32 {
 }
 
 // bySize is the units, the largest first.
-func (p *Plan) bySize() (order []int, cost []int64) {
+func (p *Packing) bySize() (order []int, cost []int64) {
 	order, cost = make([]int, len(p.Units)), make([]int64, len(p.Units))
 	for u := range p.Units {
 		order[u], cost[u] = u, p.UnitBytes(u)
@@ -57,7 +57,7 @@ func (p *Plan) bySize() (order []int, cost []int64) {
 
 // TasksOf returns, for each unit, which of n tasks does it: the one that has least to do
 // when the units are given out, the largest first.
-func (p *Plan) TasksOf(n int) []int32 {
+func (p *Packing) TasksOf(n int) []int32 {
 	of := make([]int32, len(p.Units))
 	if n <= 1 {
 		return of
@@ -75,7 +75,7 @@ func (p *Plan) TasksOf(n int) []int32 {
 
 // tasksInOrder gives each of n tasks consecutive units of a like size: it needs few
 // blocks then.
-func (p *Plan) tasksInOrder(n int) []int32 {
+func (p *Packing) tasksInOrder(n int) []int32 {
 	of := make([]int32, len(p.Units))
 	var total, at int64
 	for u := range p.Units {
@@ -91,7 +91,7 @@ func (p *Plan) tasksInOrder(n int) []int32 {
 }
 
 // Covers reports whether portions are all of the given units.
-func (p *Plan) Covers(units, portions []int) bool {
+func (p *Packing) Covers(units, portions []int) bool {
 	mine := map[int]bool{}
 	for _, u := range units {
 		for i := p.Units[u].Lo; i < p.Units[u].Hi; i++ {
@@ -101,17 +101,9 @@ func (p *Plan) Covers(units, portions []int) bool {
 	return !slices.ContainsFunc(portions, func(i int) bool { return !mine[i] })
 }
 
-// GatherTask is the shards of a global shuffle that task i of n makes.
-func (p *Plan) GatherTask(i, n int) (shards []int) {
-	for k := i; k < p.Gathers; k += max(n, 1) {
-		shards = append(shards, k)
-	}
-	return shards
-}
-
 // Task returns the units of task i of n: a view on the plan, balanced by decoded bytes, the
 // same in every process. The largest units come first.
-func (p *Plan) Task(i, n int) []int {
+func (p *Packing) Task(i, n int) []int {
 	if n <= 1 {
 		order := make([]int, len(p.Units))
 		for u := range order {
@@ -131,7 +123,7 @@ func (p *Plan) Task(i, n int) []int {
 }
 
 // UnitBytes is the decoded size of unit u.
-func (p *Plan) UnitBytes(u int) (n int64) {
+func (p *Packing) UnitBytes(u int) (n int64) {
 	x := p.Units[u]
 	for _, b := range p.shardBytes[x.Lo:x.Hi] {
 		n += b
@@ -140,22 +132,13 @@ func (p *Plan) UnitBytes(u int) (n int64) {
 }
 
 // ShardBytes is the decoded size of planned shard i.
-func (p *Plan) ShardBytes(i int) int64 { return p.shardBytes[i] }
+func (p *Packing) ShardBytes(i int) int64 { return p.shardBytes[i] }
 
 // UnitsDone returns which units have nothing left to do, by shards or portions.
-func (p *Plan) UnitsDone(shards []bool) []bool {
+func (p *Packing) UnitsDone(shards []bool) []bool {
 	done := make([]bool, len(p.Units))
 	for u, x := range p.Units {
 		done[u] = !slices.Contains(shards[x.Lo:x.Hi], false)
 	}
 	return done
-}
-
-// GatherTasksOf returns which of n tasks makes each shard of a global shuffle.
-func (p *Plan) GatherTasksOf(n int) []int32 {
-	of := make([]int32, p.Gathers)
-	for k := range of {
-		of[k] = int32(k % max(n, 1))
-	}
-	return of
 }

@@ -24,13 +24,13 @@ func Unchanged(now storage.Stamp, planned, plannedTime int64, ignoreTimes bool) 
 
 // Touched are the inputs that have other times in two plans of equal content. It looks
 // into the blocks that have.
-func (p *Plan) Touched(now *Plan) (list []int64, err error) {
-	if len(p.blocks) != len(now.blocks) {
+func Touched(p, now *Plan) (list []int64, err error) {
+	if len(p.Pack.blocks) != len(now.Pack.blocks) {
 		return nil, nil
 	}
 	var first int64
-	for k := range p.blocks {
-		if p.blocks[k].listed != now.blocks[k].listed {
+	for k := range p.Pack.blocks {
+		if p.Pack.blocks[k].listed != now.Pack.blocks[k].listed {
 			a, err := p.Load(k)
 			if err != nil {
 				return nil, err
@@ -41,7 +41,7 @@ func (p *Plan) Touched(now *Plan) (list []int64, err error) {
 			}
 			list = appendTouched(list, first, a.Table, b.Table)
 		}
-		first += p.blocks[k].files
+		first += p.Pack.blocks[k].files
 	}
 	return list, nil
 }

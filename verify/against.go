@@ -64,7 +64,7 @@ func (s *set) against(ctx context.Context) error {
 		return nil
 	}
 	defer c.source.Close()
-	if !c.readable() || c.plan.Source != nil {
+	if !c.readable() || c.plan.Sample.Source != nil {
 		return c.withReplay(ctx)
 	}
 	if a, b := schemaText(c.source.Schema()), schemaText(c.schema); a != b {
@@ -77,7 +77,7 @@ func (s *set) against(ctx context.Context) error {
 	defer c.ours.Close()
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(s.o.Jobs)
-	for _, u := range s.plan.Units {
+	for _, u := range s.plan.Pack.Units {
 		if ctx.Err() != nil {
 			break
 		}
@@ -100,11 +100,11 @@ func (c *comparison) open(ctx context.Context) error {
 			return fmt.Errorf("the plan, which says which samples went where: %w", err)
 		}
 	}
-	if c.plan, err = c.plan.Whole(); err != nil {
+	if c.plan, err = plan.Whole(c.plan); err != nil {
 		return err
 	}
 	p := c.plan
-	table := p.Table
+	table := p.In.Table
 	if len(c.o.Inputs) > 0 {
 		if table, err = c.moved(ctx); err != nil {
 			return err
@@ -113,7 +113,7 @@ func (c *comparison) open(ctx context.Context) error {
 	c.now = table
 	c.source, err = window.Reopen(ctx, p, table, c.o.Compile, func(of *plan.Plan) (shardify.Source, error) {
 		return group.Open(ctx, of, table, c.o.Jobs, func(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
-			return openSource(ctx, c.o, of.Input, a)
+			return openSource(ctx, c.o, of.In.Format, a)
 		}, c.o.Listing)
 	})
 	if x, ok := c.source.(format.Collector); ok && err == nil {
@@ -121,7 +121,7 @@ func (c *comparison) open(ctx context.Context) error {
 		if c.o.Scratch != "" {
 			scratch = local.NewDir(c.o.Scratch, local.SyncNone)
 		}
-		err = x.Collect(ctx, p.Spans, shardify.NewPool(replayMemory), c.o.Jobs, scratch)
+		err = x.Collect(ctx, p.Pack.Spans, shardify.NewPool(replayMemory), c.o.Jobs, scratch)
 	}
 	return err
 }
@@ -154,26 +154,26 @@ func (c *comparison) openOurs(ctx context.Context) (err error) {
 // its order; other sizes are a problem of their own.
 func (c *comparison) moved(ctx context.Context) (*format.Table, error) {
 	p := c.plan
-	f, err := sourceNamed(c.o, p.Input)
+	f, err := sourceNamed(c.o, p.In.Format)
 	if err != nil {
 		return nil, err
 	}
 	x, err := readers.Open(ctx, *f, readers.Request{
-		Inputs: c.o.Inputs, Splits: p.Split != nil && p.Split.Objects, Columns: p.Columns, Options: p.InputOptions, Jobs: c.o.Jobs, SkipDamaged: p.OnError == plan.OnErrorSkip, Follow: true, // what was converted, the plan says
+		Inputs: c.o.Inputs, Splits: p.Splits.Rule != nil && p.Splits.Rule.Objects, Columns: p.In.Columns, Options: p.In.Options, Jobs: c.o.Jobs, SkipDamaged: p.OnError == plan.OnErrorSkip, Follow: true, // what was converted, the plan says
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer x.Source.Close()
 	now := x.Args.Table
-	if a, b := p.Table.Len(), now.Len(); a != b {
+	if a, b := p.In.Table.Len(), now.Len(); a != b {
 		return nil, fmt.Errorf("inputs of the data set: %d, in %s: %d", a, strings.Join(c.o.Inputs, " "), b)
 	}
 	for i := range now.Len() {
-		if a, b := p.Table.Name(i), now.Name(i); a != b {
+		if a, b := p.In.Table.Name(i), now.Name(i); a != b {
 			return nil, fmt.Errorf("input %d was %q and is %q now", i, a, b)
 		}
-		if a, b := p.Table.Size(i), now.Size(i); a != b && a >= 0 && b >= 0 {
+		if a, b := p.In.Table.Size(i), now.Size(i); a != b && a >= 0 && b >= 0 {
 			p := problem.New(problem.LevelValues, problem.KindMismatch, now.Path(i), "the input has changed: bytes")
 			p.Want, p.Got, p.Note = problem.Says(plan.FileName, fmt.Sprint(a)), problem.Says("the input", fmt.Sprint(b)), true
 			c.add(p)
@@ -210,7 +210,7 @@ func (c *comparison) unit(ctx context.Context, u plan.Unit) error {
 	l := &lane{c: c}
 	defer l.close()
 	for i := u.Lo; i < u.Hi; i++ {
-		if j, ok := c.byName[c.plan.ShardName(i)]; ok && c.results[j].read {
+		if j, ok := c.byName[c.plan.Names().Shard(i)]; ok && c.results[j].read {
 			if err := l.shard(ctx, i, j); err != nil {
 				return err
 			}
@@ -245,7 +245,7 @@ func (l *lane) shard(ctx context.Context, i, j int) error {
 	p, e := l.c.plan, &l.c.shards[j]
 	l.number, l.at = j, 0
 	skips := l.c.skips(e.Name)
-	for _, s := range p.Spans[p.Shards[i].Lo:p.Shards[i].Hi] {
+	for _, s := range p.Pack.Spans[p.Pack.Shards[i].Lo:p.Pack.Shards[i].Hi] {
 		for _, part := range kept(s, skips[l.c.inputName(s.Input)]) {
 			if l.at+part.Samples() > e.Samples {
 				l.c.add(l.count(i, e))
@@ -265,7 +265,7 @@ func (l *lane) shard(ctx context.Context, i, j int) error {
 
 func (l *lane) count(i int, e *expected) problem.Problem {
 	p := problem.New(problem.LevelValues, problem.KindMismatch, e.Name, "samples")
-	p.Want = problem.Says(plan.FileName, fmt.Sprintf("%d less those skipped", l.c.plan.Shards[i].Samples))
+	p.Want = problem.Says(plan.FileName, fmt.Sprintf("%d less those skipped", l.c.plan.Pack.Shards[i].Samples))
 	p.Got = problem.Says(e.from, fmt.Sprint(e.Samples))
 	return p
 }
@@ -274,8 +274,8 @@ func (c *comparison) inputName(i uint32) string {
 	if c.again {
 		return convertedAgain
 	}
-	if int(i) < c.plan.Table.Len() {
-		return c.plan.Table.Unique(int(i))
+	if int(i) < c.plan.In.Table.Len() {
+		return c.plan.In.Table.Unique(int(i))
 	}
 	return ""
 }
@@ -288,7 +288,7 @@ func (c *comparison) since(i uint32, err error) error {
 	}
 	st, e := storages.Of(c.now).Stat(context.Background(), c.now.Path(int(i)))
 	if e == nil {
-		t := c.plan.Table
+		t := c.plan.In.Table
 		e = plan.Unchanged(st.Stamp, t.Size(int(i)), t.ModTime(int(i)), false)
 	}
 	if errors.Is(e, shardify.ErrChanged) {

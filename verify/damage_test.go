@@ -271,10 +271,10 @@ func stopped(t testing.TB, format string, src *made, perShard, shards int) (*mem
 	t.Helper()
 	m := memory.New()
 	j := job(t, m, format, src, perShard)
-	if err := j.Plan.Publish(context.Background(), m); err != nil {
+	if err := plan.Publish(context.Background(), j.Plan, m); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Work(context.Background(), j.Plan.Task(0, 1)[:shards]); err != nil {
+	if err := j.Work(context.Background(), j.Plan.Pack.Task(0, 1)[:shards]); err != nil {
 		t.Fatal(err)
 	}
 	return m, j
@@ -297,24 +297,24 @@ func TestUnfinishedSets(t *testing.T) {
 		late.Remove(".shardify/receipts/shard-000001.json")
 		r = check(t, late, nil)
 		if !r.OK() || !slices.ContainsFunc(r.Problems, func(p problem.Problem) bool {
-			return p.Kind == problem.KindUnacknowledged && p.Note && p.File == j.Plan.ShardName(1)
+			return p.Kind == problem.KindUnacknowledged && p.Note && p.File == j.Plan.Names().Shard(1)
 		}) {
 			t.Errorf("%s: shard without a receipt:%s", format, list(r))
 		}
 		bad := late.Clone()
-		b := slices.Clone(bad.Files()[j.Plan.ShardName(1)])
+		b := slices.Clone(bad.Files()[j.Plan.Names().Shard(1)])
 		b[3] ^= 1
-		bad.Set(j.Plan.ShardName(1), b)
+		bad.Set(j.Plan.Names().Shard(1), b)
 		if r = check(t, bad, nil); r.OK() {
 			t.Errorf("%s: damage in a shard without a receipt is not found", format)
 		}
 
 		// Damage in a shard with a receipt.
 		bad = m.Clone()
-		b = slices.Clone(bad.Files()[j.Plan.ShardName(0)])
+		b = slices.Clone(bad.Files()[j.Plan.Names().Shard(0)])
 		b[len(b)-len(b)/5] ^= 1
-		bad.Set(j.Plan.ShardName(0), b)
-		if r = check(t, bad, nil); r.OK() || r.Problems[0].File != j.Plan.ShardName(0) {
+		bad.Set(j.Plan.Names().Shard(0), b)
+		if r = check(t, bad, nil); r.OK() || r.Problems[0].File != j.Plan.Names().Shard(0) {
 			t.Errorf("%s: damage in a shard with a receipt:%s", format, list(r))
 		}
 

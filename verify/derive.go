@@ -96,7 +96,7 @@ func (s *set) outputOptions(sink *format.Output) format.Options {
 		s.plan, _ = loadPlan(s.top().store)
 	}
 	if s.plan != nil {
-		return s.plan.OutputOptions
+		return s.plan.Out.Options
 	}
 	given := format.Options{}
 	for _, o := range sink.Options {
@@ -124,7 +124,7 @@ func (d *derived) manifest(ctx context.Context) []byte {
 		over = &overlay{Store: s.root.store, mem: memory.New()}
 	}
 	over.hidden = append(over.hidden, index.ManifestName)
-	for _, split := range s.plan.SplitNames() {
+	for _, split := range s.plan.Splits.Names() {
 		over.hidden = append(over.hidden, split+"/"+index.ManifestName)
 	}
 	j := convert.Job{Plan: s.plan, Sink: *sink, Store: over}

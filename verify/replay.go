@@ -51,12 +51,12 @@ func (c *comparison) replayed(ctx context.Context) (*replay, error) {
 
 func (c *comparison) convertAgain(ctx context.Context) (r *replay, err error) {
 	p := *c.plan
-	p.Table = c.now
+	p.In.Table = c.now
 	sink := c.sink
 	if sink == nil {
 		return nil, shardify.Unsupported("output format %q", c.format)
 	}
-	if len(p.Ops) > 0 && c.o.Compile == nil {
+	if len(p.Steps.Ops) > 0 && c.o.Compile == nil {
 		return nil, errors.New("the samples were changed by operations that this program does not have")
 	}
 	dir, err := os.MkdirTemp(c.o.Scratch, "shardify-verify-")
@@ -97,7 +97,7 @@ const replayMemory = 512 << 20
 // roomFor refuses a conversion that the scratch folder has no room for.
 func (c *comparison) roomFor(p *plan.Plan, dir string) error {
 	need := c.top().bytes
-	if p.Shuffle == plan.ShuffleGlobal {
+	if p.Order.Shuffle == plan.ShuffleGlobal {
 		need *= 2 // shuffled samples are there twice for a while
 	}
 	if free := host.SpaceOf(dir).Bytes; free >= 0 && need > free {

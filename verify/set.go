@@ -175,7 +175,7 @@ func (s *set) extra(sizes map[string]int64) {
 // manifest, or with a shard and before its receipt.
 func (s *set) ourSummary(name string) bool {
 	if s.plan != nil && s.root == nil {
-		for _, split := range s.plan.SplitNames() {
+		for _, split := range s.plan.Splits.Names() {
 			if rest, ok := strings.CutPrefix(name, split+"/"); ok {
 				return rest == index.ManifestName || s.beside(rest)
 			}

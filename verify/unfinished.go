@@ -36,8 +36,8 @@ func (s *set) loadPlan() error {
 		return nil
 	}
 	s.plan = p
-	s.from, s.format, s.keyed, s.schema = plan.FileName, p.Output, p.Keyed, p.Schema
-	s.c.report.Format = p.Output
+	s.from, s.format, s.keyed, s.schema = plan.FileName, p.Out.Format, p.Sample.Keyed, p.Sample.Schema
+	s.c.report.Format = p.Out.Format
 	return nil
 }
 
@@ -80,13 +80,13 @@ func (s *set) top() *set {
 // planned names shard i of the plan, below this set's folder: one name, or one of each
 // split.
 func (s *set) planned(i int) []string {
-	splits := s.plan.SplitNames()
+	splits := s.plan.Splits.Names()
 	if len(splits) == 0 || s.root != nil {
-		return []string{s.plan.ShardName(i)}
+		return []string{s.plan.Names().Shard(i)}
 	}
 	var out []string
 	for k := range splits {
-		out = append(out, s.plan.SplitShardName(k, i))
+		out = append(out, s.plan.Names().InSplit(k, i))
 	}
 	return out
 }
@@ -99,7 +99,7 @@ func (s *set) made(r *plan.Receipt) []shardify.Shard {
 	if s.root == nil {
 		return r.Splits
 	}
-	k := slices.Index(s.plan.SplitNames(), strings.TrimSuffix(s.prefix, "/"))
+	k := slices.Index(s.plan.Splits.Names(), strings.TrimSuffix(s.prefix, "/"))
 	if k < 0 || k >= len(r.Splits) {
 		return []shardify.Shard{{}}
 	}
@@ -149,8 +149,8 @@ func (s *set) unvouched(i int, name string, first int64, sizes map[string]int64)
 		return
 	}
 	e := expected{Shard: shardify.Shard{Name: name, Samples: -1, Bytes: -1}, from: plan.FileName, number: i, first: first}
-	if s.plan.OnError != plan.OnErrorSkip && s.plan.Source == nil {
-		e.Samples = s.plan.Shards[i].Samples
+	if s.plan.OnError != plan.OnErrorSkip && s.plan.Sample.Source == nil {
+		e.Samples = s.plan.Pack.Shards[i].Samples
 	}
 	s.shards = append(s.shards, e)
 	p := problem.New(problem.LevelFiles, problem.KindUnacknowledged, name, "has no receipt: the conversion stopped between the two and will publish it again")
@@ -206,8 +206,8 @@ func (s *set) receipt(name string) (*plan.Receipt, error) {
 	if err := json.Unmarshal(b, &r); err != nil {
 		return nil, shardify.Corrupt(-1, "%v", err)
 	}
-	if s.plan != nil && len(r.Splits) != len(s.plan.SplitNames()) {
-		return nil, shardify.Corrupt(-1, "%d splits, the plan has %d", len(r.Splits), len(s.plan.SplitNames()))
+	if s.plan != nil && len(r.Splits) != len(s.plan.Splits.Names()) {
+		return nil, shardify.Corrupt(-1, "%d splits, the plan has %d", len(r.Splits), len(s.plan.Splits.Names()))
 	}
 	if err := s.receiptShard(name, &r, &r.Shard, -1); err != nil {
 		return nil, err
@@ -236,7 +236,7 @@ func (s *set) receiptShard(name string, r *plan.Receipt, x *shardify.Shard, spli
 	}
 	want := ""
 	if s.plan != nil && r.Index >= 0 && r.Index < s.plan.Outputs() {
-		want = s.plan.SplitShardName(max(split, 0), r.Index)
+		want = s.plan.Names().InSplit(max(split, 0), r.Index)
 	}
 	switch {
 	case s.receiptName(x.Name, split >= 0) != name:

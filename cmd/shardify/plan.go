@@ -34,7 +34,7 @@ shardify merge photos-shards`,
 			p.Result("next: shardify verify %s", printable.Quote(x.Output))
 			return nil
 		}
-		p.Result("planned: %s in %s", printable.Of(int64(len(x.Plan.Units)), "unit"), x.Output)
+		p.Result("planned: %s in %s", printable.Of(int64(len(x.Plan.Pack.Units)), "unit"), x.Output)
 		p.Result("next: shardify work %s --task 0 --tasks 1", printable.Quote(x.Output))
 		return nil
 	}

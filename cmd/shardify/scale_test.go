@@ -51,8 +51,8 @@ func pretend(t *testing.T, dir string) *plan.Plan {
 	var g errgroup.Group
 	g.SetLimit(16)
 	for i := range p.Outputs() {
-		name := p.ShardName(i)
-		stem := strings.TrimSuffix(name, p.Ext)
+		name := p.Names().Shard(i)
+		stem := strings.TrimSuffix(name, p.Out.Ext)
 		receipt := filepath.Join(dir, ".shardify/receipts", stem+".json")
 		if i%4000 == 0 {
 			for _, f := range []string{filepath.Join(dir, name), receipt} {
@@ -63,8 +63,8 @@ func pretend(t *testing.T, dir string) *plan.Plan {
 		}
 		g.Go(func() error {
 			bytes := int64(1<<30 + i)
-			r := plan.Receipt{Plan: p.Digest(), Index: i, Read: p.Shards[i].Samples, Shard: shardify.Shard{
-				Name: name, Samples: p.Shards[i].Samples, Bytes: bytes, Digest: digest,
+			r := plan.Receipt{Plan: p.Digest(), Index: i, Read: p.Pack.Shards[i].Samples, Shard: shardify.Shard{
+				Name: name, Samples: p.Pack.Shards[i].Samples, Bytes: bytes, Digest: digest,
 				Files: []shardify.File{{Name: stem + ".idx", Bytes: 8, Digest: digest}},
 			}}
 			b, err := json.Marshal(r)
@@ -112,7 +112,7 @@ func TestMergeAndStatusOfVeryManyShards(t *testing.T) {
 	start := time.Now()
 	p := pretend(t, dir)
 	t.Logf("%d receipts made in %.1f s", shards, time.Since(start).Seconds())
-	receipt := filepath.Join(dir, ".shardify/receipts", strings.TrimSuffix(p.ShardName(17), p.Ext)+".json")
+	receipt := filepath.Join(dir, ".shardify/receipts", strings.TrimSuffix(p.Names().Shard(17), p.Out.Ext)+".json")
 	if err := os.Rename(receipt, receipt+".away"); err != nil {
 		t.Fatal(err)
 	}

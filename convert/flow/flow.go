@@ -50,8 +50,8 @@ func (c cost) of(samples int, bytes int64) int64 {
 // New makes the flow of a plan, without its schemas.
 func New(p *plan.Plan, compile Compile) (*Flow, error) {
 	pipe := &Pipeline{}
-	ops, helpers := p.Ops, p.Helpers
-	if p.Windowing != nil { // the source does the others, to rows
+	ops, helpers := p.Steps.Ops, p.Steps.Helpers
+	if p.Asked.Windowing != nil { // the source does the others, to rows
 		ops, helpers = plan.OfWindows(ops), nil
 	}
 	switch {
@@ -59,7 +59,7 @@ func New(p *plan.Plan, compile Compile) (*Flow, error) {
 		if compile == nil {
 			return nil, fmt.Errorf("the plan has operations, and no compiler for them is set")
 		}
-		env := Env{Table: p.Table, Seed: p.Seed, Schema: p.SourceSchema(), Helpers: helpers, Keyed: p.Keyed, Splits: p.SplitNames()}
+		env := Env{Table: p.In.Table, Seed: p.Seed, Schema: p.Sample.SourceSchema(), Helpers: helpers, Keyed: p.Sample.Keyed, Splits: p.Splits.Names()}
 		var err error
 		if pipe, err = compile(ops, env); err != nil {
 			return nil, err
@@ -67,7 +67,7 @@ func New(p *plan.Plan, compile Compile) (*Flow, error) {
 	case len(helpers) > 0:
 		pipe.After = []Stage{{Transform: DropFields(helpers...)}}
 	}
-	f := &Flow{plan: p, ops: ops, Splits: p.SplitNames(), router: pipe.Router, Packer: pipe.Packer}
+	f := &Flow{plan: p, ops: ops, Splits: p.Splits.Names(), router: pipe.Router, Packer: pipe.Packer}
 	if len(f.Splits) == 0 {
 		f.Splits = []string{""}
 	}
@@ -91,7 +91,7 @@ func New(p *plan.Plan, compile Compile) (*Flow, error) {
 			f.Copies[i] = min(max(pipe.Copies, 1), 1<<16)
 		}
 	}
-	if p.Split != nil {
+	if p.Splits.Rule != nil {
 		if f.router, err = newRouter(p); err != nil {
 			return nil, err
 		}
@@ -132,7 +132,7 @@ func (f *Flow) stages() int { return len(f.before) + len(f.after) }
 func (f *Flow) Chain(from int) error {
 	now := make([][]shardify.Field, len(f.Splits))
 	for i := range now {
-		now[i] = f.plan.SourceSchema()
+		now[i] = f.plan.Sample.SourceSchema()
 	}
 	if from > 0 {
 		copy(now, f.stageAt(from).before)
@@ -187,7 +187,7 @@ func (f *Flow) packs() (err error) {
 	switch {
 	case f.Packer == nil:
 		return nil
-	case f.plan.Provenance:
+	case f.plan.Asked.Provenance:
 		return shardify.Misuse("--provenance: a sequence holds parts of several samples")
 	case f.MostCopies() > 1:
 		return shardify.Misuse("--copies: sequences are made of each sample once")
@@ -290,7 +290,7 @@ func (f *Flow) costs() {
 
 // Learn gives the surveyors what the plan has found, in order.
 func (f *Flow) Learn() error {
-	if f.plan.Split != nil {
+	if f.plan.Splits.Rule != nil {
 		var err error
 		if f.router, err = newRouter(f.plan); err != nil {
 			return err
@@ -303,10 +303,10 @@ func (f *Flow) Learn() error {
 		if !ok || v.Surveys() == "" {
 			continue
 		}
-		if next >= len(f.plan.Findings) || f.plan.Findings[next].Stage != i {
+		if next >= len(f.plan.Steps.Findings) || f.plan.Steps.Findings[next].Stage != i {
 			return shardify.Corrupt(-1, "the plan has no result of the survey of %s", v.Surveys())
 		}
-		if err := v.Learn([]byte(f.plan.Findings[next].Result)); err != nil {
+		if err := v.Learn([]byte(f.plan.Steps.Findings[next].Result)); err != nil {
 			return f.named(s, err)
 		}
 		next++
@@ -329,7 +329,7 @@ func Bind(p *plan.Plan, compile Compile) (*Flow, error) {
 	if err := f.Learn(); err != nil {
 		return nil, err
 	}
-	if have, want := f.Output(), p.Schema; !reflect.DeepEqual(normal(have), normal(want)) {
+	if have, want := f.Output(), p.Sample.Schema; !reflect.DeepEqual(normal(have), normal(want)) {
 		return nil, shardify.Mismatch("the operations make other fields than the plan says: %v, planned %v", names(have), names(want))
 	}
 	return f, nil
@@ -340,7 +340,7 @@ func (f *Flow) Output() []shardify.Field {
 	if f.Packer != nil {
 		return f.packed
 	}
-	if f.plan.Provenance {
+	if f.plan.Asked.Provenance {
 		return append(slices.Clip(f.Schema), plan.OriginOf(f.MostCopies() > 1))
 	}
 	return f.Schema

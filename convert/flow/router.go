@@ -11,27 +11,27 @@ import (
 )
 
 func newRouter(p *plan.Plan) (Router, error) {
-	s := p.Split
+	s := p.Splits.Rule
 	switch {
 	case s.Named():
 		return &nameRouter{p: p}, nil
 	case s.Stratify != "":
 		r := &hashRouter{hasher: newHasher(p), field: s.Stratify, classes: map[uint64]*plan.Cuts{}}
-		for i := range p.Cuts {
-			if p.Cuts[i].Class == "" {
+		for i := range p.Splits.Cuts {
+			if p.Splits.Cuts[i].Class == "" {
 				continue // no samples, and so no classes
 			}
 			var h uint64
-			if _, err := fmt.Sscanf(p.Cuts[i].Class, "%x", &h); err != nil {
-				return nil, shardify.Corrupt(-1, "class %q: %v", p.Cuts[i].Class, err)
+			if _, err := fmt.Sscanf(p.Splits.Cuts[i].Class, "%x", &h); err != nil {
+				return nil, shardify.Corrupt(-1, "class %q: %v", p.Splits.Cuts[i].Class, err)
 			}
-			r.classes[h] = &p.Cuts[i]
+			r.classes[h] = &p.Splits.Cuts[i]
 		}
 		return r, nil
 	case s.Counted():
 		r := &hashRouter{hasher: newHasher(p)}
-		if len(p.Cuts) > 0 {
-			r.cuts = &p.Cuts[0]
+		if len(p.Splits.Cuts) > 0 {
+			r.cuts = &p.Splits.Cuts[0]
 		}
 		return r, nil
 	}
@@ -51,9 +51,9 @@ type hasher struct {
 }
 
 func newHasher(p *plan.Plan) hasher {
-	h := hasher{table: p.Table, seed: shardify.Mix(shardify.Mix(p.Seed) + plan.SeedSplit), fields: p.Split.Identity}
-	if p.Split.GroupBy != "" {
-		h.fields = []string{p.Split.GroupBy}
+	h := hasher{table: p.In.Table, seed: shardify.Mix(shardify.Mix(p.Seed) + plan.SeedSplit), fields: p.Splits.Rule.Identity}
+	if p.Splits.Rule.GroupBy != "" {
+		h.fields = []string{p.Splits.Rule.GroupBy}
 	}
 	return h
 }
@@ -150,7 +150,7 @@ type nameRouter struct{ p *plan.Plan }
 func (*nameRouter) Needs() []string { return nil }
 
 func (r *nameRouter) Route(b *shardify.Batch, to []uint16) error {
-	in, k := r.p.Split.Inputs, 0
+	in, k := r.p.Splits.Rule.Inputs, 0
 	for i := range b.Samples {
 		id := b.ID(i)
 		if i > 0 && in[k].Holds(id) && (k == 0 || !in[k-1].Holds(id)) {
@@ -158,7 +158,7 @@ func (r *nameRouter) Route(b *shardify.Batch, to []uint16) error {
 			continue
 		}
 		if k = sort.Search(len(in), func(k int) bool { return in[k].Holds(id) }); k == len(in) {
-			return shardify.Mismatch("input %s belongs to no split", r.p.InputName(id.Input))
+			return shardify.Mismatch("input %s belongs to no split", r.p.In.Name(id.Input))
 		}
 		to[i] = uint16(in[k].Part)
 	}

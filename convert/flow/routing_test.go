@@ -17,7 +17,7 @@ func idsOf(t *testing.T, text string, seed uint64, inputs []string, n int64) map
 	for _, name := range inputs {
 		table.Append(0, name, 1, 1)
 	}
-	p := &plan.Plan{Table: table, Seed: seed, Split: parsed(t, text)}
+	p := &plan.Plan{In: plan.Inputs{Table: table}, Seed: seed, Splits: plan.Splits{Rule: parsed(t, text)}}
 	r, err := newRouter(p)
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func idsOf(t *testing.T, text string, seed uint64, inputs []string, n int64) map
 		}
 		for k, part := range to {
 			name := fmt.Sprintf("%s %d", name, k)
-			split := p.Split.Parts[part].Name
+			split := p.Splits.Rule.Parts[part].Name
 			if out[split] == nil {
 				out[split] = map[string]bool{}
 			}
@@ -95,7 +95,7 @@ func TestExactNumbersHoldForFilesOfOneName(t *testing.T) {
 	table := &format.Table{Roots: []string{"sig", "bg"}}
 	table.Append(0, "a", 1, 1)
 	table.Append(1, "a", 1, 1)
-	p := &plan.Plan{Table: table, Split: parsed(t, "train=rest,val=7"), Spans: []shardify.Span{{Hi: 50}, {Input: 1, Hi: 50}}}
+	p := &plan.Plan{In: plan.Inputs{Table: table}, Splits: plan.Splits{Rule: parsed(t, "train=rest,val=7")}, Pack: plan.Packing{Spans: []shardify.Span{{Hi: 50}, {Input: 1, Hi: 50}}}}
 	fl := &Flow{plan: p}
 	if err := fl.count(t.Context(), nil, nil); err != nil {
 		t.Fatal(err)
@@ -123,14 +123,14 @@ func TestStratifyOfNoSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newRouter((&plan.Plan{Table: &format.Table{}, Split: s, Cuts: cuts})); err != nil {
+	if _, err := newRouter((&plan.Plan{In: plan.Inputs{Table: &format.Table{}}, Splits: plan.Splits{Rule: s, Cuts: cuts}})); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // TestExactNumbersHoldForManySamples goes through the second pass over the hashes.
 func TestExactNumbersHoldForManySamples(t *testing.T) {
-	p := &plan.Plan{Table: &format.Table{}, Split: parsed(t, "train=rest,val=123456,test=7"), Spans: []shardify.Span{{Hi: 2_300_000}}}
+	p := &plan.Plan{In: plan.Inputs{Table: &format.Table{}}, Splits: plan.Splits{Rule: parsed(t, "train=rest,val=123456,test=7")}, Pack: plan.Packing{Spans: []shardify.Span{{Hi: 2_300_000}}}}
 	fl := &Flow{plan: p}
 	if err := fl.count(t.Context(), nil, nil); err != nil {
 		t.Fatal(err)

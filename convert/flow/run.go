@@ -183,7 +183,7 @@ func (r *Runner) halves(ctx context.Context, err error, b *shardify.Batch, lo, h
 		return r.part(ctx, b, mid, hi, sum, emit)
 	}
 	id := b.ID(lo)
-	rec := index.Skip{Input: r.f.plan.InputName(id.Input), Lo: id.Sample, Hi: id.Sample + 1, Reason: Reason(err)}
+	rec := index.Skip{Input: r.f.plan.In.Name(id.Input), Lo: id.Sample, Hi: id.Sample + 1, Reason: Reason(err)}
 	var e *shardify.Error
 	if errors.As(err, &e) {
 		rec.Object = e.Object
@@ -257,7 +257,7 @@ func (r *Runner) route(b *shardify.Batch, mem *shardify.Arena, t *Tally) ([]*sha
 		}
 		r.rows[s] = append(r.rows[s], int32(i))
 	}
-	t.because(r.f.plan.Split.Why(), t.Dropped-before)
+	t.because(r.f.plan.Splits.Rule.Why(), t.Dropped-before)
 	for s, rows := range r.rows {
 		switch {
 		case len(rows) == b.Samples:
@@ -349,10 +349,10 @@ func (f *Flow) inputOf(b *shardify.Batch, err error) string {
 	if e, ok := errors.AsType[*shardify.Error](err); ok && e.At != nil {
 		first, last = e.At.Input, e.At.Input
 	}
-	if first != last || int64(first) >= int64(f.plan.Table.Len()) {
+	if first != last || int64(first) >= int64(f.plan.In.Table.Len()) {
 		return ""
 	}
-	return f.plan.Table.Path(int(first))
+	return f.plan.In.Table.Path(int(first))
 }
 
 // account counts what a stage has dropped and made more of: its samples must be those

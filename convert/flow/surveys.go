@@ -79,7 +79,7 @@ func (f *Flow) Survey(ctx context.Context, src shardify.Source, pass scan) error
 		if err := v.Learn(text); err != nil {
 			return f.named(s, err)
 		}
-		p.Findings = append(p.Findings, plan.Finding{Stage: i, What: what, Result: string(text)})
+		p.Steps.Findings = append(p.Steps.Findings, plan.Finding{Stage: i, What: what, Result: string(text)})
 		if err := f.Chain(i); err != nil {
 			return err
 		}
@@ -95,13 +95,13 @@ func (f *Flow) Survey(ctx context.Context, src shardify.Source, pass scan) error
 // counts are kept, and those near a cut are looked at in a second pass.
 func (f *Flow) count(ctx context.Context, src shardify.Source, pass scan) error {
 	p := f.plan
-	if p.Split == nil || !p.Split.Counted() || p.Cuts != nil {
+	if p.Splits.Rule == nil || !p.Splits.Rule.Counted() || p.Splits.Cuts != nil {
 		return nil
 	}
 	// The first pass sees what reaches the router, unsplit.
 	look := func(near map[uint64][]uint64) (*ranker, error) {
 		begin := func() Gathering {
-			return &ranker{hasher: newHasher(p), field: p.Split.Stratify, near: near, classes: map[uint64]*class{}}
+			return &ranker{hasher: newHasher(p), field: p.Splits.Rule.Stratify, near: near, classes: map[uint64]*class{}}
 		}
 		got, err := f.hashes(ctx, src, pass, begin)
 		if err != nil {
@@ -117,10 +117,10 @@ func (f *Flow) count(ctx context.Context, src shardify.Source, pass scan) error 
 	for _, c := range k.classes {
 		all += c.n
 	}
-	if p.Unsplit, err = p.Split.Unused(all); err != nil {
+	if p.Splits.Unsplit, err = p.Splits.Rule.Unused(all); err != nil {
 		return err
 	}
-	near, err := k.look(p.Split)
+	near, err := k.look(p.Splits.Rule)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (f *Flow) count(ctx context.Context, src shardify.Source, pass scan) error 
 			return err
 		}
 	}
-	if p.Cuts, err = k.cuts(p.Split, second); err != nil {
+	if p.Splits.Cuts, err = k.cuts(p.Splits.Rule, second); err != nil {
 		return err
 	}
 	if f.router, err = newRouter(p); err != nil {
@@ -143,12 +143,12 @@ func (f *Flow) count(ctx context.Context, src shardify.Source, pass scan) error 
 // identities suffice, they are not read.
 func (f *Flow) hashes(ctx context.Context, src shardify.Source, pass scan, begin func() Gathering) (Gathering, error) {
 	p := f.plan
-	if len(f.before) > 0 || len(p.Split.Needs()) > 0 || p.Grouping != nil || p.OnError == plan.OnErrorSkip {
+	if len(f.before) > 0 || len(p.Splits.Rule.Needs()) > 0 || p.Asked.Grouping != nil || p.OnError == plan.OnErrorSkip {
 		return pass(ctx, len(f.before), false, begin)
 	}
 	g := begin()
 	const most = 1 << 16
-	for _, s := range p.Spans {
+	for _, s := range p.Pack.Spans {
 		for lo := s.Lo; lo < s.Hi; lo += most {
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)

@@ -98,16 +98,16 @@ func New(ctx context.Context, rows shardify.Source, table *format.Table, o plan.
 // Open opens the inputs of a plan, as samples. table says where they are now.
 // list reads the table whose rows are the samples; nil without such a table.
 func Open(ctx context.Context, p *plan.Plan, table *format.Table, jobs int, open func(context.Context, format.OpenArgs) (shardify.Source, error), list func(context.Context, *plan.Plan) (*Listing, error)) (shardify.Source, error) {
-	a := format.OpenArgs{Table: table, Columns: p.Columns, Options: p.InputOptions, State: p.State, Jobs: jobs}
-	if p.Grouping == nil {
+	a := format.OpenArgs{Table: table, Columns: p.In.Columns, Options: p.In.Options, State: p.In.State, Jobs: jobs}
+	if p.Asked.Grouping == nil {
 		return open(ctx, a)
 	}
 	var err error
-	if a.State, err = Inner(p.State); err != nil {
+	if a.State, err = Inner(p.In.State); err != nil {
 		return nil, err
 	}
 	var env Env
-	if p.Grouping.From != nil {
+	if p.Asked.Grouping.From != nil {
 		if env.Listing, err = list(ctx, p); err != nil {
 			return nil, err
 		}
@@ -117,7 +117,7 @@ func Open(ctx context.Context, p *plan.Plan, table *format.Table, jobs int, open
 		env.Listing.Close()
 		return nil, err
 	}
-	x, err := New(ctx, rows, table, *p.Grouping, format.FillsItems(a.Options), p.State, env)
+	x, err := New(ctx, rows, table, *p.Asked.Grouping, format.FillsItems(a.Options), p.In.State, env)
 	if err != nil {
 		rows.Close()
 		env.Listing.Close()

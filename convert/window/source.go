@@ -71,11 +71,11 @@ type axisValues struct {
 // the plan it looks at what says how rows become windows; without a State, open opens the inputs
 // for the axis alone.
 func Open(ctx context.Context, rows shardify.Source, p *plan.Plan, compile flow.Compile, pool *shardify.Pool, open func(columns []string) (shardify.Source, error)) (*Source, error) {
-	specs, err := view.ParseAll([]string{p.Windowing.Window})
+	specs, err := view.ParseAll([]string{p.Asked.Windowing.Window})
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{Around: format.Around{Rows: rows}, table: p.Table, spec: specs[0], column: -1, made: -1}
+	s := &Source{Around: format.Around{Rows: rows}, table: p.In.Table, spec: specs[0], column: -1, made: -1}
 	if format.HasFiles(rows) {
 		return nil, shardify.Unsupported("--window %s: the samples are files with names, and no rows in order", s.spec.Text)
 	}
@@ -85,7 +85,7 @@ func Open(ctx context.Context, rows shardify.Source, p *plan.Plan, compile flow.
 	if err := s.spec.Fits(s.flow.Schema); err != nil {
 		return nil, err
 	}
-	if err := s.units(ctx, p.Split); err != nil {
+	if err := s.units(ctx, p.Splits.Rule); err != nil {
 		return nil, err
 	}
 	if err := s.findAxis(ctx, p, pool, open); err != nil {
@@ -97,13 +97,13 @@ func Open(ctx context.Context, rows shardify.Source, p *plan.Plan, compile flow.
 // Look finds how many windows the rows of a plan without operations have, which a set is to keep
 // as a view. open is that of Open.
 func Look(ctx context.Context, rows shardify.Source, p *plan.Plan, spec view.Spec, pool *shardify.Pool, open func(columns []string) (shardify.Source, error)) (view.Found, error) {
-	s := &Source{Around: format.Around{Rows: rows}, table: p.Table, spec: spec, column: -1, made: -1}
+	s := &Source{Around: format.Around{Rows: rows}, table: p.In.Table, spec: spec, column: -1, made: -1}
 	err := s.operations(p, nil)
 	if err == nil {
 		err = spec.Fits(s.flow.Schema)
 	}
 	if err == nil {
-		err = s.units(ctx, p.Split)
+		err = s.units(ctx, p.Splits.Rule)
 	}
 	if err == nil {
 		err = s.findAxis(ctx, p, pool, open)
@@ -121,7 +121,7 @@ func (s *Source) operations(p *plan.Plan, compile flow.Compile) (err error) {
 	if k, ok := s.Rows.(format.Keyer); ok {
 		keyed = k.Keyed()
 	}
-	of := &plan.Plan{Ops: plan.OfRows(p.Ops), Helpers: p.Helpers, Seed: p.Seed, Split: p.Split, Table: p.Table, Schema: s.Rows.Schema(), Keyed: keyed}
+	of := &plan.Plan{Steps: plan.Steps{Ops: plan.OfRows(p.Steps.Ops), Helpers: p.Steps.Helpers}, Seed: p.Seed, Splits: plan.Splits{Rule: p.Splits.Rule}, In: plan.Inputs{Table: p.In.Table}, Sample: plan.Sample{Schema: s.Rows.Schema(), Keyed: keyed}}
 	if s.flow, err = flow.New(of, compile); err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (s *Source) units(ctx context.Context, split *plan.Split) error {
 func (s *Source) findAxis(ctx context.Context, p *plan.Plan, pool *shardify.Pool, open func([]string) (shardify.Source, error)) error {
 	name := s.spec.Axis
 	if name == "" {
-		return s.restore(p.State, 0)
+		return s.restore(p.In.State, 0)
 	}
 	if s.column = shardify.FieldIndex(s.Rows.Schema(), name); s.column < 0 {
 		return shardify.Misuse("--window %s: the inputs have no field %s; a field that operations make is not known before the rows are read", s.spec.Text, name)
@@ -180,8 +180,8 @@ func (s *Source) findAxis(ctx context.Context, p *plan.Plan, pool *shardify.Pool
 	if f.DType != as.DType || f.Attrs["time"] != as.Attrs["time"] {
 		return s.changes()
 	}
-	if p.State != nil {
-		return s.restore(p.State, f.DType.Size())
+	if p.In.State != nil {
+		return s.restore(p.In.State, f.DType.Size())
 	}
 	src, err := open([]string{name})
 	if err != nil {
@@ -429,19 +429,19 @@ func (s *Source) Close() error { return s.Rows.Close() }
 // Reopen opens the inputs of a plan, of which open gives the rows or samples. table says where
 // they are now.
 func Reopen(ctx context.Context, p *plan.Plan, table *format.Table, compile flow.Compile, open func(*plan.Plan) (shardify.Source, error)) (shardify.Source, error) {
-	if p.Windowing == nil {
+	if p.Asked.Windowing == nil {
 		return open(p)
 	}
 	of := *p
 	var err error
-	if of.State, err = Inner(p.State); err != nil {
+	if of.In.State, err = Inner(p.In.State); err != nil {
 		return nil, err
 	}
 	rows, err := open(&of)
 	if err != nil {
 		return nil, err
 	}
-	of.State, of.Table = p.State, table
+	of.In.State, of.In.Table = p.In.State, table
 	s, err := Open(ctx, rows, &of, compile, nil, nil)
 	if err != nil {
 		rows.Close()

@@ -30,7 +30,7 @@ func Specs(p *plan.Plan) ([]view.Spec, error) {
 // Views adds the plan's windows to the manifest of its set, or of a split, in store.
 func Views(p *plan.Plan, store storage.Store, m *index.Manifest) error {
 	specs, err := Specs(p)
-	if err != nil || len(specs) == 0 || p.Windowing != nil {
+	if err != nil || len(specs) == 0 || p.Asked.Windowing != nil {
 		return err
 	}
 	m.Windows = map[string]index.View{}
@@ -72,7 +72,7 @@ func Views(p *plan.Plan, store storage.Store, m *index.Manifest) error {
 func borders(p *plan.Plan) (list []int64, rows int64, err error) {
 	at, last := int64(0), int64(-1)
 	first := int64(0) // input of the block
-	for k := range max(p.Parts(), 1) {
+	for k := range max(p.Pack.Parts(), 1) {
 		l, err := p.Load(k)
 		if err != nil {
 			return nil, 0, err

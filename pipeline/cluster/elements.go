@@ -4,7 +4,7 @@ import "github.com/shardify/shardify/plan"
 
 // StagesOf is the stages of the work of a plan.
 func StagesOf(p *plan.Plan) []string {
-	if p.Shuffle == plan.ShuffleGlobal {
+	if p.Order.Shuffle == plan.ShuffleGlobal {
 		return []string{StageScatter, StageGather}
 	}
 	return []string{StageWork}
@@ -24,8 +24,8 @@ func Unfinished(p *plan.Plan, done *plan.Done, stage string, tasks, elements int
 	if stage == StageScatter {
 		made = done.Portions
 	}
-	units := p.UnitsDone(made)
-	for u, t := range p.TasksOf(tasks) {
+	units := p.Pack.UnitsDone(made)
+	for u, t := range p.Pack.TasksOf(tasks) {
 		todo[int(t)%elements] = todo[int(t)%elements] || !units[u]
 	}
 	return todo

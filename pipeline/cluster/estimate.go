@@ -49,11 +49,11 @@ type Load struct {
 
 // LoadOf measures a plan.
 func LoadOf(p *plan.Plan) Load {
-	l := Load{Bytes: p.DecodedBytes, Units: max(len(p.Units), p.Gathers)}
-	for u := range p.Units {
-		l.Largest = max(l.Largest, p.UnitBytes(u))
+	l := Load{Bytes: p.Pack.DecodedBytes, Units: max(len(p.Pack.Units), p.Order.Gathers)}
+	for u := range p.Pack.Units {
+		l.Largest = max(l.Largest, p.Pack.UnitBytes(u))
 	}
-	l.Span, l.Plan = p.LargestSpan(), p.TableBytes()
+	l.Span, l.Plan = p.Pack.LargestSpan(), plan.TableBytes(p)
 	return l
 }
 

@@ -17,7 +17,7 @@ import (
 func unusedFragments(ctx context.Context, p *plan.Plan, set, scratch storage.Store, complete bool) (unused []storage.FileInfo, err error) {
 	known := map[string]bool{}
 	if !complete {
-		d, err := p.Done(ctx, set)
+		d, err := plan.ReadDone(ctx, p, set)
 		if err != nil {
 			return nil, err
 		}
@@ -25,7 +25,7 @@ func unusedFragments(ctx context.Context, p *plan.Plan, set, scratch storage.Sto
 			if !d.Portions[i] {
 				return nil, nil
 			}
-			r, err := p.ScatterReceipt(set, i)
+			r, err := plan.ReadScatter(p, set, i)
 			if errors.Is(err, shardify.ErrCorrupt) || errors.Is(err, fs.ErrNotExist) {
 				return nil, nil // it will be scattered again, under another name
 			}

@@ -67,7 +67,7 @@ func FindWaste(ctx context.Context, folder, scratch string, age time.Duration) (
 		return nil, err
 	}
 	p, err := plan.Load(d)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && p.Shuffle != plan.ShuffleGlobal {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && p.Order.Shuffle != plan.ShuffleGlobal {
 		return w, nil
 	}
 	if err != nil {

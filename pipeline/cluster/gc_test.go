@@ -41,7 +41,7 @@ func find(t *testing.T, dir string) *Waste {
 func TestGCLeavesWhatIsNeeded(t *testing.T) {
 	dir := t.TempDir()
 	j := planned(t, dir, plan.ShuffleGlobal, nil)
-	if err := j.Work(bg, j.Plan.Task(0, 1)); err != nil {
+	if err := j.Work(bg, j.Plan.Pack.Task(0, 1)); err != nil {
 		t.Fatal(err)
 	}
 	scratch := filepath.Join(dir, filepath.FromSlash(plan.ScratchDir))
@@ -66,7 +66,7 @@ func TestGCLeavesWhatIsNeeded(t *testing.T) {
 	// A fragment that was made twice, a shard whose maker died before its receipt, a
 	// temporary file of another machine, one that is a day old.
 	write(filepath.Join(scratch, "portion-000000-ffffffffffffffff.fragment"), 0)
-	write(filepath.Join(dir, j.Plan.ShardName(4)), 0)
+	write(filepath.Join(dir, j.Plan.Names().Shard(4)), 0)
 	write(filepath.Join(dir, ".shardify/tmp/shard.0.0.elsewhere.17.00000000"), time.Hour)
 	write(filepath.Join(dir, ".shardify/tmp/shard.0.0.elsewhere.17.00000001"), 25*time.Hour)
 	leave(t, dir, Attempt{Command: "work", Stage: "scatter", Tasks: 1}, ended(OutcomeFailed, "x"))
@@ -107,13 +107,13 @@ func TestGCLeavesWhatIsNeeded(t *testing.T) {
 	if fmt.Sprint(left) != fmt.Sprint(fragments) {
 		t.Errorf("fragments %v, want %v", left, fragments)
 	}
-	if b2, err := os.ReadFile(filepath.Join(dir, j.Plan.ShardName(4))); err != nil || string(b2) != string(b) {
+	if b2, err := os.ReadFile(filepath.Join(dir, j.Plan.Names().Shard(4))); err != nil || string(b2) != string(b) {
 		t.Errorf("a shard without a receipt was touched: %v", err)
 	}
-	if err := os.Remove(filepath.Join(dir, j.Plan.ShardName(4))); err != nil {
+	if err := os.Remove(filepath.Join(dir, j.Plan.Names().Shard(4))); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Gather(bg, j.Plan.GatherTask(0, 1)); err != nil {
+	if err := j.Gather(bg, j.Plan.Order.GatherTask(0, 1)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := j.Merge(bg); err != nil {

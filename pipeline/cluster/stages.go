@@ -24,19 +24,19 @@ const (
 // stages fills in the report's stages and tasks.
 func (l *look) stages() {
 	p := l.plan
-	bytes := func(u int) float64 { return float64(p.UnitBytes(u)) }
-	if p.Shuffle != plan.ShuffleGlobal {
-		l.stage(&stage{name: "work", done: p.UnitsDone(l.done.Shards), cost: bytes, of: p.TasksOf}, p.Outputs(), count(l.done.Shards))
+	bytes := func(u int) float64 { return float64(p.Pack.UnitBytes(u)) }
+	if p.Order.Shuffle != plan.ShuffleGlobal {
+		l.stage(&stage{name: "work", done: p.Pack.UnitsDone(l.done.Shards), cost: bytes, of: p.Pack.TasksOf}, p.Outputs(), count(l.done.Shards))
 	} else {
-		gathers := &stage{name: "gather", done: l.done.Shards, cost: func(int) float64 { return float64(p.Samples) / float64(max(p.Gathers, 1)) }, of: p.GatherTasksOf}
+		gathers := &stage{name: "gather", done: l.done.Shards, cost: func(int) float64 { return float64(p.Pack.Samples) / float64(max(p.Order.Gathers, 1)) }, of: p.Order.GatherTasksOf}
 		portions := l.done.Portions
 		if count(gathers.done) == len(gathers.done) { // fragments and their receipts may be gone
 			for i := range portions {
 				portions[i] = true
 			}
 		}
-		l.stage(&stage{name: "scatter", done: p.UnitsDone(portions), cost: bytes, of: p.TasksOf}, len(portions), count(portions))
-		l.stage(gathers, p.Gathers, count(l.done.Shards))
+		l.stage(&stage{name: "scatter", done: p.Pack.UnitsDone(portions), cost: bytes, of: p.Pack.TasksOf}, len(portions), count(portions))
+		l.stage(gathers, p.Order.Gathers, count(l.done.Shards))
 	}
 	for i := range l.r.Stages {
 		s := &l.r.Stages[i]

@@ -92,7 +92,7 @@ func (o Options) Status(ctx context.Context, folder string) (*Report, error) {
 	l.groups = slices.DeleteFunc(l.groups, func(g *Group) bool { // of a plan that was replaced
 		return g.Latest.Plan != "" && g.Latest.Plan != l.r.Plan
 	})
-	if l.done, err = l.plan.Done(ctx, l.store); err != nil {
+	if l.done, err = plan.ReadDone(ctx, l.plan, l.store); err != nil {
 		return nil, err
 	}
 	if complete {
@@ -202,9 +202,9 @@ func (l *look) free() bool {
 // receipts reads what receipts say, unless there are too many.
 func (l *look) receipts(ctx context.Context) error {
 	r, p := l.r, l.plan
-	r.TotalSamples, r.TotalBytes = p.Samples, p.OutputBytes
+	r.TotalSamples, r.TotalBytes = p.Pack.Samples, p.Pack.OutputBytes
 	r.Reasons = plan.Drops(p)
-	for _, c := range p.Unread {
+	for _, c := range p.In.Unread {
 		r.Dropped += c.N
 	}
 	shards := count(l.done.Shards) + count(l.done.Portions)
@@ -224,15 +224,15 @@ func (l *look) receipts(ctx context.Context) error {
 // estimate fills in what names alone let guess.
 func (r *Report) estimate(l *look) {
 	n, all := count(l.done.Shards), max(len(l.done.Shards), 1)
-	r.Bytes = int64(float64(l.plan.OutputBytes) * float64(n) / float64(all))
+	r.Bytes = int64(float64(l.plan.Pack.OutputBytes) * float64(n) / float64(all))
 	if l.done.Portions == nil {
 		for i, done := range l.done.Shards {
 			if done {
-				r.Samples += l.plan.Shards[i].Samples
+				r.Samples += l.plan.Pack.Shards[i].Samples
 			}
 		}
 	} else {
-		r.Samples = int64(float64(l.plan.Samples) * float64(n) / float64(all))
+		r.Samples = int64(float64(l.plan.Pack.Samples) * float64(n) / float64(all))
 	}
 	for _, g := range l.groups {
 		r.Skipped += g.Latest.Work.Skipped

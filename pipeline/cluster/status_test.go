@@ -52,7 +52,7 @@ func planned(t *testing.T, dir, shuffle string, split *plan.Split) *convert.Job 
 		t.Fatal(err)
 	}
 	j := &convert.Job{Plan: p, Source: src, Sink: sink, Store: local.NewDir(dir, local.SyncNone), Pool: shardify.NewPool(64 << 20), Jobs: 1}
-	if err := p.Publish(bg, j.Store); err != nil {
+	if err := plan.Publish(bg, p, j.Store); err != nil {
 		t.Fatal(err)
 	}
 	return j
@@ -147,11 +147,11 @@ func TestStatusIsRightAtEveryStage(t *testing.T) {
 	want("a plan", StatusPlanned, Counts{Total: 10, Missing: 10}, "shardify work DIR", "shardify merge DIR")
 
 	const tasks = 4
-	if err := j.Work(bg, j.Plan.Task(0, tasks)); err != nil {
+	if err := j.Work(bg, j.Plan.Pack.Task(0, tasks)); err != nil {
 		t.Fatal(err)
 	}
 	var n [tasks]int
-	for _, x := range j.Plan.TasksOf(tasks) {
+	for _, x := range j.Plan.Pack.TasksOf(tasks) {
 		n[x]++
 	}
 	leave(t, dir, Attempt{Command: "work", Task: 0, Tasks: tasks}, ended(OutcomeDone, ""))
@@ -179,7 +179,7 @@ func TestStatusIsRightAtEveryStage(t *testing.T) {
 	leave(t, dir, Attempt{Command: "work", Task: 2, Tasks: tasks}, ended(OutcomeStopped, ""))
 	want("stopped", StatusRunning, Counts{Total: 10, Done: n[0], Running: n[1], Failed: n[3], Missing: n[2]})
 
-	if err := j.Work(bg, j.Plan.Task(0, 1)); err != nil {
+	if err := j.Work(bg, j.Plan.Pack.Task(0, 1)); err != nil {
 		t.Fatal(err)
 	}
 	want("all shards, one attempt left", StatusMerging, Counts{Total: 10, Done: 10})
@@ -216,7 +216,7 @@ func TestStatusOfAGlobalShuffle(t *testing.T) {
 	if len(r.Stages) != 2 || r.State != StatusPlanned {
 		t.Fatalf("%s, stages %+v", r.State, r.Stages)
 	}
-	if err := j.Work(bg, j.Plan.Task(0, 1)); err != nil {
+	if err := j.Work(bg, j.Plan.Pack.Task(0, 1)); err != nil {
 		t.Fatal(err)
 	}
 	leave(t, dir, Attempt{Command: "work", Stage: "scatter", Task: 0, Tasks: 3}, ended(OutcomeDone, ""))
@@ -231,7 +231,7 @@ func TestStatusOfAGlobalShuffle(t *testing.T) {
 	if want := fmt.Sprintf("shardify work %s --stage gather --task 0 --tasks 3", dir); len(r.Next) == 0 || r.Next[0] != want {
 		t.Errorf("next %q, want %q", r.Next, want)
 	}
-	if err := j.Gather(bg, j.Plan.GatherTask(0, 1)); err != nil {
+	if err := j.Gather(bg, j.Plan.Order.GatherTask(0, 1)); err != nil {
 		t.Fatal(err)
 	}
 	if r = look1(t, dir); r.State != StatusUnmerged || r.Samples != 100 {
@@ -250,12 +250,12 @@ func TestStatusOfAGlobalShuffle(t *testing.T) {
 func TestStatusChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	j := planned(t, dir, "", nil)
-	if err := j.Work(bg, j.Plan.Task(0, 2)); err != nil {
+	if err := j.Work(bg, j.Plan.Pack.Task(0, 2)); err != nil {
 		t.Fatal(err)
 	}
 	leave(t, dir, Attempt{Command: "work", Task: 1, Tasks: 2}, ended(OutcomeFailed, "x"))
 	leave(t, dir, Attempt{Command: "work", Task: 0, Tasks: 2}, func(*Attempt) {})
-	done, err := j.Plan.Done(bg, j.Store)
+	done, err := plan.ReadDone(bg, j.Plan, j.Store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,13 +335,13 @@ func hash(t *testing.T, dir string) string {
 func TestDeepLooksAtTheShards(t *testing.T) {
 	dir := t.TempDir()
 	j := planned(t, dir, "", nil)
-	if err := j.Work(bg, j.Plan.Task(0, 1)); err != nil {
+	if err := j.Work(bg, j.Plan.Pack.Task(0, 1)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(filepath.Join(dir, j.Plan.ShardName(3)), 7); err != nil {
+	if err := os.Truncate(filepath.Join(dir, j.Plan.Names().Shard(3)), 7); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(dir, j.Plan.ShardName(5))); err != nil {
+	if err := os.Remove(filepath.Join(dir, j.Plan.Names().Shard(5))); err != nil {
 		t.Fatal(err)
 	}
 	if r := look1(t, dir); r.Stages[0].Units.Done != 10 {

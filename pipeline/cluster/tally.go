@@ -39,7 +39,7 @@ func readTally(ctx context.Context, p *plan.Plan, s storage.Store, d *plan.Done,
 			}
 			if err == nil && files {
 				var ok bool
-				if ok, err = p.Present(s, r); err == nil && !ok {
+				if ok, err = plan.Present(s, r); err == nil && !ok {
 					return &plan.Receipt{Index: -1}, nil
 				}
 			}
@@ -57,10 +57,10 @@ func readTally(ctx context.Context, p *plan.Plan, s storage.Store, d *plan.Done,
 			return nil
 		})
 	}
-	if err := read(d.Shards, func(i int) (*plan.Receipt, error) { return p.Receipt(s, i) }); err != nil {
+	if err := read(d.Shards, func(i int) (*plan.Receipt, error) { return plan.ReadReceipt(p, s, i) }); err != nil {
 		return nil, err
 	}
-	if err := read(d.Portions, func(i int) (*plan.Receipt, error) { return p.ScatterReceipt(s, i) }); err != nil {
+	if err := read(d.Portions, func(i int) (*plan.Receipt, error) { return plan.ReadScatter(p, s, i) }); err != nil {
 		return nil, err
 	}
 	slices.Sort(t.Damaged)

@@ -137,7 +137,7 @@ func (p *partsSuite) point(t *testing.T, s *errnoTally, i, n int, e *fault, opti
 func (p *partsSuite) control(t *testing.T) {
 	out := p.out()
 	Must(t, p.c.Command(p.c.Plan(out)...)...)
-	if p, err := plan.Load(convert.Folder(out)); err != nil || !p.InParts() {
+	if p, err := plan.Load(convert.Folder(out)); err != nil || !p.Pack.InParts() {
 		t.Fatalf("control: the plan is not in parts: %v", err)
 	}
 	for _, k := range []string{"0", "2"} {

@@ -27,8 +27,8 @@ func tell(t *testing.T, s pipeline.Settings, parts bool) (x told) {
 	if err != nil {
 		return told{err: err.Error()}
 	}
-	if p.Plan.InParts() != parts {
-		t.Fatalf("%d parts", p.Plan.Parts())
+	if p.Plan.Pack.InParts() != parts {
+		t.Fatalf("%d parts", p.Plan.Pack.Parts())
 	}
 	f := p.Facts()
 	x.notes, x.left, x.dropped = f.Notes, f.LeftOut, fmt.Sprint(f.Dropped)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/plan"
 )
 
 // writeNames writes a list of n names, in the order of their bytes.
@@ -80,13 +81,13 @@ func TestTwoMillionNamesArePlannedInParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer x.Job.Source.Close()
-	if err := x.Plan.Publish(t.Context(), x.Store); err != nil {
+	if err := plan.Publish(t.Context(), x.Plan, x.Store); err != nil {
 		t.Fatal(err)
 	}
 	peak := stop()
-	t.Logf("%d names in %d parts: %.2f s, heap peak %s", n, x.Plan.Parts(), time.Since(start).Seconds(), shardify.FormatSize(peak))
-	if files, _ := x.Plan.Inputs(); files != n || x.Plan.Samples != n || x.Plan.Parts() < int(n/200_000) {
-		t.Errorf("%d files, %d samples in %d parts", files, x.Plan.Samples, x.Plan.Parts())
+	t.Logf("%d names in %d parts: %.2f s, heap peak %s", n, x.Plan.Pack.Parts(), time.Since(start).Seconds(), shardify.FormatSize(peak))
+	if files, _ := x.Plan.In.Total(); files != n || x.Plan.Pack.Samples != n || x.Plan.Pack.Parts() < int(n/200_000) {
+		t.Errorf("%d files, %d samples in %d parts", files, x.Plan.Pack.Samples, x.Plan.Pack.Parts())
 	}
 	if peak > most && !underRace {
 		t.Errorf("heap peak %s", shardify.FormatSize(peak))

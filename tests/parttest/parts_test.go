@@ -193,8 +193,8 @@ func TestASetMadeInPartsIsTheSameWhoeverMakesIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := x.Plan.Parts(); n != 15 && n != 16 || one.Plan.Parts() != 0 {
-			t.Errorf("%d and %d parts", n, one.Plan.Parts())
+		if n := x.Plan.Pack.Parts(); n != 15 && n != 16 || one.Plan.Pack.Parts() != 0 {
+			t.Errorf("%d and %d parts", n, one.Plan.Pack.Parts())
 		}
 		if _, err := x.Job.Convert(t.Context()); err != nil {
 			t.Fatal(err)
@@ -219,7 +219,7 @@ func TestASetMadeInPartsIsTheSameWhoeverMakesIt(t *testing.T) {
 				if y.Plan.Digest() != x.Plan.Digest() {
 					t.Fatal("another digest")
 				}
-				if err := y.Plan.Publish(t.Context(), y.Store); err != nil {
+				if err := plan.Publish(t.Context(), y.Plan, y.Store); err != nil {
 					t.Fatal(err)
 				}
 				if err := work(t, y.Output, tasks, jobs); err != nil {
@@ -302,8 +302,8 @@ func TestListsInParts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if x.Plan.InParts() != c.parts {
-				t.Errorf("%d parts", x.Plan.Parts())
+			if x.Plan.Pack.InParts() != c.parts {
+				t.Errorf("%d parts", x.Plan.Pack.Parts())
 			}
 			if _, err := x.Job.Convert(t.Context()); err != nil {
 				t.Fatal(err)
@@ -395,7 +395,7 @@ func TestWhatOnlyAllPartsTogetherShow(t *testing.T) {
 				t.Fatal(err)
 			}
 			var fields []string
-			for _, f := range x.Plan.Schema {
+			for _, f := range x.Plan.Sample.Schema {
 				name := f.Name
 				if f.Nullable {
 					name += "?"
@@ -403,11 +403,11 @@ func TestWhatOnlyAllPartsTogetherShow(t *testing.T) {
 				fields = append(fields, name)
 			}
 			var left int64
-			for _, l := range x.Plan.LeftOut {
+			for _, l := range x.Plan.In.LeftOut {
 				left += l.Count
 			}
 			if got := strings.Join(fields, " "); got != c.fields || left != c.left {
-				t.Errorf("fields %q, want %q; left out %v", got, c.fields, x.Plan.LeftOut)
+				t.Errorf("fields %q, want %q; left out %v", got, c.fields, x.Plan.In.LeftOut)
 			}
 			if _, err := x.Job.Convert(t.Context()); err != nil {
 				t.Fatal(err)
@@ -429,7 +429,7 @@ func planned(t *testing.T) (in, out string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Plan.Publish(t.Context(), x.Store); err != nil {
+	if err := plan.Publish(t.Context(), x.Plan, x.Store); err != nil {
 		t.Fatal(err)
 	}
 	return in, out
@@ -484,12 +484,12 @@ func TestAConversionInPartsGoesOnBesideWhatIsLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Plan.Publish(t.Context(), x.Store); err != nil {
+	if err := plan.Publish(t.Context(), x.Plan, x.Store); err != nil {
 		t.Fatal(err)
 	}
 	stored, err := plan.Load(x.Store)
-	if err != nil || stored.Digest() != x.Plan.Digest() || len(stored.Outside) != 1 {
-		t.Errorf("digest %s, planned %s; left out %v; %v", stored.Digest(), x.Plan.Digest(), stored.Outside, err)
+	if err != nil || stored.Digest() != x.Plan.Digest() || len(stored.Local.LeftOut) != 1 {
+		t.Errorf("digest %s, planned %s; left out %v; %v", stored.Digest(), x.Plan.Digest(), stored.Local.LeftOut, err)
 	}
 }
 
@@ -502,7 +502,7 @@ func TestADamagedPlanInPartsIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	mem := memory.New()
-	if err := x.Plan.Publish(t.Context(), mem); err != nil {
+	if err := plan.Publish(t.Context(), x.Plan, mem); err != nil {
 		t.Fatal(err)
 	}
 	b, err := mem.Open(plan.FileName)
@@ -515,14 +515,14 @@ func TestADamagedPlanInPartsIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if whole.Digest() != x.Plan.Digest() || whole.Table.Len() != 120 || whole.InParts() {
-		t.Fatalf("%d files in %d parts", whole.Table.Len(), whole.Parts())
+	if whole.Digest() != x.Plan.Digest() || whole.In.Table.Len() != 120 || whole.Pack.InParts() {
+		t.Fatalf("%d files in %d parts", whole.In.Table.Len(), whole.Pack.Parts())
 	}
 	check := func(what string, damaged []byte) {
 		got, err := plan.Decode(damaged)
 		var e *shardify.Error
 		switch {
-		case err == nil && got.Digest() == whole.Digest() && slices.Equal(got.Spans, whole.Spans) && got.Table.Name(77) == whole.Table.Name(77):
+		case err == nil && got.Digest() == whole.Digest() && slices.Equal(got.Pack.Spans, whole.Pack.Spans) && got.In.Table.Name(77) == whole.In.Table.Name(77):
 			t.Errorf("%s was not noticed", what)
 		case err == nil:
 			t.Errorf("%s gave another plan", what)

@@ -12,12 +12,12 @@ import (
 
 // operations is the plan's operations for people, in the order in which they run.
 func operations(p *pipeline.Prepared) (out [][2]string) {
-	for _, op := range p.Plan.Ops {
+	for _, op := range p.Plan.Steps.Ops {
 		for _, text := range transform.Shown(op) {
 			out = append(out, [2]string{op.Name, text})
 		}
 	}
-	h := slices.DeleteFunc(slices.Clone(p.Plan.Helpers), expr.IsGlob) // the fields that they match follow
+	h := slices.DeleteFunc(slices.Clone(p.Plan.Steps.Helpers), expr.IsGlob) // the fields that they match follow
 	if len(h) > 0 {
 		out = append(out, [2]string{"not kept", join(h) + ": read for the operations alone"})
 	}
@@ -43,9 +43,9 @@ func join(names []string) string {
 // halves names the columns of f64, and what halves them.
 func halves(p *pipeline.Prepared) string {
 	var wide []string
-	for i := range p.Plan.Schema {
-		if p.Plan.Schema[i].DType == shardify.F64 {
-			wide = append(wide, p.Plan.Schema[i].Name)
+	for i := range p.Plan.Sample.Schema {
+		if p.Plan.Sample.Schema[i].DType == shardify.F64 {
+			wide = append(wide, p.Plan.Sample.Schema[i].Name)
 		}
 	}
 	switch len(wide) {

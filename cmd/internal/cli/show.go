@@ -90,13 +90,13 @@ func PlanLines(p *pipeline.Prepared) []string {
 // if it is the input: photos for photos/*, which the shell has expanded.
 func classesAbove(p *pipeline.Prepared) string {
 	x := p.Plan
-	in, _ := readers.Lookup(x.Input)
-	if !in.Whole || x.InParts() || x.Table == nil || len(x.Table.Roots) < 2 || len(x.Ops) > 0 || x.Split != nil || x.InputOptions["labels"] != "auto" ||
-		shardify.FieldIndex(x.Schema, "cls") >= 0 {
+	in, _ := readers.Lookup(x.In.Format)
+	if !in.Whole || x.Pack.InParts() || x.In.Table == nil || len(x.In.Table.Roots) < 2 || len(x.Steps.Ops) > 0 || x.Splits.Rule != nil || x.In.Options["labels"] != "auto" ||
+		shardify.FieldIndex(x.Sample.Schema, "cls") >= 0 {
 		return ""
 	}
-	dir := filepath.Dir(x.Table.Roots[0])
-	for _, r := range x.Table.Roots {
+	dir := filepath.Dir(x.In.Table.Roots[0])
+	for _, r := range x.In.Table.Roots {
 		if filepath.Dir(r) != dir {
 			return ""
 		}
@@ -116,8 +116,8 @@ func larger(p *pipeline.Prepared, f pipeline.Facts) (each int64, ok bool) {
 
 // visible counts the fields that users see.
 func visible(p *pipeline.Prepared) (n int64) {
-	for i := range p.Plan.Schema {
-		if !shardify.Companion(p.Plan.Schema, i) {
+	for i := range p.Plan.Sample.Schema {
+		if !shardify.Companion(p.Plan.Sample.Schema, i) {
 			n++
 		}
 	}
@@ -140,7 +140,7 @@ const maxShown = 20
 // UnreadLines is the lines of a plan that are shown whatever is asked for: fields that have
 // values and are not in the data set.
 func UnreadLines(p *pipeline.Prepared) (out []string) {
-	unreadable := slices.DeleteFunc(slices.Clone(p.Plan.LeftOut), func(l format.Leftover) bool { return !l.Unreadable })
+	unreadable := slices.DeleteFunc(slices.Clone(p.Plan.In.LeftOut), func(l format.Leftover) bool { return !l.Unreadable })
 	for _, l := range inspect.Leftovers(unreadable) {
 		out = append(out, fmt.Sprintf("%-9s%s", "left out", l))
 	}

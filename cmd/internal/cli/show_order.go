@@ -15,17 +15,17 @@ import (
 // orderLines prints where samples go, and in which order.
 func orderLines(p *pipeline.Prepared, line func(label, format string, args ...any)) {
 	x := p.Plan
-	for _, f := range x.Findings {
+	for _, f := range x.Steps.Findings {
 		line("found", "%s: %s", f.What, shorten(f.Brief()))
 	}
-	if x.Split != nil && len(x.Split.Inputs) > 0 {
-		line("split", "%s: %s", x.Split, strings.Join(x.SplitNames(), ", "))
-	} else if x.Split != nil {
-		line("split", "%s%s (seed %d)", x.Split, by(x.Split), x.Seed)
+	if x.Splits.Rule != nil && len(x.Splits.Rule.Inputs) > 0 {
+		line("split", "%s: %s", x.Splits.Rule, strings.Join(x.Splits.Names(), ", "))
+	} else if x.Splits.Rule != nil {
+		line("split", "%s%s (seed %d)", x.Splits.Rule, by(x.Splits.Rule), x.Seed)
 	}
-	switch x.Shuffle {
+	switch x.Order.Shuffle {
 	case plan.ShuffleGlobal:
-		line("shuffle", "global: uniform over all samples (seed %d); about %s of scratch in %s until the end", x.Seed, shardify.FormatSize(x.ShuffleBytes()), p.ScratchFolder())
+		line("shuffle", "global: uniform over all samples (seed %d); about %s of scratch in %s until the end", x.Seed, shardify.FormatSize(plan.ShuffleBytes(x)), p.ScratchFolder())
 	case plan.ShuffleBlock:
 		line("shuffle", "block: the samples of each shard among themselves (seed %d)", x.Seed)
 	default:
@@ -47,8 +47,8 @@ func by(s *plan.Split) string {
 
 // orderWarning names the cure where the order of the inputs says what the samples are.
 func orderWarning(p *pipeline.Prepared) string {
-	constant := slices.ContainsFunc(p.Plan.Ops, func(o plan.Op) bool { return o.Name == transform.Set })
-	switch n, _ := p.Plan.Inputs(); {
+	constant := slices.ContainsFunc(p.Plan.Steps.Ops, func(o plan.Op) bool { return o.Name == transform.Set })
+	switch n, _ := p.Plan.In.Total(); {
 	case n > 1 && constant:
 		return "; the constants of --set say which input a sample is from, and equal ones stand together: --shuffle global mixes them"
 	case n > 1:

@@ -131,19 +131,19 @@ func (e *Extension) Known(p *plan.Plan) (o Overlap, err error) {
 		if err != nil {
 			return o, shardify.Annotate(err, "extend", e.dir, "")
 		}
-		for i := range old.Table.Len() {
-			known[absolute(old.Table.Path(i))] = struct{}{}
+		for i := range old.In.Table.Len() {
+			known[absolute(old.In.Table.Path(i))] = struct{}{}
 		}
 	}
-	for i := range p.Table.Len() {
-		path := p.Table.Path(i)
+	for i := range p.In.Table.Len() {
+		path := p.In.Table.Path(i)
 		if _, ok := known[absolute(path)]; ok {
 			if o.Inputs++; o.Inputs == 1 {
 				o.First = path
 			}
 		}
 	}
-	o.All = o.Inputs > 0 && o.Inputs == p.Table.Len()
+	o.All = o.Inputs > 0 && o.Inputs == p.In.Table.Len()
 	return o, nil
 }
 
@@ -162,23 +162,23 @@ func (e *Extension) Fits(ctx context.Context, p *plan.Plan, src shardify.Source)
 		return shardify.Annotate(shardify.Mismatch(format, args...), "extend", e.dir, "")
 	}
 	switch {
-	case p.Output != m.Format:
-		return differs("the set has %s shards, the plan makes %s", m.Format, p.Output)
-	case m.Keyed && !p.Keyed:
+	case p.Out.Format != m.Format:
+		return differs("the set has %s shards, the plan makes %s", m.Format, p.Out.Format)
+	case m.Keyed && !p.Sample.Keyed:
 		return differs("samples of the set have names of their own, those of the inputs have none")
-	case p.Keyed && !m.Keyed:
+	case p.Sample.Keyed && !m.Keyed:
 		return differs("samples of the inputs have names of their own, those of the set have none")
-	case p.Split != nil && len(m.Splits) == 0:
+	case p.Splits.Rule != nil && len(m.Splits) == 0:
 		return differs("the plan has splits, the set has none")
-	case p.Split == nil && len(m.Splits) > 0:
+	case p.Splits.Rule == nil && len(m.Splits) > 0:
 		return differs("the set has splits, the plan has none")
 	}
-	for _, name := range p.SplitNames() {
+	for _, name := range p.Splits.Names() {
 		if e.Base.Splits[name] == nil {
 			return differs("the set has no split %s", name)
 		}
 	}
-	if _, err := e.labels(p.Schema); err != nil {
+	if _, err := e.labels(p.Sample.Schema); err != nil {
 		return err
 	}
 	more := p.Manifest()
@@ -187,8 +187,8 @@ func (e *Extension) Fits(ctx context.Context, p *plan.Plan, src shardify.Source)
 		return shardify.Annotate(err, "extend", e.dir, "")
 	}
 	_, e.Lost = coords.Of()
-	if p.Static != nil {
-		more.Files = []shardify.File{p.Static.File}
+	if p.Asked.Static != nil {
+		more.Files = []shardify.File{p.Asked.Static.File}
 	}
 	if err := sameStatic(m, &more); err != nil {
 		return shardify.Annotate(err, "extend", e.dir, "")

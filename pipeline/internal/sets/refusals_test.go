@@ -19,11 +19,11 @@ func TestWhatDoesNotFitIsNamed(t *testing.T) {
 		plan plan.Plan
 		want string
 	}{
-		{index.Manifest{Format: "mmap"}, plan.Plan{Output: "wds"}, "the set has mmap shards, the plan makes wds"},
-		{index.Manifest{Format: "wds", Keyed: true}, plan.Plan{Output: "wds"}, "those of the inputs have none"},
-		{index.Manifest{Format: "wds"}, plan.Plan{Output: "wds", Keyed: true}, "those of the set have none"},
-		{index.Manifest{Format: "wds", Splits: splits}, plan.Plan{Output: "wds"}, "the set has splits, the plan has none"},
-		{index.Manifest{Format: "wds"}, plan.Plan{Output: "wds", Split: &plan.Split{}}, "the plan has splits, the set has none"},
+		{index.Manifest{Format: "mmap"}, plan.Plan{Out: plan.Output{Format: "wds"}}, "the set has mmap shards, the plan makes wds"},
+		{index.Manifest{Format: "wds", Keyed: true}, plan.Plan{Out: plan.Output{Format: "wds"}}, "those of the inputs have none"},
+		{index.Manifest{Format: "wds"}, plan.Plan{Out: plan.Output{Format: "wds"}, Sample: plan.Sample{Keyed: true}}, "those of the set have none"},
+		{index.Manifest{Format: "wds", Splits: splits}, plan.Plan{Out: plan.Output{Format: "wds"}}, "the set has splits, the plan has none"},
+		{index.Manifest{Format: "wds"}, plan.Plan{Out: plan.Output{Format: "wds"}, Splits: plan.Splits{Rule: &plan.Split{}}}, "the plan has splits, the set has none"},
 	} {
 		e := Extension{Base: &Set{Manifest: &c.set}, dir: "out"}
 		err := e.Fits(context.Background(), &c.plan, nil)

@@ -12,14 +12,14 @@ import (
 // Sink is a format whose shards belong to the set: rows are named by numbers of
 // inputs that go on where those of the set end, and codes are the set's.
 func (e *Extension) Sink(p *plan.Plan, f format.Output) (format.Output, error) {
-	codes, err := e.labels(p.Schema)
+	codes, err := e.labels(p.Sample.Schema)
 	if err != nil {
 		return f, err
 	}
 	n := e.Base.inputs()
 	origin := -1
-	if p.Provenance {
-		origin = shardify.FieldIndex(p.Schema, plan.OriginField)
+	if p.Asked.Provenance {
+		origin = shardify.FieldIndex(p.Sample.Schema, plan.OriginField)
 	}
 	create := f.New
 	f.New = func(store storage.Store, spec format.ShardSpec) (shardify.Sink, error) {
