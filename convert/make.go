@@ -64,11 +64,10 @@ type Request struct {
 // MakePlan plans from metadata alone.
 func MakePlan(ctx context.Context, r Request) (*plan.Plan, error) {
 	p := &plan.Plan{
-		Version: plan.Version,
-		In:      plan.Inputs{Format: r.Input, Columns: r.Args.Columns, Options: r.Args.Options, Table: r.Args.Table}, Recipe: r.Recipe,
-		Asked: plan.Asked{Grouping: r.Grouping, Windowing: r.Windowing, Static: r.Static}, OnError: r.OnError,
-		Local:  plan.Local{MaxSample: r.MaxSample},
-		Sample: plan.Sample{Schema: r.Source.Schema()},
+		Version: plan.Version, Recipe: r.Recipe, OnError: r.OnError,
+		In:     plan.Inputs{Format: r.Input, Columns: r.Args.Columns, Options: r.Args.Options, Table: r.Args.Table},
+		Asked:  plan.Asked{Static: r.Static, Grouping: r.Grouping, Windowing: r.Windowing},
+		Sample: plan.Sample{Schema: r.Source.Schema()}, Local: plan.Local{MaxSample: r.MaxSample},
 	}
 	r.setOutput(p)
 	if p.OnError == "" {
