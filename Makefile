@@ -52,12 +52,9 @@ PROGRAM_TESTS = tests/faulttest|tests/docstest|tests/endtoend|tests/archtest
 # Reads of released memory are found. -race does so by itself.
 POISON = -ldflags "-X github.com/shardify/shardify/internal/poison.on=yes"
 
-# -race makes a test ten times slower, and finds what goroutines do to each other. These packages
-# start some, or their tests call a helper that does. What ALONE names
-# reads or computes one thing after the other. All tests run without -race too, where memory and allocations are as in use.
-# Scripts of commands and tokenizers are left out: what goroutines share there is tested below pipeline and in transform; make test-long has all.
-RACE = $$(grep -rlE --include='*.go' --exclude-dir=build '\bgo (func\b|[A-Za-z_.]+\()|\.Go\(|/(readertest|transformtest)"' . | xargs -n 1 dirname | sort -u | grep -vE '$(PROGRAM_TESTS)|^./cmd/|^./tokenize$$')
-ALONE = Mutat|Flip|Corpus|Damage|Hostile|Fuzz|AgreeWith|CastsKeep|Rotations|PTX|Figures|Faults|LargerThan|LeadAstray|DeflatedArchives|Refus|TreesOfSeveral|QuotesIn|AnyCut|StemsWhatever|Scattered|Moveaxis|JoinsBy|JoinsFind|ReverseAxes|WhatABatchCosts|TwoMillion|IsUniform|IsBinomial|AreAsDefined|CopyRows|AListOfPositions|EveryWorldHas|ThereAndBack|ExactNumbers
+# -race finds what goroutines do to each other. The packages whose tests import tests/race are tested
+# so; what computes one thing after the other calls race.Sequential. All tests run without -race, too.
+RACE = $$(go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | sed -n 's| .*/tests/race\b.*||p')
 
 # As the programs are built, so that packages are compiled once for both.
 test-plain test-programs: export CGO_ENABLED = 0
@@ -78,8 +75,8 @@ END { printf "%s", all }
 endef
 
 test-race:
-	$(GOTEST) -race -short -skip '$(ALONE)' $(RACE)
-	$(GOTEST) -race -short -tags cuda -run 'Device|Driver' -skip '$(ALONE)' ./gpuload
+	$(GOTEST) -race -short $(RACE)
+	$(GOTEST) -race -short -tags cuda -run 'Device|Driver' ./gpuload
 
 # tests/archtest reads the sources: make lint runs it.
 test-programs:

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	_ "github.com/shardify/shardify/tests/race"
 )
 
 func TestClassHoldsItsSizeAndWastesAtMostAQuarter(t *testing.T) {

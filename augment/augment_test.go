@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/tests/race"
 	"github.com/shardify/shardify/transform/transformtest"
 )
 
@@ -261,6 +262,7 @@ func TestNoiseHasItsDeviation(t *testing.T) {
 
 // TestRotationsKeepLengthsAndAngles, whatever the form of the vectors.
 func TestRotationsKeepLengthsAndAngles(t *testing.T) {
+	race.Sequential(t)
 	for _, axis := range []string{"any", "x", "y", "z"} {
 		mem := arena(t)
 		whole := invent(t, "px:f64,py:f64,pz:f64,vec:f64[4,3]", 200, mem)

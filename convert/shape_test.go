@@ -19,6 +19,7 @@ import (
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/fault"
 	"github.com/shardify/shardify/storage/memory"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // keepEven drops samples with odd values.
@@ -488,6 +489,7 @@ func TestSurveyIsTheSameWhateverTheJobs(t *testing.T) {
 }
 
 func TestDamagedSamplesAreSkippedOnTheWay(t *testing.T) {
+	race.Sequential(t)
 	f := mixed()
 	f.bad = map[[2]int64]error{{0, 17}: shardify.Corrupt(3, "made so"), {6, 39}: shardify.Corrupt(4, "made so")}
 	for name, change := range shapes(t) {

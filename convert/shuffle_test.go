@@ -19,6 +19,7 @@ import (
 	readmmap "github.com/shardify/shardify/readers/mmap"
 	"github.com/shardify/shardify/readers/synth"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/tests/race"
 	"github.com/shardify/shardify/writers/mmap"
 )
 
@@ -125,6 +126,7 @@ func order(t *testing.T, dir string) (out []int64) {
 // TestGlobalShuffleIsUniform: each sample once; chi-square of where the samples of each
 // part of the input end up; and no correlation between neighbours.
 func TestGlobalShuffleIsUniform(t *testing.T) {
+	race.Sequential(t)
 	r := shuffleRun{samples: 300_000, memory: 600_000, schema: "i:i64", shuffle: plan.ShuffleGlobal, jobs: 2}
 	if os.Getenv("SHARDIFY_LONG") != "" {
 		r.samples, r.memory = 10_000_000, 20_000_000

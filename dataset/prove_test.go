@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
+	_ "github.com/shardify/shardify/tests/race"
 )
 
 // countedReader counts the bytes that are read.

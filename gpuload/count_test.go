@@ -17,6 +17,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/tests/fakecuda"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // counted is what a batch costs the driver on its way to a consumer with one stream: calls
@@ -29,6 +30,7 @@ type counted struct {
 // TestWhatABatchCostsTheDriver counts calls of the driver and bytes over the link, of a set of one
 // column, of 16, and of 16 beside two of variable length; and of lists of 400 KiB a batch.
 func TestWhatABatchCostsTheDriver(t *testing.T) {
+	race.Sequential(t)
 	fake := useFakeDriver(t)
 	// Who copies what depends on the speeds: those of a typical GPU.
 	device.Assume(0, &cuda.Speed{Batch: true})

@@ -19,6 +19,7 @@ import (
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/tests/fakecuda"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // useFakeDriver makes cuda:0 a stand-in for the driver, whose device memory is host
@@ -387,6 +388,7 @@ func wholeOf(l *Loader) error {
 }
 
 func TestDamageOnTheWayToTheDeviceIsAnError(t *testing.T) {
+	race.Sequential(t)
 	useFakeDriver(t)
 	for format, ext := range map[string]string{index.FormatMmap: "*.safetensors", index.FormatWDS: "*.tar"} {
 		dir := makeSet(t, setOptions{format: format, schema: everyKind[format], samples: 24, shard: 12})

@@ -18,6 +18,7 @@ import (
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/poison"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // readAll reads an epoch. It returns the first error.
@@ -49,6 +50,7 @@ func shardsOf(t testing.TB, dir, pattern string) []string {
 // TestDamagedShardIsAnErrorThatNamesIt: with every tensor verified, any flipped
 // byte is found, and batches delivered before are right.
 func TestDamagedShardIsAnErrorThatNamesIt(t *testing.T) {
+	race.Sequential(t)
 	for format, schema := range everyKind {
 		ext := map[string]string{index.FormatMmap: ".safetensors", index.FormatWDS: ".tar"}[format]
 		dir := makeSet(t, setOptions{format: format, schema: schema, samples: 24, shard: 12})
@@ -85,6 +87,7 @@ func TestDamagedShardIsAnErrorThatNamesIt(t *testing.T) {
 // TestFlippedByteWithoutVerifyNeverPanics: the values may be wrong then, nothing
 // else.
 func TestFlippedByteWithoutVerifyNeverPanics(t *testing.T) {
+	race.Sequential(t)
 	for format, schema := range everyKind {
 		ext := map[string]string{index.FormatMmap: ".safetensors", index.FormatWDS: ".tar"}[format]
 		dir := makeSet(t, setOptions{format: format, schema: schema, samples: 9, shard: 9})
@@ -198,6 +201,7 @@ func TestShardThatShrinksWhileOpen(t *testing.T) {
 }
 
 func TestStateOfAnotherSetOrOrderIsRefused(t *testing.T) {
+	race.Sequential(t)
 	a := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:i64", samples: 50}))
 	b := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:i64", samples: 50, seed: 1}))
 	s := mustLoader(t, a, Config{Batch: 4, Shuffle: Global, Seed: 1}).State()

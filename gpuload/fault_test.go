@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/shardify/shardify/tests/race"
 )
 
 // faults are waits and records that are left out, or made on the wrong stream: each is a
@@ -35,6 +37,7 @@ var faults = []struct{ what, file, is, becomes string }{
 
 // TestFaultsOfTheDeviceAreCaught builds the random programs with one fault at a time.
 func TestFaultsOfTheDeviceAreCaught(t *testing.T) {
+	race.Sequential(t)
 	list := faults
 	if !long() {
 		list = list[:1] // each is a test program to build

@@ -16,6 +16,7 @@ import (
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/tests/fakecuda"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // loaderFigure is one run of a Loader whose consumer does nothing.
@@ -64,6 +65,7 @@ var trainers = []struct {
 // TestLoaderFigures writes what bench/gpu.sh collects: a Loader's rates on the GPU if
 // $SHARDIFY_GPU is set, else those of little data on the fake driver.
 func TestLoaderFigures(t *testing.T) {
+	race.Sequential(t)
 	bytes, rows := int64(2<<30), []int64{64, 4096, 600_000}
 	if n, err := strconv.ParseInt(os.Getenv("SHARDIFY_GPU_BYTES"), 10, 64); err == nil {
 		bytes = n

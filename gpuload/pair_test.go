@@ -15,6 +15,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/index/megatron/megatrontest"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // makePairs writes pairs as Megatron-LM does, below a folder, and returns the tokens of all
@@ -139,6 +140,7 @@ func TestMegatronSets(t *testing.T) {
 
 // TestPairsDamaged: what is wrong with a pair is found when it is opened or read, and named.
 func TestPairsDamaged(t *testing.T) {
+	race.Sequential(t)
 	docs := megatrontest.Corpus{{{1, 2, 3}}, {{4}, {5, 6}}, {}, {{7}}}
 	bin, idx := megatrontest.Pair(shardify.U16, docs, false)
 	_, modes := megatrontest.Pair(shardify.U16, docs, true)

@@ -21,6 +21,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/tests/race"
 	"github.com/shardify/shardify/tests/servertest"
 )
 
@@ -131,6 +132,7 @@ func TestRemoteSetsAreCheckedBeforeTheyAreDelivered(t *testing.T) {
 
 // TestDamageOfARemoteSetIsAnError after the shard was fetched again.
 func TestDamageOfARemoteSetIsAnError(t *testing.T) {
+	race.Sequential(t)
 	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[300]", samples: 1000, shard: 100, seed: 3})
 	f := &flipper{files: http.FileServer(http.Dir(dir))}
 	s := httptest.NewServer(f)

@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // flip changes one byte of a file's data.
@@ -31,6 +32,7 @@ func flip(t testing.TB, name string) {
 // TestTheStreamTierFindsDamage before the first batch of a small set, and in a large one
 // while it runs, in every order, by the rank whose part it is.
 func TestTheStreamTierFindsDamage(t *testing.T) {
+	race.Sequential(t)
 	for format, ext := range map[string]string{index.FormatMmap: "*.safetensors", index.FormatWDS: "*.tar"} {
 		dir := makeSet(t, setOptions{format: format, schema: "x:f32[300],hits:f32*", samples: 120, shard: 10})
 		name := shardsOf(t, dir, ext)[7]

@@ -16,6 +16,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/stage"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // eachStaged is each way through TierStaged, in a folder of the test's.
@@ -176,6 +177,7 @@ func TestARemovalThatWasCutShortLeavesNoTrap(t *testing.T) {
 }
 
 func TestADamagedShardIsNotStaged(t *testing.T) {
+	race.Sequential(t)
 	for format, ext := range map[string]string{index.FormatMmap: "*.safetensors", index.FormatWDS: "*.tar"} {
 		dir := makeSet(t, setOptions{format: format, schema: everyKind[format], samples: 40, shard: 10})
 		name := shardsOf(t, dir, ext)[2]

@@ -13,6 +13,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // TestStreamsOfTokens: samples are what the documents of a shard are, joined and cut, from every tier,
@@ -169,6 +170,7 @@ func TestStreamsMixAndResume(t *testing.T) {
 
 // TestStreamsRefused: what cannot be a stream is named.
 func TestStreamsRefused(t *testing.T) {
+	race.Sequential(t)
 	two := makeSet(t, setOptions{format: index.FormatMmap, schema: "tok:u16*,other:i32*,name:txt,may:u16*?,many:i16**", samples: 20, shard: 9})
 	tars := makeSet(t, setOptions{format: index.FormatWDS, schema: "tok:u16*", samples: 20, shard: 9})
 	for _, c := range []struct {

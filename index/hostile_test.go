@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // peakHeap is the most heap, rubbish included, that do takes beyond what there was.
@@ -78,6 +79,7 @@ func hostileHeaders(n int) map[string]string {
 // TestHostileHeadersTakeLittleMemory: whatever a header unpacks to, its bound holds
 // a process below 512 MiB. The short form measures headers of an eighth.
 func TestHostileHeadersTakeLittleMemory(t *testing.T) {
+	race.Sequential(t)
 	size, bound := maxHeader/8, int64(60<<20)
 	if os.Getenv("SHARDIFY_LONG") != "" {
 		size, bound = maxHeader, 400<<20

@@ -18,6 +18,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/stage"
+	"github.com/shardify/shardify/tests/race"
 	"github.com/shardify/shardify/verify"
 	"github.com/shardify/shardify/writers"
 )
@@ -25,6 +26,7 @@ import (
 // TestFlippedBitsAreFetchedAgain: what a checksum of the set shows to have been damaged on its way
 // from a server is fetched again, by verify and by stage.
 func TestFlippedBitsAreFetchedAgain(t *testing.T) {
+	race.Sequential(t)
 	dir := t.TempDir()
 	for _, format := range []string{"mmap", "wds"} {
 		set := filepath.Join(dir, format)

@@ -16,12 +16,14 @@ import (
 	"github.com/shardify/shardify/gpuload"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // TestWindowsAndPatchesOfTheCorpus are samples that other programs have made of a store: windows,
 // patches, channels and selections, from the set and from a copy, by all ranks of several worlds, each
 // of which stops and goes on after every step.
 func TestWindowsAndPatchesOfTheCorpus(t *testing.T) {
+	race.Sequential(t)
 	dir := filepath.Join(corpus.Dir(t, "zarr"), "cf")
 	b, err := os.ReadFile(filepath.Join(dir, "windows.json"))
 	if err != nil {

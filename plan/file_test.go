@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	_ "github.com/shardify/shardify/tests/race"
 )
 
 func TestPlanFileRoundTrip(t *testing.T) {

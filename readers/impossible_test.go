@@ -16,6 +16,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // replaced is files with one text in the place of another, which is there.
@@ -53,6 +54,7 @@ func npzOf(t *testing.T, types map[string]string) map[string][]byte {
 // format does not have ends the conversion, and one that it has and that is not read is left out by
 // name.
 func TestWhatCannotBeIsDamage(t *testing.T) {
+	race.Sequential(t)
 	mds := lostFiles(t, "mds/testdata/plain")
 	zarr := lostZarr()
 	three := map[string][]byte{"zarr.json": []byte(`{"zarr_format": 3, "node_type": "group"}`)}
@@ -109,6 +111,7 @@ func replacedAll(files map[string][]byte, old, with string) map[string][]byte {
 // TestEveryByteOfADescriptionIsReadOrRefused: a byte of a description that becomes another one never
 // makes a field that is left out for damage.
 func TestEveryByteOfADescriptionIsReadOrRefused(t *testing.T) {
+	race.Sequential(t)
 	hdf5 := lostFiles(t, "testdata/mutate/rows_latest.h5")["rows_latest.h5"]
 	parquet := lostFiles(t, "testdata/mutate/plain.parquet")["plain.parquet"]
 	dir := lostFolder(t)

@@ -28,6 +28,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // lostSeed is an input: a file, the folder of a set, or a tree.
@@ -481,6 +482,7 @@ func (x *lostTally) judge(s *lostSeed, files map[string][]byte, is *lostRead, ti
 // seconds of the processor, or more than twice its memory. SHARDIFY_MUTATIONS is the number of
 // inputs.
 func TestMutatedInputsLoseNothingSilently(t *testing.T) {
+	race.Sequential(t)
 	count := readertest.Mutations(t, 480)
 	runtime.GC()
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(lostBudget))

@@ -20,6 +20,7 @@ import (
 	"github.com/shardify/shardify/readers/synth"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/tests/race"
 	"github.com/shardify/shardify/writers"
 )
 
@@ -200,6 +201,7 @@ func TestACopyHasEveryByte(t *testing.T) {
 
 // TestDamagedSourceIsNeverCopied changes each byte of a set, one at a time.
 func TestDamagedSourceIsNeverCopied(t *testing.T) {
+	race.Sequential(t)
 	step := 101
 	if os.Getenv("SHARDIFY_LONG") != "" {
 		step = 1

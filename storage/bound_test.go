@@ -10,6 +10,7 @@ import (
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/fault"
 	"github.com/shardify/shardify/storage/memory"
+	_ "github.com/shardify/shardify/tests/race"
 )
 
 // TestReadsEndWithTheRun: a storage that does not answer holds no run that is cancelled,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/numbers/half"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // edges are values near every border that a cast can meet.
@@ -72,6 +73,7 @@ func exact(d shardify.DType, data []byte, i int) *big.Float {
 // compares with exact arithmetic: what fits arrives, what does not is an error or
 // clipped, and losses are counted.
 func TestCastsKeepToTheRange(t *testing.T) {
+	race.Sequential(t)
 	checked := 0
 	for _, from := range allTypes {
 		var values [][]byte

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/numbers/half"
+	"github.com/shardify/shardify/tests/race"
 	"github.com/shardify/shardify/transform/expr"
 )
 
@@ -168,6 +169,7 @@ func close(x, y string) bool {
 
 // TestExpressionsAgreeWithNumpy runs every case of golden.json.
 func TestExpressionsAgreeWithNumpy(t *testing.T) {
+	race.Sequential(t)
 	g := golden(t)
 	b := g.batch(t)
 	for _, c := range g.Cases {
@@ -187,6 +189,7 @@ func TestExpressionsAgreeWithNumpy(t *testing.T) {
 }
 
 func TestCastsAgreeWithNumpy(t *testing.T) {
+	race.Sequential(t)
 	g := golden(t)
 	b := g.batch(t)
 	for _, c := range g.Casts {
@@ -214,6 +217,7 @@ func run(t testing.TB, tr shardify.Transform, b *shardify.Batch) *shardify.Batch
 }
 
 func TestListsAgreeWithAwkward(t *testing.T) {
+	race.Sequential(t)
 	g := golden(t)
 	b := g.batch(t)
 	find := func(b *shardify.Batch, name string) *shardify.Column {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/key"
+	"github.com/shardify/shardify/tests/race"
 	"github.com/shardify/shardify/transform/transformtest"
 )
 
@@ -209,6 +210,7 @@ func TestKeysBeyondThoseOfAFile(t *testing.T) {
 
 // TestJoinsFindWhatAMapFinds: dense and sparse keys, one for a sample and lists of them.
 func TestJoinsFindWhatAMapFinds(t *testing.T) {
+	race.Sequential(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		wide := []int64{20, 1 << 62}[rng.IntN(2)]
@@ -268,6 +270,7 @@ func TestJoinsFindWhatAMapFinds(t *testing.T) {
 // TestJoinsByTwoKeys finds what a map finds: numbers and texts, of samples and of lists, in tables
 // in memory and in files.
 func TestJoinsByTwoKeys(t *testing.T) {
+	race.Sequential(t)
 	rng := rand.New(rand.NewPCG(5, 6))
 	type pair struct {
 		run int64

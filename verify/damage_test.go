@@ -17,6 +17,7 @@ import (
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage/fault"
 	"github.com/shardify/shardify/storage/memory"
+	"github.com/shardify/shardify/tests/race"
 	"github.com/shardify/shardify/verify/problem"
 	"github.com/shardify/shardify/writers/writertest"
 )
@@ -214,6 +215,7 @@ func TestPartsOfTheShardsTogetherAreAll(t *testing.T) {
 
 // TestHostileManifests: texts with a right digest that claim the impossible.
 func TestHostileManifests(t *testing.T) {
+	race.Sequential(t)
 	quick(t)
 	for _, format := range []string{"mmap", "wds"} {
 		good := build(t, format, small(t, format), 4)

@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/storage/memory"
+	"github.com/shardify/shardify/tests/race"
 	"github.com/shardify/shardify/verify/problem"
 )
 
@@ -17,6 +18,7 @@ import (
 // at once; the short one some
 // 25 bytes of each file and one of these.
 func TestEveryFlippedByteIsFound(t *testing.T) {
+	race.Sequential(t)
 	quick(t)
 	long := os.Getenv("SHARDIFY_LONG") != ""
 	for _, format := range []string{"mmap", "wds", "mds", "megatron"} {
@@ -81,6 +83,7 @@ func (f *flips) flip(name string, i int, mask byte) {
 }
 
 func TestAFlippedBitInATextIsPlaced(t *testing.T) {
+	race.Sequential(t)
 	for _, format := range []string{"mmap", "wds", "mds", "megatron"} {
 		m := build(t, format, small(t, format), 4)
 		for _, name := range published(m) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage/memory"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // twoSets are one small set of each format.
@@ -24,6 +25,7 @@ func twoSets(t testing.TB) []*memory.Store {
 // neither panics nor finds nothing. The private folder is spoilt as well when
 // there is no manifest.
 func FuzzVerify(f *testing.F) {
+	race.Sequential(f)
 	quick(f)
 	sets := twoSets(f)
 	for set := range sets {
@@ -71,6 +73,7 @@ func splice(b []byte, at, cut int, piece []byte) []byte {
 
 // TestMutatedSetsAreNeverSound is the long form of FuzzVerify, by number.
 func TestMutatedSetsAreNeverSound(t *testing.T) {
+	race.Sequential(t)
 	quick(t)
 	n := 400
 	if s := os.Getenv("SHARDIFY_MUTATIONS"); s != "" && os.Getenv("SHARDIFY_LONG") != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/key"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/tests/race"
 )
 
 func integers(name string, values []int64) shardify.Column {
@@ -314,6 +315,7 @@ func TestRowsThatAreLeftOutAreNotReadAgain(t *testing.T) {
 
 // TestSortedRefusesAKeyOfManyRows before they are read at once.
 func TestSortedRefusesAKeyOfManyRows(t *testing.T) {
+	race.Sequential(t)
 	rows := &rowsOf{step: 100, inputs: [][]row{nil, nil}}
 	for i := range int64(3 * sampled) {
 		rows.inputs[i%2] = append(rows.inputs[i%2], row{key: (i * 7919) % (3 * sampled)})

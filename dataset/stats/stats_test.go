@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	_ "github.com/shardify/shardify/tests/race"
 )
 
 // TestQuantilesAreWithinTheirBound against the sorted values, for distributions that

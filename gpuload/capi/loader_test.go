@@ -19,6 +19,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/readers/synth"
 	"github.com/shardify/shardify/storage/local"
+	_ "github.com/shardify/shardify/tests/race"
 	"github.com/shardify/shardify/writers"
 )
 

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	_ "github.com/shardify/shardify/tests/race"
 )
 
 // TestQueue: of more busy threads than cores some wait, and none longer than there was time.

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	_ "github.com/shardify/shardify/tests/race"
 )
 
 const most = 64

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	_ "github.com/shardify/shardify/tests/race"
 )
 
 const after = time.Minute

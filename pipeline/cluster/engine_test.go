@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	_ "github.com/shardify/shardify/tests/race"
 )
 
 func environ(text string) func(string) string {

@@ -19,6 +19,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
 )
 
 func openFiles(items string, files ...string) (shardify.Source, error) {
@@ -211,6 +212,7 @@ func seeds(t testing.TB) (all [][]byte) {
 // TestMutatedFilesGiveErrorsOnly reads damaged files: no panic, no hang, little memory, and
 // errors of a kind. SHARDIFY_MUTATIONS is their number.
 func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
+	race.Sequential(t)
 	all := seeds(t)
 	m := readertest.Mutants{Format: "arrow", Quick: 2000, Seeds: len(all), Kind: isKind, Make: func(rng *rand.Rand) readertest.Mutant {
 		b := bytes.Clone(all[rng.IntN(len(all))])

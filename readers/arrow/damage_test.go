@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/tests/race"
 )
 
 func load(t testing.TB, name string) []byte {
@@ -154,6 +155,7 @@ func TestClaimsAreHeldAgainstTheBytes(t *testing.T) {
 // TestNoFlipLosesRows: with any bit flipped, a file is refused or it has the rows and the fields
 // that it had, or says that a stream has no end mark.
 func TestNoFlipLosesRows(t *testing.T) {
+	race.Sequential(t)
 	for _, name := range []string{"damaged_no_end.arrow", "deltas.arrows", "lists_in_structs.feather", "missing_fixed_list.feather", "not_utf8.feather", "polars.arrow"} {
 		b := load(t, name)
 		if name == "damaged_no_end.arrow" {

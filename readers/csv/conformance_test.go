@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // random is a table with a column of every type. long: it has several pieces.
@@ -82,6 +83,7 @@ func TestTheNumberOfGoroutinesChangesNothing(t *testing.T) {
 
 // TestDamage names lines, and is an error of its kind.
 func TestDamage(t *testing.T) {
+	race.Sequential(t)
 	long := strings.Repeat("1,2\n", 400000)
 	for i, c := range []struct {
 		name, data, setting, want string

@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
 )
 
 func openFiles(setting string, files ...string) (shardify.Source, error) {
@@ -78,6 +79,7 @@ func typeOf(f *shardify.Field) string {
 
 // TestCorpus reads the files of the corpus of events as its JSON says.
 func TestCorpus(t *testing.T) {
+	race.Sequential(t)
 	dir := corpus.Dir(t, "events")
 	for name, setting := range map[string]string{
 		"blank_lines.csv": "", "bool.csv": "", "crlf_bom.csv": "", "double_name.csv": "", "empty.csv": "", "empty_name.csv": "", "ids.csv": "", "inf.csv": "",

@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // TestQuotesInCellsThatAreNotQuoted: a quote that is not at the start of a cell is a character,
 // also in files of several pieces.
 func TestQuotesInCellsThatAreNotQuoted(t *testing.T) {
+	race.Sequential(t)
 	for seed, c := range []struct {
 		setting, name, sep string
 		quote              byte

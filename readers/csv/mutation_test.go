@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // seed is a file to damage, and how it is read.
@@ -38,6 +39,7 @@ func seeds() []seed {
 // TestMutatedFilesGiveErrorsOnly reads damaged files: no panic, no hang, little memory, and
 // errors of a kind. SHARDIFY_MUTATIONS is their number.
 func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
+	race.Sequential(t)
 	all := seeds()
 	m := readertest.Mutants{Format: "csv", Quick: 3000, Seeds: len(all), Kind: isKind, Make: func(rng *rand.Rand) readertest.Mutant {
 		s := all[rng.IntN(len(all))]

@@ -15,6 +15,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/storage/walk"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // folder makes files with contents that differ: "name" or
@@ -225,6 +226,7 @@ func TestDropIsCountedAndLabelsFollow(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
+	race.Sequential(t)
 	for _, c := range []struct {
 		name    string
 		files   []string

@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // TestLayouts: what folders of files mean, by the rules of docs/formats/inputs.md.
@@ -161,6 +162,7 @@ func inParts(t *testing.T, table *format.Table, o format.Options) (rows []string
 // TestFoldersSideBySideAreRefused: folders that hold parts of the same samples are an error
 // with commands, never classes and never samples twice.
 func TestFoldersSideBySideAreRefused(t *testing.T) {
+	race.Sequential(t)
 	for name, files := range map[string][]string{
 		"images and masks":            {"images/0.jpg", "images/1.jpg", "masks/0.png", "masks/1.png"},
 		"of one type":                 {"images/0.png", "images/1.png", "masks/0.png", "masks/1.png"},

@@ -18,6 +18,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage/walk"
+	"github.com/shardify/shardify/tests/race"
 )
 
 const million = 1_000_000
@@ -45,7 +46,7 @@ func heapPeak() (stop func() int64) {
 }
 
 func TestMillionFilesFitIn200MiB(t *testing.T) {
-	if underRace {
+	if race.On {
 		t.Skip("memory under the race detector says nothing")
 	}
 	stop := heapPeak()

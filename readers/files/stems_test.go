@@ -11,11 +11,13 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/labels"
 	"github.com/shardify/shardify/storage/walk"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // TestStemsWhateverTheOrder: files group as a map of stems groups them, in the
 // order of a walk and in any other, over roots that share a folder or do not.
 func TestStemsWhateverTheOrder(t *testing.T) {
+	race.Sequential(t)
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		table := &format.Table{Roots: []string{"/a", "/a/", "/b", ""}[:1+rng.IntN(4)]}

@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // cfArray is an array as xarray decodes it.
@@ -36,6 +37,7 @@ type cfArray struct {
 
 // TestCFCorpusEqualsXarray decodes every array by its attributes, and not.
 func TestCFCorpusEqualsXarray(t *testing.T) {
+	race.Sequential(t)
 	paths, _ := filepath.Glob(filepath.Join(corpus.Dir(t, "zarr"), "cf", "*.nc"))
 	compared, times := 0, 0
 	for _, p := range paths {

@@ -27,6 +27,7 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/number"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // expected is the JSON beside a file: what h5py and h5dump say of it.
@@ -97,6 +98,7 @@ type tally struct {
 }
 
 func TestCorpusEqualsH5py(t *testing.T) {
+	race.Sequential(t)
 	dir := corpus.Dir(t, "hdf5")
 	dev := deviations(t)
 	n := tally{reasons: map[string]int{}}

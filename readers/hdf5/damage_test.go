@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // addressOf is where an object of a file begins.
@@ -87,6 +88,7 @@ func openSkipping(t *testing.T, columns []string, names ...string) string {
 // TestDamageIsNeverLeftOut: a byte of metadata that is changed ends the survey with the
 // object's name, whatever else could be read; what is excluded may be damaged.
 func TestDamageIsNeverLeftOut(t *testing.T) {
+	race.Sequential(t)
 	for _, version := range []string{"earliest", "latest"} {
 		rows, groups := "damage_"+version+".h5", "damage_groups_"+version+".h5"
 		for _, c := range []struct {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // TestNamedDimensionsDecide: a data set whose first dimension is another one than the
@@ -112,6 +113,7 @@ func written(t *testing.T, b []byte) string {
 // TestReferencesThatLeadAstrayAreIgnored: whatever is stored as references to
 // scales, the values are those of the file.
 func TestReferencesThatLeadAstrayAreIgnored(t *testing.T) {
+	race.Sequential(t)
 	good, err := os.ReadFile("testdata/dims_nine.nc")
 	if err != nil {
 		t.Fatal(err)

@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // TestFlippedBitsLoseNoColumn flips bits of files that are metadata for the most part, none
 // of them compressed. What is read without an error has all samples, and all columns except
 // those of unsupported types, which are named.
 func TestFlippedBitsLoseNoColumn(t *testing.T) {
+	race.Sequential(t)
 	step := 211
 	if os.Getenv("SHARDIFY_LONG") != "" {
 		step = 1

@@ -19,11 +19,13 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // TestMutatedFilesGiveErrorsOnly reads damaged files: no panic, no hang, little
 // memory, and errors of a kind. SHARDIFY_MUTATIONS is their number.
 func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
+	race.Sequential(t)
 	all := seeds(t)
 	m := readertest.Mutants{Format: "hdf5", Quick: 1500, Seeds: len(all), Kind: clean, Make: func(rng *rand.Rand) readertest.Mutant {
 		s := all[rng.IntN(len(all))]
@@ -183,6 +185,7 @@ func mend(b []byte) {
 // have checksums, except for stored values that have none: what can be read then has
 // the values of before.
 func TestEveryFlippedByteIsFoundOrHarmless(t *testing.T) {
+	race.Sequential(t)
 	good, err := os.ReadFile("testdata/rows_b.h5")
 	if err != nil {
 		t.Fatal(err)
@@ -269,6 +272,7 @@ func unchecked(a *column.Dataset) (out [][2]int64) {
 
 // FuzzRead reads any bytes as a file.
 func FuzzRead(f *testing.F) {
+	race.Sequential(f)
 	for _, name := range []string{"flips_old.h5", "flips_new.h5", "rows_b.h5", "types.h5", "virtual.h5", "netcdf.nc", "pytables.h5", "cosmo_0.hdf5", "dims_nine.nc", "dims_ids.nc", "dims_astray.h5", "anndata.h5ad", "tenx.h5", "lists.h5", "lists_index.h5", "items.h5", "splits_names.h5"} {
 		b, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // grids are the lengths of the dimensions of grid_a.nc; the numbers of all data sets count up.
@@ -257,6 +258,7 @@ func TestSelectionsOfWholeFiles(t *testing.T) {
 // TestFilesOfAnotherGridAreRefused: samples of equal shape whose latitudes, say, go the other way
 // are of no one set.
 func TestFilesOfAnotherGridAreRefused(t *testing.T) {
+	race.Sequential(t)
 	original, err := os.ReadFile("testdata/grid_b.nc")
 	if err != nil {
 		t.Fatal(err)

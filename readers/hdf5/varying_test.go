@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // Members of any kind may differ in shape from group to group: texts, lists and
@@ -64,6 +65,7 @@ func TestVirtualRecords(t *testing.T) {
 
 // Fixed texts are compressed: their bytes may exceed the file's many times over.
 func TestTextsLargerThanTheirFile(t *testing.T) {
+	race.Sequential(t)
 	s := mustLoad(t, []string{"repeated.h5"}, nil, format.Options{"sample": "file"})
 	if got := textsOf(s.cols["text"]); len(got) != 72 || got[71] != strings.Repeat("x", 1e6) {
 		t.Errorf("%d texts", len(got))

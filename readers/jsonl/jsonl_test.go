@@ -17,6 +17,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
 )
 
 func openFiles(items string, columns []string, files ...string) (shardify.Source, error) {
@@ -294,6 +295,7 @@ func walk(name string) (readertest.Walked, error) {
 // TestMutatedFilesGiveErrorsOnly reads damaged files: no panic, no hang, little memory, and
 // errors of a kind. SHARDIFY_MUTATIONS is their number.
 func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
+	race.Sequential(t)
 	all := []string{random(1, 12), random(2, 3), `{"a":[[1,2],[]],"b":{"c":null,"d":[{"e":"\ud83d\ude00"},{}]},"f":-1.5e-3,"g":NaN}` + "\n"}
 	m := readertest.Mutants{Format: "jsonl", Quick: 3000, Seeds: len(all), Kind: isKind, Make: func(rng *rand.Rand) readertest.Mutant {
 		b := []byte(all[rng.IntN(len(all))])

@@ -20,6 +20,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/storage/storages"
+	"github.com/shardify/shardify/tests/race"
 )
 
 func openSets(columns []string, state []byte, dirs ...string) (shardify.Source, error) {
@@ -125,6 +126,7 @@ func copyOf(t testing.TB, from string) string {
 }
 
 func TestDamageIsNamed(t *testing.T) {
+	race.Sequential(t)
 	read := func(dir string) error {
 		_, err := readertest.Walk(func(context.Context) (shardify.Source, error) { return openSets(nil, nil, dir) }, 1<<20, nil)
 		return err
@@ -228,6 +230,7 @@ func TestManyColumns(t *testing.T) {
 
 // TestMutations damages shards and indexes.
 func TestMutations(t *testing.T) {
+	race.Sequential(t)
 	dir := copyOf(t, "plain")
 	for _, file := range []string{indexName, "shard.00000.mds"} {
 		good, err := os.ReadFile(filepath.Join(dir, file))

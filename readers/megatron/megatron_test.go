@@ -17,6 +17,7 @@ import (
 	"github.com/shardify/shardify/index/megatron/megatrontest"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/storage/storages"
+	"github.com/shardify/shardify/tests/race"
 )
 
 func openFiles(sample string, columns []string, state []byte, files ...string) (shardify.Source, error) {
@@ -101,6 +102,7 @@ func put(b []byte, at int, v uint64, n int) []byte {
 }
 
 func TestDamageIsNamed(t *testing.T) {
+	race.Sequential(t)
 	docs := megatrontest.Corpus{{{11, 12, 13}}, {{21, 22}, {23}}, {}, {{31}}}
 	bin, idx := megatrontest.Pair(shardify.U16, docs, false)
 	const s = 4 // sequences
@@ -150,6 +152,7 @@ func isKind(err error) bool {
 
 // TestMutations damages pairs. What is read without an error has as many tokens as the data.
 func TestMutations(t *testing.T) {
+	race.Sequential(t)
 	rng := rand.New(rand.NewPCG(5, 6))
 	bin, good := megatrontest.Pair(shardify.I32, megatrontest.Documents(rng, 40), true)
 	m := readertest.Mutants{Format: "megatron", Quick: 2000, Seeds: 1, Kind: isKind, Make: func(rng *rand.Rand) readertest.Mutant {

@@ -17,6 +17,7 @@ import (
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/memory"
+	"github.com/shardify/shardify/tests/race"
 	writer "github.com/shardify/shardify/writers/mmap"
 	"github.com/shardify/shardify/writers/writertest"
 )
@@ -166,6 +167,7 @@ func readAll(dir string) error {
 }
 
 func TestDamageThatStructureShowsIsCorrupt(t *testing.T) {
+	race.Sequential(t)
 	s := everything()
 	dir, m := dataSet(t, s, 11, 7)
 	name := filepath.Join(dir, m.Shards[0].Name)
@@ -216,6 +218,7 @@ func TestDamageThatStructureShowsIsCorrupt(t *testing.T) {
 // TestDamageInDataIsProven: a flipped bit anywhere in the data of a shard is an
 // error of structure, or the proofs do not join to the stored sums.
 func TestDamageInDataIsProven(t *testing.T) {
+	race.Sequential(t)
 	dir, m := dataSet(t, everything(), 7, 7)
 	name := filepath.Join(dir, m.Shards[0].Name)
 	whole, err := os.ReadFile(name)
@@ -277,6 +280,7 @@ func proofsOf(src shardify.Source) (all []shardify.Proof, err error) {
 
 // Whatever a shard's bytes are, reading ends with values or an error.
 func TestMutatedShardsNeverPanic(t *testing.T) {
+	race.Sequential(t)
 	s := everything()
 	dir, m := dataSet(t, s, 5, 9)
 	name := filepath.Join(dir, m.Shards[0].Name)

@@ -20,6 +20,7 @@ import (
 	"github.com/shardify/shardify/readers/hdf5"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
 )
 
 func openFiles(o format.Options, columns []string, names ...string) (shardify.Source, error) {
@@ -130,6 +131,7 @@ func expectedOf(t *testing.T, name string) (e expected) {
 
 // TestCorpus reads each variable of each file by itself, as it is stored.
 func TestCorpus(t *testing.T) {
+	race.Sequential(t)
 	root := filepath.Join(corpus.Dir(t, "science_images"), "netcdf3")
 	var files []string
 	for _, g := range []string{"*.nc", "real/*.nc"} {
@@ -410,6 +412,7 @@ func seeds(t testing.TB) (all [][]byte) {
 // TestMutatedFilesGiveErrorsOnly damages files: no panic, no hang, little memory, and errors of a kind.
 // SHARDIFY_MUTATIONS is their number.
 func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
+	race.Sequential(t)
 	all := seeds(t)
 	m := readertest.Mutants{Format: "netcdf3", Quick: 2000, Seeds: len(all), Kind: isKind, Make: func(rng *rand.Rand) readertest.Mutant {
 		b := slices.Clone(all[rng.IntN(len(all))])
@@ -441,6 +444,7 @@ func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
 
 // FuzzFile reads files from the first byte to the last value.
 func FuzzFile(f *testing.F) {
+	race.Sequential(f)
 	for _, b := range seeds(f) {
 		f.Add(b)
 	}

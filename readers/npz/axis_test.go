@@ -17,11 +17,13 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // Arrays of all ranks and types, in both orders, stored and deflated, are what
 // numpy.moveaxis makes of them.
 func TestAxisEqualsMoveaxis(t *testing.T) {
+	race.Sequential(t)
 	for _, axis := range []string{"1", "2", "-1", "-2"} {
 		want, err := load([]string{filepath.Join("testdata", "want_"+axis+".npz")}, nil, nil, 1<<30)
 		if err != nil {
@@ -108,6 +110,7 @@ func TestLastAxisOfFortranOrderIsReadInParts(t *testing.T) {
 // A compressed array whose rows are scattered is read in parts where memory is short: a
 // part takes no more than its share.
 func TestPartOfAScatteredArrayTakesItsShare(t *testing.T) {
+	race.Sequential(t)
 	rng := rand.New(rand.NewPCG(33, 34))
 	const n = 3000
 	for _, m := range []struct {

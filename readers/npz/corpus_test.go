@@ -20,6 +20,7 @@ import (
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
 )
 
 var be = binary.BigEndian
@@ -48,6 +49,7 @@ type deviation struct {
 type tally struct{ equal, refused, left, wrong int }
 
 func TestCorpusEqualsNumpy(t *testing.T) {
+	race.Sequential(t)
 	dir := corpus.Dir(t, "npz")
 	var list []deviation
 	text, err := os.ReadFile("testdata/deviations.json")

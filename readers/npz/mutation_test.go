@@ -16,11 +16,13 @@ import (
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // TestMutatedFilesGiveErrorsOnly reads damaged files: no panic, no hang, little
 // memory, and errors of a kind. SHARDIFY_MUTATIONS is their number.
 func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
+	race.Sequential(t)
 	all := seeds(t)
 	kind := func(err error) bool { return npy.IsData(err) || errors.Is(err, shardify.ErrSchema) }
 	m := readertest.Mutants{Format: "npz", Quick: 5000, Seeds: len(all), Kind: kind, Make: func(rng *rand.Rand) readertest.Mutant {

@@ -14,11 +14,13 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // A byte of the payload flipped must be found whatever way the rows are read:
 // in place, scattered, decoded; as a whole or in parts.
 func TestFlippedValuesAreFound(t *testing.T) {
+	race.Sequential(t)
 	rng := rand.New(rand.NewPCG(13, 14))
 	for _, fortran := range []bool{false, true} {
 		good := archive(member{"x.npy", npy.Stored, npyBytes("<f4", fortran, []int{300, 20}, random(rng, 24000))})
@@ -164,6 +166,7 @@ func reversed(rows int, inner []int64, size int) *turning {
 }
 
 func TestReverseAxes(t *testing.T) {
+	race.Sequential(t)
 	rng := rand.New(rand.NewPCG(19, 20))
 	for _, c := range []struct {
 		rows  int
@@ -212,6 +215,7 @@ func checkReversed(dst, src []byte, dims []int64, size int) error {
 // A compressed array in Fortran order has to be held whole; a gigantic one is
 // refused before anything is read.
 func TestGiganticFortranArrayIsRefused(t *testing.T) {
+	race.Sequential(t)
 	rng := rand.New(rand.NewPCG(21, 22))
 	rows := 135_000_000
 	head := npyBytes("<f4", true, []int{rows, 2}, nil)

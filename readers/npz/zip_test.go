@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // The records of a zip archive: their marks, and how long they are without what varies.
@@ -56,6 +57,7 @@ func (l *loaded) same(o *loaded) error {
 }
 
 func TestEveryFlippedByteIsFoundOrHarmless(t *testing.T) {
+	race.Sequential(t)
 	dir := t.TempDir()
 	for _, method := range []uint16{npy.Stored, npy.Deflated} {
 		good := small(method)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // expected is what pyarrow reads in a file: testdata/make.py writes it.
@@ -129,6 +130,7 @@ func (g *gathered) differ(e *expectedField) error {
 // TestCorpusEqualsPyarrow reads every file of testdata, and of the folder that
 // SHARDIFY_CORPUS_PARQUET names, that has expected values beside it.
 func TestCorpusEqualsPyarrow(t *testing.T) {
+	race.Sequential(t)
 	files, fields := 0, 0
 	for _, dir := range []string{"testdata", os.Getenv("SHARDIFY_CORPUS_PARQUET")} {
 		names, _ := filepath.Glob(filepath.Join(dir, "*.json"))

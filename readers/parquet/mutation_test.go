@@ -12,13 +12,15 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // TestMutatedFilesGiveErrorsOnly reads damaged files: no panic, no hang, little
 // memory, and errors of a kind. SHARDIFY_MUTATIONS is their number.
 func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
+	race.Sequential(t)
 	quick := 1500
-	if underRace {
+	if race.On {
 		quick = 150
 	}
 	all := seeds(t)
@@ -127,6 +129,7 @@ func mutate(rng *rand.Rand, all []seed, b []byte, lo, hi int) []byte {
 // TestDamageUnderAChecksumIsFound flips bytes of the pages of files whose pages
 // have checksums, in the long form every one: values are equal or an error comes.
 func TestDamageUnderAChecksumIsFound(t *testing.T) {
+	race.Sequential(t)
 	flipped, found := 0, 0
 	for _, s := range seeds(t) {
 		if !s.summed {
@@ -164,6 +167,7 @@ func TestDamageUnderAChecksumIsFound(t *testing.T) {
 
 // FuzzFile reads files from the first byte to the last value.
 func FuzzFile(f *testing.F) {
+	race.Sequential(f)
 	for _, s := range seeds(f) {
 		if len(s.data) < 16<<10 {
 			f.Add(s.data)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // Put writes a file into a folder of its own, and returns its name.
@@ -74,7 +75,7 @@ func Run(t *testing.T, open Open) {
 		{"CloseFreesFiles", s.closeFrees},
 		{"StateReopensTheSame", s.state},
 	}
-	if Raced && testing.Short() {
+	if race.On && testing.Short() {
 		cases = cases[:2]
 	}
 	for _, c := range cases {

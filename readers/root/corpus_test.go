@@ -18,6 +18,7 @@ import (
 	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // wantedBranch is a row of the JSON beside a file: what other readers say.
@@ -124,6 +125,7 @@ func (s *score) leave(reason string) {
 }
 
 func TestCorpusTreesEqual(t *testing.T) {
+	race.Sequential(t)
 	s := &score{reasons: map[string]int{}}
 	known := deviations(t)
 	files, _ := filepath.Glob(filepath.Join(corpus.Dir(t, "root"), "*", "*.root"))
@@ -290,6 +292,7 @@ func (w *wantedBranch) equals(c *shardify.Column) error {
 }
 
 func TestCorpusNtuplesEqual(t *testing.T) {
+	race.Sequential(t)
 	s := &score{reasons: map[string]int{}}
 	known := deviations(t)
 	files, _ := filepath.Glob(filepath.Join(corpus.Dir(t, "root"), "rntuple", "*.root"))
@@ -426,6 +429,7 @@ func equalColumns(x, y *shardify.Column) error {
 
 // TestCorpusOpens: every other file of the corpus opens or says why not.
 func TestCorpusOpens(t *testing.T) {
+	race.Sequential(t)
 	files, _ := filepath.Glob(filepath.Join(corpus.Dir(t, "root"), "*", "*.root"))
 	for _, name := range files {
 		src, err := openFiles(nil, nil, name)

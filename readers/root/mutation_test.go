@@ -17,6 +17,7 @@ import (
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
 	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // seed is a file to damage.
@@ -39,8 +40,9 @@ type seed struct {
 // memory, errors of a kind, and no wrong value under a checksum. SHARDIFY_MUTATIONS
 // is their number.
 func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
+	race.Sequential(t)
 	quick := 1000
-	if underRace {
+	if race.On {
 		quick = 200
 	}
 	all := seeds(t)
@@ -280,6 +282,7 @@ func mutate(rng *rand.Rand, all []seed, b []byte) []byte {
 
 // FuzzFile reads files from the first byte to the last value.
 func FuzzFile(f *testing.F) {
+	race.Sequential(f)
 	for _, s := range seeds(f) {
 		if len(s.data) < 16<<10 {
 			f.Add(s.data)

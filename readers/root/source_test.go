@@ -15,6 +15,7 @@ import (
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
 )
 
 func TestTreeIsChosenOrAllAreNamed(t *testing.T) {
@@ -206,6 +207,7 @@ func TestTextIsCheckedOrBytes(t *testing.T) {
 // TestDamageIsLocated: an error in a basket names file, tree, branch, entry and the
 // byte of the file where the basket is.
 func TestDamageIsLocated(t *testing.T) {
+	race.Sequential(t)
 	data, err := os.ReadFile(testdata("events-0.root"))
 	if err != nil {
 		t.Fatal(err)

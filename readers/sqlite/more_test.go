@@ -18,6 +18,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/tests/race"
 )
 
 func openWith(options format.Options, name string) (shardify.Source, error) {
@@ -43,6 +44,7 @@ const count = "WITH RECURSIVE k(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM k WH
 // TestTreesOfSeveralLevels: tables of both kinds are read from any part on, with rows that take
 // several pages and rows in inner pages.
 func TestTreesOfSeveralLevels(t *testing.T) {
+	race.Sequential(t)
 	partBytes = 64 << 10
 	t.Cleanup(func() { partBytes = 1 << 20 })
 	const rows = 30000
@@ -276,6 +278,7 @@ func TestASchemaWithFewerTables(t *testing.T) {
 // TestAKeyWithoutItsIndexIsDamage, as integrity_check of SQLite says: here the rowid's other name
 // is one byte away from a key of its own, whose values are not in the rows.
 func TestAKeyWithoutItsIndexIsDamage(t *testing.T) {
+	race.Sequential(t)
 	keys := []string{"CREATE TABLE a(id integer primary key, x)", "CREATE TABLE b(k UNIQUE, x JNIQUE, PRIMARY KEY(k, x))", "CREATE TABLE c(k TEXT PRIMARY KEY, x JNIQUE) WITHOUT ROWID",
 		"INSERT INTO a VALUES (7, 1)", "INSERT INTO b VALUES (7, 1)", "INSERT INTO c VALUES (7, 1)"}
 	open := func(name, object string) error {

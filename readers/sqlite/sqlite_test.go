@@ -22,6 +22,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
 )
 
 func openFiles(object string, columns []string, files ...string) (shardify.Source, error) {
@@ -124,6 +125,7 @@ func compact(row []any) string {
 
 // TestCorpus reads every table of the corpus, and refuses what is to be refused.
 func TestCorpus(t *testing.T) {
+	race.Sequential(t)
 	dir := corpus.Dir(t, "sqlite")
 	names, _ := filepath.Glob(filepath.Join(dir, "*.db"))
 	read, equal, refused := 0, 0, 0
@@ -316,6 +318,7 @@ func walk(name string) (readertest.Walked, error) {
 // TestMutatedFilesGiveErrorsOnly reads damaged files: no panic, no hang, little memory, and
 // errors of a kind. SHARDIFY_MUTATIONS is their number.
 func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
+	race.Sequential(t)
 	var seeds [][]byte
 	for i, statements := range [][]string{
 		{pulses, fmt.Sprintf(fill, 1, 200, 1), truth, "INSERT INTO truth SELECT DISTINCT event_no, event_no * 2 FROM pulses", view},

@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
+	_ "github.com/shardify/shardify/tests/race"
 )
 
 const everything = "b:bool,i1:i8[3],x:f32[4,2],h:f16,w:bf16*[2],d:f64?,n:u16*9?,pt:f32*20@Jet,eta:f64*20@Jet[2],trk:i32**,img:jpg*2000,note:txt,doc:json*12,words:txt**5,z:f32[0]"

@@ -16,6 +16,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // seeds are one tar of every form.
@@ -30,6 +31,7 @@ func seeds(t testing.TB) [][]byte {
 // TestMutatedTarsGiveErrorsOnly reads damaged tars: no panic, no hang, little memory,
 // and errors of a kind. SHARDIFY_MUTATIONS is their number.
 func TestMutatedTarsGiveErrorsOnly(t *testing.T) {
+	race.Sequential(t)
 	count := readertest.Mutations(t, 1500)
 	all := seeds(t)
 	w := readertest.Watch{Limit: 20 * time.Second, Memory: 512 << 20}

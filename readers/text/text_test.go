@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // asked is how a test opens files.
@@ -184,6 +185,7 @@ func TestBadUTF8(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
+	race.Sequential(t)
 	a := readertest.Put(t, "a.txt", "one\n")
 	var doubt *format.Doubt
 	if _, err := (asked{}).open(a); !errors.As(err, &doubt) {

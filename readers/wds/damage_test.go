@@ -13,12 +13,14 @@ import (
 	"github.com/shardify/shardify/index/npy"
 	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/race"
 	"github.com/shardify/shardify/writers/writertest"
 )
 
 // TestEveryFlipIsSeen: a flipped bit anywhere in tar and index is an error that names the
 // shard, or is in the data of a member and changes a value.
 func TestEveryFlipIsSeen(t *testing.T) {
+	race.Sequential(t)
 	dir, m := set(t, kinds(true), 2)
 	want, err := openAll(dir)
 	if err != nil {
@@ -69,6 +71,7 @@ func TestEveryFlipIsSeen(t *testing.T) {
 // TestDamagedSets: files that are cut, longer, missing or swapped, and manifests
 // that say what cannot be.
 func TestDamagedSets(t *testing.T) {
+	race.Sequential(t)
 	rewrite := func(f func(m *index.Manifest)) func(*testing.T, string, *index.Manifest) {
 		return func(t *testing.T, dir string, m *index.Manifest) { f(m); writertest.WriteManifest(t, dir, m) }
 	}

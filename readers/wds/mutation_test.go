@@ -14,12 +14,14 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // TestMutatedTarsGiveErrorsOnly reads damaged tars and indexes of unchanged
 // length: no panic, no hang, memory within a few times the file, errors of a
 // kind. SHARDIFY_MUTATIONS is their number.
 func TestMutatedTarsGiveErrorsOnly(t *testing.T) {
+	race.Sequential(t)
 	count := readertest.Mutations(t, 3000)
 	rng := rand.New(rand.NewPCG(4, 2))
 	var m mutant

@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // deflated is the store as a zip file of deflated members.
@@ -39,6 +40,7 @@ func (all files) deflated(t *testing.T) string {
 // TestDeflatedArchives: their values are those of the folder; a member that claims much more than
 // a chunk can take is refused before it is decoded.
 func TestDeflatedArchives(t *testing.T) {
+	race.Sequential(t)
 	dir := writeStore(t, 3, weather(rand.New(rand.NewPCG(21, 22)), 13, 3))
 	load := func(name string) (*readertest.Columns, error) {
 		src, err := openStores(t, nil, nil, name)

@@ -15,6 +15,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // loaded reads all of some stores.
@@ -165,6 +166,7 @@ func TestChunksThatAreNoSamples(t *testing.T) {
 
 // TestDamagedChunkIsItsSample: an error says which sample the chunk would have been.
 func TestDamagedChunkIsItsSample(t *testing.T) {
+	race.Sequential(t)
 	dir := writeStore(t, 2, weather(rand.New(rand.NewPCG(1, 2)), 13, 2))
 	if err := os.WriteFile(filepath.Join(dir, "packed", "2.0.0"), []byte("xx"), 0o666); err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 	"github.com/shardify/shardify/readers/internal/arrays/store"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // tableOf has a line for each store.
@@ -109,6 +110,7 @@ func stored(c *readertest.Columns, e *expected) string {
 
 // TestCorpusOfStores reads all arrays of all stores, each by itself, as they are stored.
 func TestCorpusOfStores(t *testing.T) {
+	race.Sequential(t)
 	root := corpus.Dir(t, "zarr")
 	n := 0
 	for _, folder := range []string{"v2", "v3", "cf"} {
@@ -181,6 +183,7 @@ func readArray(t *testing.T, dir, path string, e *expected, o format.Options, ta
 
 // TestCorpusDecoded compares what CF attributes make of the arrays with xarray's values.
 func TestCorpusDecoded(t *testing.T) {
+	race.Sequential(t)
 	root := corpus.Dir(t, "zarr")
 	list, _ := filepath.Glob(filepath.Join(root, "cf", "*.zarr.json"))
 	n := 0
@@ -258,6 +261,7 @@ func canonical(c *shardify.Column) {
 // TestCorpusOfBadStores: each is refused at the level that is stated, and the array beside it
 // is read.
 func TestCorpusOfBadStores(t *testing.T) {
+	race.Sequential(t)
 	root := corpus.Dir(t, "zarr")
 	list, _ := filepath.Glob(filepath.Join(root, "bad", "*.json"))
 	for _, name := range list {
@@ -346,6 +350,7 @@ const mostMemory = "most memory:"
 // TestCorpusOfBadStoresTakesLittleMemory: what they claim to hold is never allocated. A process of
 // its own reads all of them.
 func TestCorpusOfBadStoresTakesLittleMemory(t *testing.T) {
+	race.Sequential(t)
 	corpus.Dir(t, "zarr")
 	out, err := exec.Command(os.Args[0], "-test.run=^TestCorpusOfBadStores$", "-test.v").CombinedOutput()
 	if err != nil {

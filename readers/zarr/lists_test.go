@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // TestListsByOffsets: arrays beside an array of offsets are lists, as they are in HDF5, in spans of
@@ -119,6 +120,7 @@ func TestListsAreCertain(t *testing.T) {
 
 // TestListsOfListsAreRefused: offsets of offsets are a second level, also where both have as many lists.
 func TestListsOfListsAreRefused(t *testing.T) {
+	race.Sequential(t)
 	dir := writeStore(t, 3, map[string]*madeArray{
 		"x":                 {dtype: "<i4", size: 4, shape: []int{6}, chunk: []int{3}, data: shardify.Bytes(make([]int32, 6))},
 		"x_offsets":         {dtype: "<i8", size: 8, shape: []int{4}, chunk: []int{2}, data: shardify.Bytes([]int64{0, 2, 4, 6})},

@@ -15,6 +15,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // files are those of a store, by their paths.
@@ -82,6 +83,7 @@ func walkArchive(name string) (readertest.Walked, error) {
 // TestMutatedStoresGiveErrorsOnly damages metadata, chunks and archives: no panic, no hang, little
 // memory, and errors of a kind. SHARDIFY_MUTATIONS is their number.
 func TestMutatedStoresGiveErrorsOnly(t *testing.T) {
+	race.Sequential(t)
 	seeds := seedStores(t)
 	m := readertest.Mutants{Format: "zarr", Quick: 1500, Seeds: len(seeds), Kind: isKind, Make: func(rng *rand.Rand) readertest.Mutant {
 		all := maps.Clone(seeds[rng.IntN(len(seeds))])
@@ -121,6 +123,7 @@ func TestMutatedStoresGiveErrorsOnly(t *testing.T) {
 
 // FuzzStore reads archives from the first byte to the last value.
 func FuzzStore(f *testing.F) {
+	race.Sequential(f)
 	for _, all := range seedStores(f) {
 		f.Add(all.archived())
 	}

@@ -17,10 +17,12 @@ import (
 	core "github.com/shardify/shardify/readers/internal/arrays"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // TestSelectionsOfTheCorpus compares with what xarray and NumPy select of the same store.
 func TestSelectionsOfTheCorpus(t *testing.T) {
+	race.Sequential(t)
 	dir := filepath.Join(corpus.Dir(t, "zarr"), "cf")
 	b, err := os.ReadFile(filepath.Join(dir, "windows.json"))
 	if err != nil {
@@ -175,6 +177,7 @@ func TestSelectionsInEveryForm(t *testing.T) {
 
 // TestStoresOfAnotherGridAreRefused: their rows have one shape and other places.
 func TestStoresOfAnotherGridAreRefused(t *testing.T) {
+	race.Sequential(t)
 	made := func(version int, first int32, lat []byte, dtype string, size int) string {
 		time := []int32{first, first + 6, first + 12}
 		return writeStore(t, version, map[string]*madeArray{

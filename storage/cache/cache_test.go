@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/tests/race"
 )
 
 func stamp(n int64) storage.Stamp { return storage.Stamp{Size: n, ModTime: 1e18, Version: `"v"`} }
@@ -120,6 +121,7 @@ func TestWhatWasFetchedIsNotFetchedAgain(t *testing.T) {
 
 // TestDamagedBlocksAreFetchedAgain: flipped bits, torn files, bytes of another file.
 func TestDamagedBlocksAreFetchedAgain(t *testing.T) {
+	race.Sequential(t)
 	dir := t.TempDir()
 	c := mustOpen(t, dir, 64<<20)
 	const size = 1_000_000

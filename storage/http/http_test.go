@@ -29,6 +29,7 @@ import (
 	"github.com/shardify/shardify/storage/remote"
 	"github.com/shardify/shardify/tests/corpus"
 	"github.com/shardify/shardify/tests/netfault"
+	_ "github.com/shardify/shardify/tests/race"
 )
 
 var bg = context.Background()

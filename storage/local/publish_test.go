@@ -16,6 +16,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // instead puts f in the place of a call for the test.
@@ -102,6 +103,7 @@ func TestAFailedSyncLosesTheFile(t *testing.T) {
 
 // TestWhereLinksAreRefused: the file is renamed, never over another.
 func TestWhereLinksAreRefused(t *testing.T) {
+	race.Sequential(t)
 	for _, errno := range []syscall.Errno{syscall.EPERM, syscall.ENOTSUP, syscall.ENOSYS, syscall.EMLINK, syscall.EXDEV} {
 		for _, no := range []error{nil, syscall.EINVAL, syscall.ENOSYS} {
 			d := NewDir(t.TempDir(), SyncShard)

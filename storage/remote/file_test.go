@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify/storage"
+	_ "github.com/shardify/shardify/tests/race"
 )
 
 // closing is an object that counts how often it was closed.

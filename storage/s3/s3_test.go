@@ -25,6 +25,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/tests/corpus"
+	_ "github.com/shardify/shardify/tests/race"
 	"github.com/shardify/shardify/tests/servertest"
 )
 

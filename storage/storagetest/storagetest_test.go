@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/storage/storages"
+	_ "github.com/shardify/shardify/tests/race"
 )
 
 func TestNoWrapperLosesAnAbility(t *testing.T) {

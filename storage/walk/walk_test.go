@@ -19,6 +19,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage/local/dirfd"
+	_ "github.com/shardify/shardify/tests/race"
 )
 
 // tree makes files below a new folder; a name that ends in / is a folder, one

@@ -21,6 +21,7 @@ import (
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/remote"
 	"github.com/shardify/shardify/tests/netfault"
+	_ "github.com/shardify/shardify/tests/race"
 	"github.com/shardify/shardify/tests/servertest"
 )
 

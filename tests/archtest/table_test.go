@@ -196,13 +196,14 @@ var table = []row{
 	{"tests/parttest", "tests", ""},
 	{"tests/programs", "tests", ""},
 	{"tests/netfault", "tests", ""},
+	{"tests/race", "tests", ""},
 	{"tests/servertest", "tests", ""},
 	{"index/megatron/megatrontest", "tests", "index/megatron shardify"},
-	{"readers/readertest", "tests", "format shardify"},
+	{"readers/readertest", "tests", "format shardify tests/race"},
 	{"storage/fault", "tests", "storage"},
 	{"storage/s3/s3test", "tests", ""},
 	{"storage/storagetest", "tests", "shardify storage storage/memory storage/storages"},
-	{"transform/transformtest", "tests", "format readers/readertest readers/synth shardify"},
+	{"transform/transformtest", "tests", "format readers/synth shardify tests/race"},
 	{"writers/writertest", "tests", "format index shardify storage storage/fault storage/local storage/memory verify/problem"},
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // writeNames writes a list of n names, in the order of their bytes.
@@ -62,9 +63,10 @@ func heapPeak() (stop func() int64) {
 
 // TestTwoMillionNamesArePlannedInParts: memory does not grow with the list.
 func TestTwoMillionNamesArePlannedInParts(t *testing.T) {
+	race.Sequential(t)
 	const names, most = 2_000_000, 120 << 20
 	n := int64(names)
-	if underRace {
+	if race.On {
 		n /= 10
 	}
 	r, w, err := os.Pipe()
@@ -89,7 +91,7 @@ func TestTwoMillionNamesArePlannedInParts(t *testing.T) {
 	if files, _ := x.Plan.In.Total(); files != n || x.Plan.Pack.Samples != n || x.Plan.Pack.Parts() < int(n/200_000) {
 		t.Errorf("%d files, %d samples in %d parts", files, x.Plan.Pack.Samples, x.Plan.Pack.Parts())
 	}
-	if peak > most && !underRace {
+	if peak > most && !race.On {
 		t.Errorf("heap peak %s", shardify.FormatSize(peak))
 	}
 }

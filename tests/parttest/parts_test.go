@@ -21,6 +21,7 @@ import (
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/memory"
+	"github.com/shardify/shardify/tests/race"
 	"github.com/shardify/shardify/verify"
 	"github.com/shardify/shardify/writers"
 )
@@ -496,6 +497,7 @@ func TestAConversionInPartsGoesOnBesideWhatIsLeftOut(t *testing.T) {
 // TestADamagedPlanInPartsIsNamed: every byte of the file, flipped or missing, makes the
 // task fail that needs it, with the place; no other task, and never with other data.
 func TestADamagedPlanInPartsIsNamed(t *testing.T) {
+	race.Sequential(t)
 	small(t, 20)
 	x, err := prepare(t, pipeline.Settings{Inputs: []string{photos(t, 60)}})
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/readers/synth"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // Invent is a batch of synthetic samples.
@@ -179,7 +179,7 @@ func Conform(t *testing.T, tr shardify.Transform, whole *shardify.Batch, mem *sh
 	want := NewOutcome()
 	want.Add(out)
 	steps := []int{1, 7}
-	if readertest.Raced && testing.Short() {
+	if race.On && testing.Short() {
 		steps = nil // goroutines below are what counts
 	}
 	for _, step := range steps {

@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage/memory"
+	_ "github.com/shardify/shardify/tests/race"
 )
 
 var bg = context.Background()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify/tests/fakecuda"
+	"github.com/shardify/shardify/tests/race"
 )
 
 func TestOpenMeasuresSpeeds(t *testing.T) {
@@ -47,6 +48,7 @@ func TestOpenMeasuresSpeeds(t *testing.T) {
 // TestFigures writes what bench/gpu.sh collects: on the GPU if $SHARDIFY_GPU is set, else
 // of little memory on the fake driver.
 func TestFigures(t *testing.T) {
+	race.Sequential(t)
 	o, bytes, rows, limit := Options{}, int64(2<<20), []int64{64, 4096, 600_000}, time.Minute
 	if os.Getenv("SHARDIFY_GPU") == "" {
 		f := newFake(t, fakecuda.Batch13)
@@ -82,6 +84,7 @@ func TestFigures(t *testing.T) {
 
 // TestFiguresEndInTime: with the figure at which time is up.
 func TestFiguresEndInTime(t *testing.T) {
+	race.Sequential(t)
 	f := newFake(t, fakecuda.Batch13)
 	f.Configure(fakecuda.Order, "prompt")
 	d := f.open(t, Options{})

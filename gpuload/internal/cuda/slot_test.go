@@ -16,6 +16,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/order"
 	"github.com/shardify/shardify/tests/fakecuda"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // consumer is a trainer: it copies what a slot holds on a stream of its own, slowly,
@@ -213,6 +214,7 @@ func kernelsAreExact(t *testing.T, d *Device) {
 // TestThePTXIsExact runs the PTX that ships, with its blocks and threads in three orders.
 // Every access of memory is checked: its bounds, its alignment, races.
 func TestThePTXIsExact(t *testing.T) {
+	race.Sequential(t)
 	f := newFake(t, fakecuda.PTX)
 	for _, walk := range []string{"0", "1", "2"} {
 		t.Run(walk, func(t *testing.T) {

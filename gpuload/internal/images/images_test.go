@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	_ "github.com/shardify/shardify/tests/race"
 )
 
 // The tests of Python compare pixels and choices with Pillow's.

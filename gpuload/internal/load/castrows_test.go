@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/tests/race"
 )
 
 var allTypes = []shardify.DType{
@@ -148,6 +149,7 @@ func hard(d shardify.DType, r *rand.Rand) uint64 {
 }
 
 func TestCastsAreAsDefined(t *testing.T) {
+	race.Sequential(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	const elems, rows = 12, 211
 	pairs := 0

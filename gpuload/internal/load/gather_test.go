@@ -7,11 +7,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/shardify/shardify/tests/race"
 )
 
 // TestCopyRowsOfEverySize copies rows of every kind of size, at every alignment, up to the
 // last byte of a mapping: neither rows nor the bytes around them may be wrong.
 func TestCopyRowsOfEverySize(t *testing.T) {
+	race.Sequential(t)
 	sizes := []int{300, 511, 512, 1000, 1792, 4096, 4097, 10_000, 1<<20 + 100}
 	for n := 1; n <= 130; n++ {
 		sizes = append(sizes, n)

@@ -17,6 +17,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/tests/race"
 	"github.com/shardify/shardify/verify"
 	"github.com/shardify/shardify/writers"
 	"github.com/shardify/shardify/writers/writertest"
@@ -138,6 +139,7 @@ func both(t *testing.T, f func(t *testing.T, s writertest.Schema)) {
 // TestThereAndBack: from one format into the other and back, in other shards, the
 // values, names and attributes are those of the beginning.
 func TestThereAndBack(t *testing.T) {
+	race.Sequential(t)
 	both(t, func(t *testing.T, s writertest.Schema) {
 		for _, way := range [][]string{{"wds", "mmap", "wds"}, {"wds", "wds", "mmap", "mmap", "wds"}, {"mmap", "mmap", "wds", "mmap"}} {
 			if way[0] == "mmap" && s.Name == "nullable bytes" {
@@ -226,6 +228,7 @@ func labelled(t *testing.T, format, labels string, seed uint64) string {
 
 // TestLabelsGrowOrAreRefused: codes keep their meaning in every shard.
 func TestLabelsGrowOrAreRefused(t *testing.T) {
+	race.Sequential(t)
 	for _, format := range []string{"mmap", "wds"} {
 		for _, c := range []struct{ a, b, want, err string }{
 			{"cat,dog", "cat,dog", "cat,dog", ""}, {"cat,dog", "cat,dog,owl", "cat,dog,owl", ""}, {"cat,dog,owl", "cat", "cat,dog,owl", ""},
@@ -284,6 +287,7 @@ func TestWhatDiffersIsNamed(t *testing.T) {
 
 // TestEqualNamesAreRefused: a name is that of one sample.
 func TestEqualNamesAreRefused(t *testing.T) {
+	race.Sequential(t)
 	s := writertest.Schema{Keyed: true, Fields: []shardify.Field{{Name: "x", DType: shardify.F32}}}
 	for _, format := range []string{"mmap", "wds"} {
 		a, b := first(t, format, s, 1), first(t, format, s, 1)
@@ -297,6 +301,7 @@ func TestEqualNamesAreRefused(t *testing.T) {
 // TestDamageGetsNoSecondHome: a flipped bit of an input is found before anything is
 // published.
 func TestDamageGetsNoSecondHome(t *testing.T) {
+	race.Sequential(t)
 	s := writertest.Schema{Fields: []shardify.Field{{Name: "x", DType: shardify.F32, Shape: []int{50}}}}
 	for _, format := range []string{"mmap", "wds"} {
 		a, b := first(t, format, s, 1), first(t, format, s, 2)

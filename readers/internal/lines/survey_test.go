@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify/storage"
+	_ "github.com/shardify/shardify/tests/race"
 )
 
 // awayFile is a file of another machine, which counts how many of its kind are read from.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // rich is inputs with everything that a state can hold.
@@ -240,6 +241,7 @@ func states(tb testing.TB) (files []made, all [][]byte) {
 // TestDamagedStateIsAnErrorOrASetThatKeepsWithinItsMemory changes every byte behind
 // the JSON, where the fuzzer is slow to go.
 func TestDamagedStateIsAnErrorOrASetThatKeepsWithinItsMemory(t *testing.T) {
+	race.Sequential(t)
 	files, all := states(t)
 	table := tableOf(files)
 	tried, opened := 0, 0

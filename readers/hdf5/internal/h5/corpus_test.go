@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // corpusFiles returns all files that have a JSON beside them, by path below dir.
@@ -119,6 +120,7 @@ var differences = map[string]string{
 }
 
 func TestCorpusMetadataEqualsTheOracle(t *testing.T) {
+	race.Sequential(t)
 	dir := corpus.Dir(t, "hdf5")
 	total := counts{}
 	for _, name := range corpusFiles(t, dir) {

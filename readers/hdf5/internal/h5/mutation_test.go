@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // seeds returns small files to damage: those of testdata and, when present, of the
@@ -72,6 +73,7 @@ func TestCrashersGiveErrorsOrValues(t *testing.T) {
 // are read with checksums switched off, so that the damage gets behind them.
 // SHARDIFY_MUTATIONS sets the count, SEED the start.
 func TestMutatedFilesNeitherPanicNorHang(t *testing.T) {
+	race.Sequential(t)
 	count, seed := 2000, uint64(1)
 	if s := os.Getenv("SHARDIFY_MUTATIONS"); s != "" {
 		count, _ = strconv.Atoi(s)

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"hash/adler32"
 	"testing"
+
+	"github.com/shardify/shardify/tests/race"
 )
 
 // TestBuffersAreNotUsedTwice undoes several codecs and a transposition of one chunk.
@@ -75,6 +77,7 @@ func TestBase64OfMoreThanAChunk(t *testing.T) {
 
 // TestMutationsOfChunks decodes damaged chunks: an error or values, nothing else.
 func TestMutationsOfChunks(t *testing.T) {
+	race.Sequential(t)
 	mutate(t) // SHARDIFY_MUTATIONS: how many
 }
 

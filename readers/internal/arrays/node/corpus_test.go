@@ -15,6 +15,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // parse reads the metadata of a folder; nil if it is no array.
@@ -123,6 +124,7 @@ func (e *expectedRaw) differs(fixed []byte, values [][]byte) bool {
 
 // TestCorpusOfStores compares all arrays of all stores with what zarr-python read.
 func TestCorpusOfStores(t *testing.T) {
+	race.Sequential(t)
 	root := corpus.Dir(t, "zarr")
 	n := 0
 	for _, folder := range []string{"v2", "v3", "cf"} {

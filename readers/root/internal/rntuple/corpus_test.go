@@ -16,6 +16,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
 )
 
 type expectedFile struct {
@@ -135,6 +136,7 @@ func openAll(t testing.TB, file []byte) map[string]*Ntuple {
 
 // TestCorpusColumns compares each physical column with what two other readers found.
 func TestCorpusColumns(t *testing.T) {
+	race.Sequential(t)
 	equal := map[string]int{}
 	wrong, empty := 0, 0
 	for _, f := range expectedFiles(t) {
@@ -181,6 +183,7 @@ func TestCorpusColumns(t *testing.T) {
 
 // TestCorpusFlats reads every flat and compares it with the columns below it.
 func TestCorpusFlats(t *testing.T) {
+	race.Sequential(t)
 	classes := map[string]int{}
 	left := map[string]int{}
 	for _, f := range expectedFiles(t) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/tests/race"
 )
 
 // readAll reads flats in parts of the given borders, and joins them.
@@ -68,6 +69,7 @@ func every(n *Ntuple) []int {
 
 // TestAnyCutGivesTheSame reads in parts that begin and end anywhere.
 func TestAnyCutGivesTheSame(t *testing.T) {
+	race.Sequential(t)
 	for _, f := range expectedFiles(t) {
 		for _, n := range openAll(t, f.data) {
 			checkCuts(t, f.path, n)

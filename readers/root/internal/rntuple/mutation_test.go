@@ -21,6 +21,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
 )
 
 const (
@@ -142,6 +143,7 @@ type mutations struct {
 // what was written; where the damage has a right checksum, columns are consistent.
 // SHARDIFY_MUTATIONS is their number.
 func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
+	race.Sequential(t)
 	count := 4000
 	if long() {
 		count = 1_000_000

@@ -1,5 +1,0 @@
-//go:build !race
-
-package files
-
-const underRace = false

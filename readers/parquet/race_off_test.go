@@ -1,5 +1,0 @@
-//go:build !race
-
-package parquet
-
-const underRace = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package root
-
-const underRace = false

@@ -1,6 +1,0 @@
-//go:build race
-
-package root
-
-// underRace: everything takes ten times as long.
-const underRace = true

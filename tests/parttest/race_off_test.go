@@ -1,5 +1,0 @@
-//go:build !race
-
-package parttest
-
-const underRace = false
