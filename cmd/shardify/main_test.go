@@ -64,7 +64,7 @@ func TestScripts(t *testing.T) {
 			readers, err := filepath.Abs("../../readers")
 			e.Setenv("ROOTDATA", filepath.Join(readers, "root", "testdata"))
 			e.Setenv("HDF5DATA", filepath.Join(readers, "hdf5", "testdata"))
-			e.Setenv("EXIFDATA", filepath.Join(readers, "..", "internal", "exif", "testdata"))
+			e.Setenv("EXIFDATA", filepath.Join(readers, "..", "images", "exif", "testdata"))
 			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

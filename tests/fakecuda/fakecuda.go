@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,6 +67,9 @@ var build struct {
 func Load(t testing.TB, flags ...string) *Driver {
 	t.Helper()
 	path, err := Build(flags...)
+	if errors.Is(err, fs.ErrNotExist) { // of the sources
+		t.Fatal(err)
+	}
 	if err != nil {
 		t.Skip(err)
 	}
@@ -208,7 +212,7 @@ func folder() (string, error) {
 	dir, err := os.Getwd()
 	for err == nil {
 		if _, no := os.Stat(filepath.Join(dir, "go.mod")); no == nil {
-			return filepath.Join(dir, "internal", "fakecuda"), nil
+			return filepath.Join(dir, "tests", "fakecuda"), nil
 		}
 		if filepath.Dir(dir) == dir {
 			err = errors.New("no go.mod above the working folder")

@@ -10,7 +10,7 @@ import unicodedata
 import zipfile
 from typing import Iterator, List
 
-CORPUS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "internal", "tokenize", "testdata", "corpus.zip")
+CORPUS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "tokenize", "testdata", "corpus.zip")
 
 
 def unpack(work: str) -> str:

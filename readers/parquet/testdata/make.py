@@ -161,7 +161,7 @@ I = pa.table({
 }).replace_schema_metadata({"huggingface": json.dumps(hf)})
 save("images.parquet", I)
 # Images that their EXIF tag turns, three of eight, in row groups of 16.
-tagged = [open(os.path.join(HERE, "..", "..", "..", "internal", "exif", "testdata", "%d.png" % (i % 8 + 1)), "rb").read() if i % 8 in (0, 1, 5, 6) else png + bytes([i, 0]) for i in range(128)]
+tagged = [open(os.path.join(HERE, "..", "..", "..", "images", "exif", "testdata", "%d.png" % (i % 8 + 1)), "rb").read() if i % 8 in (0, 1, 5, 6) else png + bytes([i, 0]) for i in range(128)]
 T = pa.table({"image": pa.array([None if i % 16 == 3 else t for i, t in enumerate(tagged)])})
 save("turned.parquet", T, row_group_size=16)
 save("turned-plain.parquet", T, row_group_size=16, use_dictionary=False, compression="zstd", data_page_version="2.0")
