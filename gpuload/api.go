@@ -3,6 +3,7 @@ package gpuload
 import (
 	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/gpuload/internal/load"
+	"github.com/shardify/shardify/gpuload/order"
 )
 
 type (
@@ -11,9 +12,15 @@ type (
 	// Verify says when the checksums in the shards are compared with the data. Size
 	// and header of a shard are compared with the manifest whenever it is opened.
 	Verify = load.Verify
+	// State is a place in the order of samples. It does not depend on world and batch
+	// size: a Loader with others continues at the same sample.
+	State = order.State
 	// Stream is the consumer's queue on a device (a CUstream). 0 and 1 are the default
 	// stream, 2 is that of the calling thread: in Go, of a goroutine that is locked to one.
 	Stream = device.Stream
+	// Documents are the stretches of tokens in a batch of sequences that belong together, as attention
+	// over all of its tokens needs them.
+	Documents = load.Documents
 	// DeviceInfo is what there is to know about a device.
 	DeviceInfo = device.Info
 	// PixelForm is what the images of a batch become on a GPU.
@@ -29,6 +36,17 @@ const PictureBytes = device.PictureBytes
 func Pixels(name string, s Stream, f *PixelForm, list []byte) error {
 	return device.Pixels(name, s, f, list)
 }
+
+// FindDocuments reads the lengths of the documents of rows: those of row i are lens[offsets[i]:offsets[i+1]].
+// Sequences are stored with so many tokens, of which the first length are those of the batch. cu is
+// memory for the result.
+func FindDocuments(cu []int32, lens []int32, offsets []int64, stored, length int) (Documents, error) {
+	return load.FindDocuments(cu, lens, offsets, stored, length)
+}
+
+// DecodeState reads what State.Encode wrote. Unknown keys are refused: they would mean
+// something that this program does not heed.
+func DecodeState(b []byte) (State, error) { return order.DecodeState(b) }
 
 // The kinds of Verify.
 const (

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
 )
@@ -16,21 +16,21 @@ import (
 // valid until Release. Its methods may be called concurrently; of those that look at
 // the memory, none while another goroutine releases it.
 type Batch struct {
-	loader *Loader
-	slot   atomic.Pointer[slot] // nil after Release
-	epoch  int
-	step   int64
-	steps  int
-	from   int64
-	end    int64
-	rows   int
-	batch  int
-	bytes  int64
+	home  *slots
+	slot  atomic.Pointer[slot] // nil after Release
+	epoch int
+	step  int64
+	steps int
+	from  int64
+	end   int64
+	rows  int
+	batch int
+	bytes int64
 }
 
-func newBatch(l *Loader, s *slot) *Batch {
-	b := &Batch{loader: l, epoch: s.Epoch, step: s.Number, steps: int(s.Steps), from: s.From, end: l.steps.End(&s.Step), rows: s.Rows, batch: int(s.table.Rows), bytes: s.table.Size()}
-	if l.steps.Last == Short {
+func newBatch(d *slots, s *slot) *Batch {
+	b := &Batch{home: d, epoch: s.Epoch, step: s.Number, steps: int(s.Steps), from: s.From, end: d.Want.Steps.End(&s.Step), rows: s.Rows, batch: int(s.Table.Rows), bytes: s.Table.Size()}
+	if d.Want.Steps.Last == Short {
 		b.batch = b.rows
 	}
 	b.slot.Store(s)
@@ -80,12 +80,7 @@ func (b *Batch) IDs() []int64 {
 	if s == nil {
 		return nil
 	}
-	s.naming.Lock()
-	defer s.naming.Unlock()
-	if !s.known {
-		s.number(b.loader.order, &b.loader.steps)
-	}
-	return s.ids[:min(s.Size, int64(b.batch))]
+	return s.names(b.home.Want)[:min(s.Size, int64(b.batch))]
 }
 
 // ofNumbers is the index of Numbers.
@@ -97,24 +92,24 @@ func (b *Batch) Numbers() (Tensor, error) {
 	if s == nil {
 		return Tensor{}, ErrReleased
 	}
-	t := Tensor{Device: b.loader.dev.String(), DType: shardify.I64, Shape: []int64{int64(b.batch)}, index: ofNumbers}
-	if b.loader.onHost {
+	t := Tensor{Device: b.home.Dev.Dev.String(), DType: shardify.I64, Shape: []int64{int64(b.batch)}, index: ofNumbers}
+	if b.home.Dev.Host {
 		t.Data = shardify.Bytes(b.IDs())
 		return t, nil
 	}
-	if !s.on.Numbers {
+	if !s.On.Numbers {
 		return Tensor{}, shardify.Unsupported("numbers of samples on %s: they want Config.Numbers", t.Device)
 	}
-	t.Ptr = b.loader.dev.(device.GPU).Numbers(&s.on)
+	t.Ptr = b.home.Dev.GPU.Numbers(&s.On)
 	return t, nil
 }
 
 // Columns are the names of the fields, companions included.
-func (b *Batch) Columns() []string { return b.loader.Columns() }
+func (b *Batch) Columns() []string { return slices.Clone(b.home.Want.Columns) }
 
 // column is the tensors of a field.
 func (s *slot) column(name string) (*index.ColumnTensors, error) {
-	l := s.table.Layout
+	l := s.Table.Layout
 	if name == index.KeyName && l.Key.Values >= 0 {
 		return &l.Key, nil
 	}
@@ -159,16 +154,16 @@ func (b *Batch) tensor(col string, which func(*index.ColumnTensors) int) (Tensor
 	if i < 0 {
 		return Tensor{}, fmt.Errorf("column %s has no such tensor", col)
 	}
-	t := s.table
+	t := s.Table
 	spec := &t.Layout.Tensors[i]
-	x := Tensor{Device: b.loader.dev.String(), DType: spec.DType, Shape: []int64{b.count(t, i)}, index: i}
+	x := Tensor{Device: b.home.Dev.Dev.String(), DType: spec.DType, Shape: []int64{b.count(t, i)}, index: i}
 	for _, d := range spec.Inner {
 		x.Shape = append(x.Shape, int64(d))
 	}
-	if b.loader.onHost || spec.Lead != index.LeadSamples { // a device gathers those of fixed size alone
+	if b.home.Dev.Host || spec.Lead != index.LeadSamples { // a device gathers those of fixed size alone
 		x.Data = b.part(t, i)
 	}
-	x.Ptr = b.loader.dev.Tensor(&s.on, i)
+	x.Ptr = b.home.Dev.Dev.Tensor(&s.On, i)
 	return x, nil
 }
 
@@ -176,14 +171,14 @@ func (b *Batch) tensor(col string, which func(*index.ColumnTensors) int) (Tensor
 // there is no such column.
 func (b *Batch) Host(col string) []byte {
 	s := b.slot.Load()
-	if s == nil || !b.loader.onHost {
+	if s == nil || !b.home.Dev.Host {
 		return nil
 	}
 	c, err := s.column(col)
 	if err != nil {
 		return nil
 	}
-	return b.part(s.table, c.Values)
+	return b.part(s.Table, c.Values)
 }
 
 // sizeOf is the bytes of a tensor.
@@ -215,15 +210,15 @@ func (b *Batch) Bytes() int64 { return b.bytes }
 // Ready makes a stream of the device wait until the batch's data are there, and notes that
 // it uses them. On the host they are there when Next returns.
 func (b *Batch) Ready(s Stream) error {
-	return b.tell(func(sl *slot) error { return b.loader.dev.Ready(&sl.on, s) })
+	return b.tell(func(sl *slot) error { return b.home.Dev.Dev.Ready(&sl.On, s) })
 }
 
 // Wait waits on the host until the batch's data are there. It is for consumers that do not name
 // their stream and read nothing after Release.
 func (b *Batch) Wait(ctx context.Context) error {
 	return b.tell(func(sl *slot) error {
-		if g, ok := b.loader.dev.(device.GPU); ok {
-			return g.Wait(ctx, &sl.on)
+		if g := b.home.Dev.GPU; g != nil {
+			return g.Wait(ctx, &sl.On)
 		}
 		return nil
 	})
@@ -233,13 +228,13 @@ func (b *Batch) Wait(ctx context.Context) error {
 // another stream that called Ready. With Unknown, Release waits for the device, unless it
 // gets a stream.
 func (b *Batch) Use(s Stream) error {
-	return b.tell(func(sl *slot) error { return b.loader.dev.Use(&sl.on, s) })
+	return b.tell(func(sl *slot) error { return b.home.Dev.Dev.Use(&sl.On, s) })
 }
 
 // Leave notes that all work of a stream with the batch was given to it: the stream may be
 // destroyed before Release.
 func (b *Batch) Leave(s Stream) error {
-	return b.tell(func(sl *slot) error { return b.loader.dev.Leave(&sl.on, s) })
+	return b.tell(func(sl *slot) error { return b.home.Dev.Dev.Leave(&sl.On, s) })
 }
 
 func (b *Batch) tell(f func(sl *slot) error) error {
@@ -261,9 +256,26 @@ func (b *Batch) ReleaseOn(streams ...Stream) error {
 	if sl == nil {
 		return nil
 	}
-	err := b.loader.giveBack(sl, streams)
+	err := b.home.release(sl, streams)
 	if errors.Is(err, ErrCapture) {
 		b.slot.Store(sl)
 	}
 	return err
+}
+
+// Documents finds those of a batch whose sequences have length tokens; lens is the column of their
+// lengths, of type i32. The result does not keep the batch's memory.
+func (b *Batch) Documents(lens string, length int) (Documents, error) {
+	v, err := b.Tensor(lens)
+	if err != nil {
+		return Documents{}, err
+	}
+	o, err := b.Offsets(lens)
+	if err != nil {
+		return Documents{}, err
+	}
+	if v.DType != shardify.I32 {
+		return Documents{}, shardify.Mismatch("column %s is %s, want lengths of type i32", lens, v.DType)
+	}
+	return FindDocuments(nil, shardify.View[int32](v.Data), shardify.View[int64](o.Data), length, length)
 }

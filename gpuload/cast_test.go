@@ -20,26 +20,26 @@ var someCasts = map[string]load.Cast{
 // sameCasts holds the rows of a batch with casts against those of one without.
 func sameCasts(t testing.TB, l *Loader, have, raw *Batch) {
 	t.Helper()
-	for i := range l.layout.Tensors {
+	for i := range l.want.Layout.Tensors {
 		a, err := tensorOf(have, i)
 		if err != nil {
 			t.Fatal(err)
 		}
 		b, _ := tensorOf(raw, i)
-		k := l.casts[i]
+		k := l.want.Casts[i]
 		if k == nil {
 			if !bytes.Equal(a, b) {
-				t.Fatalf("tensor %s, which is not cast, differs", l.layout.Tensors[i].Name)
+				t.Fatalf("tensor %s, which is not cast, differs", l.want.Layout.Tensors[i].Name)
 			}
 			continue
 		}
 		want := make([]byte, len(b)/k.From.Size()*k.To.Size())
 		k.Convert(want, b) // whose arithmetic has tests of its own
-		if spec := &l.out.Tensors[i]; spec.Lead == index.LeadSamples {
+		if spec := &l.want.Out.Tensors[i]; spec.Lead == index.LeadSamples {
 			clear(want[int64(have.Rows())*spec.Row:])
 		}
 		if !bytes.Equal(a, want) {
-			t.Fatalf("tensor %s is not what its cast makes of it", l.layout.Tensors[i].Name)
+			t.Fatalf("tensor %s is not what its cast makes of it", l.want.Layout.Tensors[i].Name)
 		}
 	}
 }
@@ -49,7 +49,7 @@ func tensorOf(b *Batch, i int) ([]byte, error) {
 	if s == nil {
 		return nil, ErrReleased
 	}
-	return s.table.Bytes(i), nil
+	return s.Table.Bytes(i), nil
 }
 
 func TestCastColumnsOfEveryKindInEveryTier(t *testing.T) {

@@ -224,6 +224,9 @@ func (c *Config) inOrder() bool {
 	return (c.Shuffle == "" || c.Shuffle == None) && c.Weights == nil && c.Balance == ""
 }
 
+// lastIsDefault reports that Last was not given.
+func (c *Config) lastIsDefault() bool { return c.lastByDefault }
+
 func (c *Config) checkNumbers() error {
 	switch {
 	case c.Batch < 1 || c.Batch > math.MaxInt32:

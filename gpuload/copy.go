@@ -1,11 +1,14 @@
 package gpuload
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/internal/device"
+	"github.com/shardify/shardify/gpuload/internal/load"
+	"github.com/shardify/shardify/internal/poison"
 )
 
 // Copy is a tensor of a batch and the memory of the caller that it is copied to.
@@ -32,23 +35,23 @@ func (b *Batch) CopyOn(stream Stream, list ...DeviceCopy) error {
 	if s == nil {
 		return ErrReleased
 	}
-	g, ok := b.loader.dev.(device.GPU)
-	if !ok {
-		return shardify.Unsupported("copy to a GPU of a batch on %s", b.loader.dev)
+	g := b.home.Dev.GPU
+	if g == nil {
+		return shardify.Unsupported("copy to a GPU of a batch on %s", b.home.Dev.Dev)
 	}
 	outs := make([]device.Out, len(list))
 	for k, c := range list {
-		if want := b.sizeOf(s.table, c.From.index); c.Bytes != want {
+		if want := b.sizeOf(s.Table, c.From.index); c.Bytes != want {
 			return fmt.Errorf("copy of %d bytes to %d: %w", want, c.Bytes, io.ErrShortBuffer)
 		}
 		outs[k] = device.Out{Tensor: c.From.index, To: c.To, Bytes: c.Bytes}
 	}
-	return g.CopyOut(&s.on, stream, outs)
+	return g.CopyOut(&s.On, stream, outs)
 }
 
 // Place checks that an address is in the memory of the device that batches are delivered on.
 func (l *Loader) Place(at uintptr) error {
-	if g, ok := l.dev.(device.GPU); ok {
+	if g := l.dev.GPU; g != nil {
 		return g.Place(at)
 	}
 	return nil
@@ -74,8 +77,55 @@ func (b *Batch) CopyTo(list ...Copy) error {
 			pieces = append(pieces, piece{c.To[at:end], c.From.Data[at:end]})
 		}
 	}
-	return b.loader.crew.Each(len(pieces), func(i int) error {
+	return b.home.From.Crew.Each(len(pieces), func(i int) error {
 		copy(pieces[i].to, pieces[i].from)
 		return nil
 	})
+}
+
+// Detached is a tensor's memory that was taken out of its batch: the caller's until Free,
+// also after the batch was released and the Loader closed.
+type Detached struct {
+	Data   []byte // the tensor
+	memory []byte
+	tensor int
+	from   *load.Spares
+}
+
+var errDetached = errors.New("detach of a tensor that the batch does not have")
+
+// Detach takes a tensor's memory out of the batch, which has that tensor no more. So a
+// batch that outlives its slot needs no copy. t is a tensor of this batch in host memory.
+func (b *Batch) Detach(t Tensor) (*Detached, error) {
+	s := b.slot.Load()
+	if s == nil {
+		return nil, ErrReleased
+	}
+	if !b.home.Dev.Host {
+		return nil, shardify.Unsupported("detach of a tensor in the memory of %s", t.Device)
+	}
+	d, i := b.home, t.index
+	if load.Address(t.Data) != load.Address(s.Table.Bytes(i)) {
+		return nil, errDetached
+	}
+	k := &Detached{tensor: i, from: d.Spares, Data: s.Table.Bytes(i), memory: s.Table.Data[i]}
+	if !s.Keep {
+		s.Table.Forget(i)
+		return k, nil
+	}
+	n := int64(len(k.Data))
+	memory, err := d.Spares.Get(i, n, n, d.Dev.Dev)
+	if err != nil {
+		return nil, err
+	}
+	copy(memory, k.Data)
+	k.Data, k.memory = memory[:n], memory
+	return k, nil
+}
+
+// Free gives the memory back. Freeing twice is a mistake.
+func (k *Detached) Free() {
+	poison.Fill(k.Data)
+	k.from.Put(k.tensor, k.memory)
+	k.Data, k.memory = nil, nil
 }

@@ -155,16 +155,16 @@ func countBatches(t *testing.T, fake *fakecuda.Driver, d *Dataset, config Config
 		c.calls += k
 	}
 	// Batches are made ahead, and two windows loaded, for the epoch to come.
-	ahead := bytes / batches * float64(len(l.slots))
-	if l.windows != nil {
+	ahead := bytes / batches * float64(len(l.queue.slots))
+	if l.from.Windows != nil {
 		ahead = float64(l.Stats().DeviceMemory)
 	}
 	c.link = (float64(fake.Link()-link) - ahead) / bytes
-	c.numbered = l.stats.numbered.Load()
-	for _, s := range l.slots {
-		for i := range s.table.Data {
-			if s.table.Layout.Tensors[i].Lead == index.LeadSamples {
-				c.unused += int64(len(s.table.Data[i]))
+	c.numbered = l.meter.Computed.Load()
+	for _, s := range l.queue.slots {
+		for i := range s.Table.Data {
+			if s.Table.Layout.Tensors[i].Lead == index.LeadSamples {
+				c.unused += int64(len(s.Table.Data[i]))
 			}
 		}
 	}
@@ -265,18 +265,18 @@ func linkShare(t *testing.T, fake *fakecuda.Driver, d *Dataset, c Config) float6
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	row := deviceRow(l.layout)
+	row := deviceRow(l.want.Layout)
 	batches := int64(fake.Calls()["cuLaunchKernel"] - calls)
 	return float64(int64(fake.Link()-link)-kept*row) / float64(batches*int64(c.Batch)*row)
 }
 
 // belady is, by epoch, how many samples a cache of room samples has to fetch at least.
 func belady(l *Loader, epochs, room int) []int {
-	n := int(l.order.Len())
+	n := int(l.want.Order.Len())
 	ids := make([]int64, 0, epochs*n)
 	for e := range epochs {
 		part := make([]int64, n)
-		l.order.Cursor(e).Fill(part, 0, 1)
+		l.want.Order.Cursor(e).Fill(part, 0, 1)
 		ids = append(ids, part...)
 	}
 	next, last := make([]int, len(ids)), map[int64]int{}

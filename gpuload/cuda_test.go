@@ -52,16 +52,16 @@ func fetch(t testing.TB, b *Batch) *Batch {
 	if err := b.Ready(0); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.on.State.(*device.CUDASlot).Wait(bg); err != nil {
+	if err := s.On.State.(*device.CUDASlot).Wait(bg); err != nil {
 		t.Fatal(err)
 	}
-	table := *s.table
-	table.Absent, table.Data = nil, make([][]byte, len(s.table.Data))
+	table := *s.Table
+	table.Absent, table.Data = nil, make([][]byte, len(s.Table.Data))
 	for i := range table.Data {
-		at := b.loader.dev.Tensor(&s.on, i)
+		at := b.home.Dev.Dev.Tensor(&s.On, i)
 		table.Data[i] = make([]byte, table.Counts[i]*table.Layout.Tensors[i].Row)
 		if to := table.Data[i]; len(to) > 0 && onGPU() {
-			drv := b.loader.dev.(*device.CUDA).Driver
+			drv := b.home.Dev.Dev.(*device.CUDA).Driver
 			pinned, err := drv.Alloc(int64(len(to)), 0)
 			if err == nil {
 				err = drv.Fetch(bg, pinned, uint64(at))
@@ -75,8 +75,8 @@ func fetch(t testing.TB, b *Batch) *Batch {
 			copy(to, unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&at))), len(to)))
 		}
 	}
-	l := &Loader{dev: device.Host{}, onHost: true, steps: b.loader.steps}
-	return newBatch(l, &slot{table: &table, on: device.Slot{Table: &table}, Step: s.Step, ids: b.IDs(), known: true})
+	home := &slots{Want: b.home.Want, Dev: &target{Dev: device.Host{}, Host: true}}
+	return newBatch(home, &slot{Table: &table, On: device.Slot{Table: &table}, Step: s.Step, numbers: numbers{ids: b.IDs(), known: true}})
 }
 
 func TestTheDeviceDeliversEverySampleBitExact(t *testing.T) {
@@ -126,7 +126,7 @@ func TestTheDeviceDeliversEverySampleBitExact(t *testing.T) {
 // comparePadding: fixed fields of rows behind the last sample are zeros.
 func comparePadding(t testing.TB, b *Batch) {
 	t.Helper()
-	tb := b.slot.Load().table
+	tb := b.slot.Load().Table
 	for i := range tb.Layout.Tensors {
 		if tb.Layout.Tensors[i].Lead != index.LeadSamples {
 			continue
@@ -147,7 +147,7 @@ func TestABatchOutlivesItsLoaderOnTheDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dev := l.dev.(*device.CUDA)
+	dev := l.dev.Dev.(*device.CUDA)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -165,15 +165,15 @@ func TestWithoutADriverAutoIsTheHost(t *testing.T) {
 	t.Setenv(cuda.LibraryVariable, "/nowhere/libcuda.so.1")
 	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:i64", samples: 100, shard: 30})
 	d := mustOpen(t, dir)
-	if l := mustLoader(t, d, Config{Batch: 10}); l.dev.String() != "host" {
-		t.Errorf("device %s", l.dev)
+	if l := mustLoader(t, d, Config{Batch: 10}); l.dev.Dev.String() != "host" {
+		t.Errorf("device %s", l.dev.Dev)
 	}
 	if _, err := d.Loader(Config{Batch: 10, Device: "cuda:0"}); !errors.Is(err, device.ErrNoDriver) {
 		t.Errorf("%v: want ErrNoDriver", err)
 	}
 	useFakeDriver(t)
-	if l := mustLoader(t, d, Config{Batch: 10}); l.dev.String() != "cuda:0" {
-		t.Errorf("device %s", l.dev)
+	if l := mustLoader(t, d, Config{Batch: 10}); l.dev.Dev.String() != "cuda:0" {
+		t.Errorf("device %s", l.dev.Dev)
 	}
 	if _, err := d.Loader(Config{Batch: 10, Device: "cuda:1"}); !errors.Is(err, device.ErrNoDevice) {
 		t.Errorf("%v: want ErrNoDevice", err)
@@ -244,8 +244,8 @@ func wholeEpoch(d *Dataset, c Config) error {
 const someMemory = 1
 
 func memoryFor(host *Loader, rows int64) (n int64) {
-	for i := range host.layout.Tensors {
-		if t := &host.layout.Tensors[i]; t.Lead == index.LeadSamples {
+	for i := range host.want.Layout.Tensors {
+		if t := &host.want.Layout.Tensors[i]; t.Lead == index.LeadSamples {
 			n += 256 + rows*t.Row
 		}
 	}
@@ -324,13 +324,13 @@ func TestEveryTierOfTheDeviceCastsAsTheHost(t *testing.T) {
 			if some := s.Kept > 0 && s.Kept < 101; some != part {
 				t.Errorf("%d samples of 101 are kept on the device", s.Kept)
 			}
-			if kernel := c.Tier == TierDevice || l.windows != nil && c.DeviceMemory == 0; kernel != (s.DeviceMemory > 0) {
+			if kernel := c.Tier == TierDevice || l.from.Windows != nil && c.DeviceMemory == 0; kernel != (s.DeviceMemory > 0) {
 				t.Errorf("%d bytes on the device", s.DeviceMemory)
 			}
 			if err := l.Close(); err != nil {
 				t.Error(err)
 			}
-			if n, m := l.stats.usage.Host.Load(), l.stats.usage.Device.Load(); n != 0 || m != 0 {
+			if n, m := l.meter.Usage.Host.Load(), l.meter.Usage.Device.Load(); n != 0 || m != 0 {
 				t.Errorf("%d bytes of memory and %d of the device are not given back", n, m)
 			}
 		})
@@ -354,17 +354,17 @@ func TestDeviceMemoryIsNotTakenUnasked(t *testing.T) {
 		}
 	}
 	l := mustLoader(t, d, Config{Batch: 5})
-	if err := wholeOf(l); err != nil || l.Stats().DeviceMemory != 0 || l.tier != TierPinned {
-		t.Errorf("tier %s, %+v, %v", l.tier, l.Stats(), err)
+	if err := wholeOf(l); err != nil || l.Stats().DeviceMemory != 0 || l.from.Tier != TierPinned {
+		t.Errorf("tier %s, %+v, %v", l.from.Tier, l.Stats(), err)
 	}
-	if l := mustLoader(t, d, Config{Batch: 5, DeviceMemory: 1 << 20}); l.tier != TierDevice || l.Stats().Kept != 100 {
-		t.Errorf("tier %s: %v", l.tier, l.Notes())
+	if l := mustLoader(t, d, Config{Batch: 5, DeviceMemory: 1 << 20}); l.from.Tier != TierDevice || l.Stats().Kept != 100 {
+		t.Errorf("tier %s: %v", l.from.Tier, l.Notes())
 	}
-	if l := mustLoader(t, d, Config{Batch: 5, DeviceMemory: 1000, Shuffle: Global}); l.tier != TierDevice || l.Stats().Kept != 16 {
-		t.Errorf("tier %s: %v", l.tier, l.Notes())
+	if l := mustLoader(t, d, Config{Batch: 5, DeviceMemory: 1000, Shuffle: Global}); l.from.Tier != TierDevice || l.Stats().Kept != 16 {
+		t.Errorf("tier %s: %v", l.from.Tier, l.Notes())
 	}
-	if l := mustLoader(t, d, Config{Batch: 5, DeviceMemory: 1000, Shuffle: Block}); l.tier != TierPinned {
-		t.Errorf("tier %s: %v", l.tier, l.Notes())
+	if l := mustLoader(t, d, Config{Batch: 5, DeviceMemory: 1000, Shuffle: Block}); l.from.Tier != TierPinned {
+		t.Errorf("tier %s: %v", l.from.Tier, l.Notes())
 	}
 	if l := mustLoader(t, d, Config{Batch: 5, DeviceMemory: 1000, Tier: TierStream, Shuffle: Block}); !strings.Contains(notes(l), "do not fit") {
 		t.Errorf("%s", notes(l))
@@ -439,8 +439,8 @@ func TestMakersOnTheDevice(t *testing.T) {
 			{lists, Config{Tier: TierDevice, DeviceMemory: 1 << 20, Shuffle: Global}, 5},
 		} {
 			c.more.Batch, c.more.Depth, c.more.Workers, c.more.Device = 4, depth, 5, "cuda:0"
-			if l := mustLoader(t, c.d, c.more); l.makers != c.want {
-				t.Errorf("depth %d, %+v: %d batches at a time, want %d", depth, c.more, l.makers, c.want)
+			if l := mustLoader(t, c.d, c.more); l.queue.makers != c.want {
+				t.Errorf("depth %d, %+v: %d batches at a time, want %d", depth, c.more, l.queue.makers, c.want)
 			}
 		}
 	}

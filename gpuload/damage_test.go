@@ -318,8 +318,8 @@ func TestEpochsLeakNothing(t *testing.T) {
 					if err := l.SetEpoch(epoch); err != nil {
 						t.Fatal(err)
 					}
-					if n := len(l.free); n != len(l.slots)-1 {
-						t.Fatalf("%d of %d slots are free while one is held", n, len(l.slots))
+					if n := len(l.queue.free); n != len(l.queue.slots)-1 {
+						t.Fatalf("%d of %d slots are free while one is held", n, len(l.queue.slots))
 					}
 					b.Release()
 					continue
@@ -335,7 +335,7 @@ func TestEpochsLeakNothing(t *testing.T) {
 			l.Close()
 			_ = b.Host("x")[0]
 			b.Release()
-			if n := l.stats.usage.Host.Load(); n != 0 {
+			if n := l.meter.Usage.Host.Load(); n != 0 {
 				t.Errorf("%s, %s: %d bytes are not given back", name, tier, n)
 			}
 			if _, err := l.Next(bg); !errors.Is(err, ErrClosed) {

@@ -25,8 +25,23 @@
 // Samples come from a tier: the GPU's memory, pinned memory, a copy of the shards that
 // the ranks of a node share, or the shards themselves (Config.Tier).
 //
-// This package is the Loader: what a Config means, and the pipeline that makes batches ahead
-// of the consumer. Below it are
+// This package is the Loader, which owns nothing but its parts, from what is wanted to what is
+// delivered. What changes while batches are made has one owner and one lock. No file uses a field
+// without a capital of a type in another file.
+//
+//	samples.go   samples: what is delivered, in which order; window.go, stream.go, labels.go: kinds of it
+//	target.go    target: the device
+//	tier.go      budget: what fits into memory, so the tier
+//	sources.go   sources: shards and what the tier keeps of them; what is read ahead and checked
+//	make.go      maker: one goroutine's way from the sources into a slot
+//	slots.go     slots: memory of batches
+//	queue.go     queue: which slot has which step, and who waits
+//	pipeline.go  pipeline: the goroutines
+//	position.go  place: where the consumer is
+//	meter.go     meter: figures and trace
+//	batch.go     Batch: a slot in the hands of the consumer
+//
+// Below it are
 //
 //	order            which sample comes when: pure arithmetic
 //	internal/load    shards into tables, tables into batches

@@ -5,17 +5,19 @@ import (
 	"fmt"
 	"io/fs"
 	"syscall"
+
+	"github.com/shardify/shardify/gpuload/order"
 )
 
 // The decisions callers make. Test with errors.Is. Damaged or replaced shards are
 // shardify.ErrCorrupt.
 var (
 	// ErrFingerprint: the state belongs to another data set.
-	ErrFingerprint = errors.New("state of another data set")
+	ErrFingerprint = order.ErrFingerprint
 	// ErrOrder: the state belongs to another order of the same data set.
-	ErrOrder = errors.New("state of another order")
+	ErrOrder = order.ErrOrder
 	// ErrState: the state cannot be read.
-	ErrState = errors.New("not a state of a loader")
+	ErrState = order.ErrState
 	// ErrClosed: the Loader was closed.
 	ErrClosed = errors.New("loader is closed")
 	// ErrReleased: the batch was released.

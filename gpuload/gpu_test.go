@@ -117,7 +117,7 @@ func measure(t *testing.T, d *Dataset, c Config, limit time.Duration) loaderFigu
 	if err != nil {
 		t.Fatal(err)
 	}
-	drv := l.dev.(*device.CUDA).Driver
+	drv := l.dev.Dev.(*device.CUDA).Driver
 	// some delivers whole epochs while there is time, at most so many.
 	some := func(epochs int) (bytes, samples int64) {
 		end := time.Now().Add(limit / 2)
@@ -201,7 +201,7 @@ func train(t *testing.T, d *Dataset, c Config, source string, step, limit time.D
 	if err != nil {
 		t.Fatal(err)
 	}
-	trainer, err := l.dev.(*device.CUDA).Driver.NewTrainer()
+	trainer, err := l.dev.Dev.(*device.CUDA).Driver.NewTrainer()
 	if err != nil {
 		t.Fatal(err)
 	}

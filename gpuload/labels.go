@@ -21,14 +21,14 @@ func (d *Dataset) labels(name string, indices []int64) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := d.readLabels(f, allRuns, d.samples)
+	all, err := d.readLabels(f, allRuns, d.Len())
 	if err != nil || indices == nil {
 		return all, err
 	}
 	some := make([]int64, len(indices))
 	for i, v := range indices {
-		if v < 0 || v >= d.samples {
-			return nil, fmt.Errorf("index %d is %d, there are %d samples", i, v, d.samples)
+		if v < 0 || v >= d.Len() {
+			return nil, fmt.Errorf("index %d is %d, there are %d samples", i, v, d.Len())
 		}
 		some[i] = all[v]
 	}
@@ -47,7 +47,7 @@ func allRuns(s *load.Shards) (runs []load.Run) {
 }
 
 func (d *Dataset) labelField(name string) (*shardify.Field, error) {
-	schema := d.inputs[0].Schema
+	schema := d.Schema()
 	i := shardify.FieldIndex(schema, name)
 	if i < 0 {
 		return nil, dataset.NoField("balance", schema, name)
@@ -110,38 +110,38 @@ const probes = 64
 
 // noteLabels warns when a Block shuffle runs over a set that is sorted: made from
 // several inputs and never shuffled. A window then holds what its few blocks hold.
-func (l *Loader) noteLabels() {
+func (w *samples) noteLabels() {
 	inputs, shuffled := int64(0), true
-	for _, in := range l.set.inputs {
+	for _, in := range w.Set.sets() {
 		inputs += in.Inputs.Count
 		switch in.Recipe["shuffle"] {
 		case "", "none", "false":
 			shuffled = false
 		}
 	}
-	if inputs < 2 || shuffled || !l.order.Windowed() || l.order.Items() <= l.order.Window() {
+	if inputs < 2 || shuffled || !w.Order.Windowed() || w.Order.Items() <= w.Order.Window() {
 		return
 	}
-	text := fmt.Sprintf("block shuffle of a set of %d inputs that was never shuffled: a window of %d samples", inputs, l.order.Window())
-	schema := l.set.inputs[0].Schema
+	text := fmt.Sprintf("block shuffle of a set of %d inputs that was never shuffled: a window of %d samples", inputs, w.Order.Window())
+	schema := w.Set.Schema()
 	i := slices.IndexFunc(schema, func(f shardify.Field) bool { return isLabel(&f) && slices.Contains(labelNames, f.Name) })
 	if i < 0 {
-		l.note("%s holds a few blocks of %d neighbours; shuffle=global mixes all", text, l.order.Block())
+		w.notes.add("%s holds a few blocks of %d neighbours; shuffle=global mixes all", text, w.Order.Block())
 		return
 	}
-	window, set := l.probe(&schema[i])
+	window, set := w.probe(&schema[i])
 	if window == "" || window == set {
 		return
 	}
-	l.note("%s holds %s %s, the set %s; shuffle=global mixes all", text, schema[i].Name, window, set)
+	w.notes.add("%s holds %s %s, the set %s; shuffle=global mixes all", text, schema[i].Name, window, set)
 }
 
 // probe is the mix of labels in the first window and in the whole set.
-func (l *Loader) probe(f *shardify.Field) (window, set string) {
-	o := l.order
+func (w *samples) probe(f *shardify.Field) (window, set string) {
+	o := w.Order
 	n := min(o.Window(), o.Items())
 	cur := o.Cursor(0)
-	labels, err := l.set.readLabels(f, func(s *load.Shards) []load.Run {
+	labels, err := w.Set.readLabels(f, func(s *load.Shards) []load.Run {
 		var runs []load.Run
 		for i := range int64(probes) {
 			runs = s.Runs(runs, cur.At(i*n/probes), 1, i)

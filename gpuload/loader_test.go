@@ -73,7 +73,7 @@ func TestTheOrderIsThatOfOrder(t *testing.T) {
 		c.Batch, c.Rank, c.World = 7, 1, 3
 		l := mustLoader(t, d, c)
 		for step, ids := range epochIDs(t, l, nil) {
-			first, stride, n := l.steps.Rows(int64(step) * 21)
+			first, stride, n := l.want.Steps.Rows(int64(step) * 21)
 			for j := range n {
 				if want := l.Order().At(0, first+j*stride); ids[j] != want {
 					t.Fatalf("step %d, row %d is sample %d, want %d", step, j, ids[j], want)
@@ -229,7 +229,7 @@ func TestLargeSamplesAreReadOneByOne(t *testing.T) {
 	want := contents(t, index.FormatMmap, dir)
 	d := mustOpen(t, dir)
 	l := mustLoader(t, d, Config{Batch: 5, Shuffle: Block, ShuffleWindow: 24, Streams: 6, World: 2, Rank: 1, Tier: TierStream, Last: Pad})
-	if l.advisor == nil || l.windows != nil {
+	if l.from.advisor == nil || l.from.Windows != nil {
 		t.Fatal("no advisor")
 	}
 	s := l.State()
@@ -298,13 +298,13 @@ func TestFewFilesAreOpenAtOnce(t *testing.T) {
 	eachWay(t, func(t *testing.T, c Config) {
 		c.Batch, c.Workers = 5, 4
 		l := mustLoader(t, mustOpen(t, dir), c)
-		l.shards.Open = 2
+		l.from.Shards.Open = 2
 		if n := len(epochIDs(t, l, want)); n != 40 {
 			t.Errorf("%d steps", n)
 		}
-		l.shards.Mu.Lock()
-		defer l.shards.Mu.Unlock()
-		if n := len(l.shards.Kept); n > 2+4+3 {
+		l.from.Shards.Mu.Lock()
+		defer l.from.Shards.Mu.Unlock()
+		if n := len(l.from.Shards.Kept); n > 2+4+3 {
 			t.Errorf("%d shards are open", n)
 		}
 	})
@@ -455,8 +455,8 @@ func TestLargeBatches(t *testing.T) {
 func TestMakersAreThoseOfWorkers(t *testing.T) {
 	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[2]", samples: 40}))
 	for _, depth := range []int{1, 3, 9} {
-		if l := mustLoader(t, d, Config{Batch: 4, Depth: depth, Workers: 5, Device: "host"}); l.makers != 5 {
-			t.Errorf("depth %d: %d batches at a time", depth, l.makers)
+		if l := mustLoader(t, d, Config{Batch: 4, Depth: depth, Workers: 5, Device: "host"}); l.queue.makers != 5 {
+			t.Errorf("depth %d: %d batches at a time", depth, l.queue.makers)
 		}
 	}
 }

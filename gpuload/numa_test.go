@@ -47,7 +47,7 @@ func TestTheDevicesNodeCopies(t *testing.T) {
 	if !strings.Contains(notes(l), fmt.Sprintf("on 1 of %d cores, those of NUMA node 1, which cuda:0 hangs on", set.Count())) {
 		t.Errorf("notes %q", notes(l))
 	}
-	unbind := l.crew.Bind()
+	unbind := l.from.Crew.Bind()
 	var now unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &now); err != nil || now.Count() != 1 || !now.IsSet(core) {
 		t.Errorf("a maker runs on %d cores, want core %d", now.Count(), core)

@@ -260,7 +260,7 @@ func (p *program) use(b *Batch) error {
 	case 1:
 		p.say("a consumer on an unknown stream")
 		p.untold[b] = true
-		err := b.slot.Load().on.State.(*device.CUDASlot).Wait(bg)
+		err := b.slot.Load().On.State.(*device.CUDASlot).Wait(bg)
 		return errors.Join(err, b.Use(Unknown), p.read(b, s))
 	case 2:
 		if p.untold[b] {
@@ -270,7 +270,7 @@ func (p *program) use(b *Batch) error {
 		p.say("stream %#x left", s)
 		return err
 	case 3:
-		if p.copies && !p.l.isClosed() {
+		if p.copies && !p.l.queue.isClosed() {
 			return p.copy(b, s)
 		}
 	case 4:
@@ -296,7 +296,7 @@ func (p *program) copy(b *Batch, s Stream) error {
 		}
 		list, sizes = append(list, DeviceCopy{From: t, Bytes: n}), append(sizes, n)
 	}
-	to, err := p.l.dev.(*device.CUDA).Driver.NewSlot(cuda.SlotOptions{Tensors: sizes})
+	to, err := p.l.dev.Dev.(*device.CUDA).Driver.NewSlot(cuda.SlotOptions{Tensors: sizes})
 	if err != nil {
 		return err
 	}
@@ -327,7 +327,7 @@ func (p *program) readAt(b *Batch, s Stream, at uintptr) error {
 	}
 	p.say("read on %#x", s)
 	p.reads = append(p.reads, read{len(p.lines), append([]int64(nil), b.IDs()[:rows]...), to})
-	if b.slot.Load() != nil && p.l.isClosed() {
+	if b.slot.Load() != nil && p.l.queue.isClosed() {
 		err = b.Ready(s)
 	}
 	if r := p.fake.Read(uintptr(s), uint64(at), uint64(n), &to[0]); r != 0 {

@@ -68,7 +68,7 @@ func digests(t *testing.T, d *Dataset, c Config) (list []uint64) {
 	for range 2 {
 		err := readAll(l, func(b *Batch) {
 			var h xxh3.Hasher
-			for i := range l.out.Tensors {
+			for i := range l.want.Out.Tensors {
 				x, err := tensorOf(b, i)
 				if err != nil {
 					t.Fatal(err)
@@ -160,7 +160,7 @@ func TestRemoteShardsThatMemoryCannotHoldAreNamed(t *testing.T) {
 	for shuffle, least := range map[Shuffle]int64{Global: 10, None: 3} { // shards
 		for shards := range int64(12) {
 			l := mustLoader(t, mustOpen(t, s.URL), Config{Batch: 10, Shuffle: shuffle, Memory: shards*120_000 + 1})
-			if strings.Contains(notes(l), "is not checked") != (shards < least) || l.shards.Verify != load.VerifyWhole && l.shards.Verify != load.VerifyOpen {
+			if strings.Contains(notes(l), "is not checked") != (shards < least) || l.from.Shards.Verify != load.VerifyWhole && l.from.Shards.Verify != load.VerifyOpen {
 				t.Errorf("%s, %d shards: %s", shuffle, shards, notes(l))
 			}
 		}
@@ -268,7 +268,7 @@ func TestMemoryOfShardsIsWhatIsWanted(t *testing.T) {
 	for columns, want := range map[string]int64{"a": column, "a c": 2*column + gap, "c e": 2 * column, "a c e": 3*column + gap} {
 		c := Config{Batch: 100, Shuffle: Global, Columns: strings.Fields(columns), Memory: want + 1}
 		l := mustLoader(t, mustOpen(t, s.URL), c)
-		if got := l.shardBytes(); got != want {
+		if got := (&budget{shards: l.from.Shards}).shardBytes(); got != want {
 			t.Errorf("%s: %d bytes, want %d", columns, got, want)
 		}
 		if strings.Contains(notes(l), "is not checked") {

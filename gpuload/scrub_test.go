@@ -52,8 +52,8 @@ func TestTheStreamTierFindsDamage(t *testing.T) {
 				c.Rank = rank
 				l := asLarge(t, d, c)
 				if rank != 7%3 {
-					l.scrub.Delivered = func() int64 { return 1 << 40 }
-					if err := l.scrub.Run(bg); err != nil {
+					l.from.scrub.Delivered = func() int64 { return 1 << 40 }
+					if err := l.from.scrub.Run(bg); err != nil {
 						t.Errorf("%s: rank %d checks another one's shard: %v", format, rank, err)
 					}
 					continue
@@ -66,8 +66,8 @@ func TestTheStreamTierFindsDamage(t *testing.T) {
 					t.Errorf("%s, %s: %v", format, c.Shuffle, err)
 				}
 				l.Close()
-				if used := l.scrub.Used - load.ScrubAhead; used > l.stats.delivered.Load()+1<<20 {
-					t.Errorf("%d bytes were read for checks, %d delivered", used, l.stats.delivered.Load())
+				if used := l.from.scrub.Used - load.ScrubAhead; used > l.meter.Delivered.Load()+1<<20 {
+					t.Errorf("%d bytes were read for checks, %d delivered", used, l.meter.Delivered.Load())
 				}
 			}
 		}
@@ -92,7 +92,7 @@ func TestAWaitingLoaderChecksAll(t *testing.T) {
 			var err error
 			for epoch := 0; epoch < 3 && err == nil; epoch++ { // without the waiting it takes eight
 				err = readAll(l, func(*Batch) {
-					for wait := time.Now(); !l.pipeline.spare() && time.Since(wait) < 50*time.Millisecond; {
+					for wait := time.Now(); !l.queue.spare() && time.Since(wait) < 50*time.Millisecond; {
 						time.Sleep(time.Millisecond)
 					}
 					time.Sleep(8 * time.Millisecond) // the check looks every 5
@@ -111,8 +111,8 @@ func TestAWaitingLoaderChecksAll(t *testing.T) {
 func asLarge(t testing.TB, d *Dataset, c Config) *Loader {
 	t.Helper()
 	l := mustLoader(t, d, c)
-	l.shards.Verify = load.VerifyWhole
-	l.scrub = &load.Scrubber{Set: l.shards, Rank: c.Rank, World: c.World, Used: load.ScrubAhead, Delivered: l.stats.delivered.Load}
+	l.from.Shards.Verify = load.VerifyWhole
+	l.from.scrub = &load.Scrubber{Set: l.from.Shards, Rank: c.Rank, World: c.World, Used: load.ScrubAhead, Delivered: l.meter.Delivered.Load}
 	return l
 }
 
@@ -257,7 +257,7 @@ func TestAShardThatIsReplacedBetweenTwoReadsIsChecked(t *testing.T) {
 	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[300]", samples: 120, shard: 40})
 	name := shardsOf(t, dir, "*.safetensors")[0]
 	l := mustLoader(t, mustOpen(t, dir), Config{Batch: 4, Tier: TierStream, Shuffle: Global})
-	l.shards.Open = 1
+	l.from.Shards.Open = 1
 	if err := readAll(l, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -144,8 +144,8 @@ func TestABrokenOffStageIsGoneOnWith(t *testing.T) {
 	l := mustLoader(t, d, c)
 	epochIDs(t, l, want)
 	l.Close()
-	begun := filepath.Join(l.stage.Dir(), ".0.staging") // where a process that is killed leaves what it has
-	if err := os.Rename(l.stage.Path(0), begun); err != nil {
+	begun := filepath.Join(l.from.stage.Dir(), ".0.staging") // where a process that is killed leaves what it has
+	if err := os.Rename(l.from.stage.Path(0), begun); err != nil {
 		t.Fatal(err)
 	}
 	shards, _ := filepath.Glob(filepath.Join(begun, "*.safetensors"))
@@ -154,7 +154,7 @@ func TestABrokenOffStageIsGoneOnWith(t *testing.T) {
 		t.Fatal(err)
 	}
 	epochIDs(t, mustLoader(t, d, c), want)
-	if after, _ := os.Stat(filepath.Join(l.stage.Path(0), filepath.Base(shards[0]))); !os.SameFile(before, after) {
+	if after, _ := os.Stat(filepath.Join(l.from.stage.Path(0), filepath.Base(shards[0]))); !os.SameFile(before, after) {
 		t.Error("a complete shard was copied again")
 	}
 }
@@ -169,8 +169,8 @@ func TestARemovalThatWasCutShortLeavesNoTrap(t *testing.T) {
 	l := mustLoader(t, d, c)
 	epochIDs(t, l, want)
 	l.Close()
-	shards, _ := filepath.Glob(filepath.Join(l.stage.Path(0), "*.safetensors"))
-	if err := errors.Join(os.Remove(filepath.Join(l.stage.Path(0), filepath.FromSlash(stage.MarkName))), os.Remove(shards[1])); err != nil {
+	shards, _ := filepath.Glob(filepath.Join(l.from.stage.Path(0), "*.safetensors"))
+	if err := errors.Join(os.Remove(filepath.Join(l.from.stage.Path(0), filepath.FromSlash(stage.MarkName))), os.Remove(shards[1])); err != nil {
 		t.Fatal(err)
 	}
 	epochIDs(t, mustLoader(t, d, c), want)
@@ -209,10 +209,10 @@ func TestAStageOfOthersIsRefused(t *testing.T) {
 	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:i64", samples: 40}))
 	c := Config{Batch: 5, Tier: TierStaged, Stage: t.TempDir()}
 	l := mustLoader(t, d, c)
-	if err := os.Mkdir(l.stage.Dir(), 0o700); err != nil {
+	if err := os.Mkdir(l.from.stage.Dir(), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(l.stage.Dir(), 0o777); err != nil {
+	if err := os.Chmod(l.from.stage.Dir(), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	if err := readAll(l, nil); !errors.Is(err, fs.ErrPermission) {
@@ -226,7 +226,7 @@ func TestWaitingForAStageEnds(t *testing.T) {
 	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:i64", samples: 40}))
 	c := Config{Batch: 5, Tier: TierStaged, Stage: t.TempDir()}
 	c.Stage = t.TempDir()
-	other, err := os.Create(mustLoader(t, d, c).stage.Dir() + ".lock")
+	other, err := os.Create(mustLoader(t, d, c).from.stage.Dir() + ".lock")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,23 +3,9 @@ package gpuload
 import (
 	"fmt"
 	"runtime"
-	"sync/atomic"
 
 	"github.com/shardify/shardify/gpuload/internal/load"
 )
-
-// counters are written by all goroutines.
-type counters struct {
-	fill, stage, gathered, copied atomic.Int64 // nanoseconds
-	early                         atomic.Int64 // nanoseconds of reading before the first batch: tiers that read all
-	delivered, staged             atomic.Int64 // bytes
-	numbered                      atomic.Int64 // samples that were computed to make batches
-	usage                         load.Usage
-	// Written by the consumer only, under Loader.mu:
-	batches, samples    int64
-	wait, compute       int64 // nanoseconds; the first wait and what came before are not counted
-	firstWait, returned int64
-}
 
 // Stats is what a Loader has done since it was made. Seconds of reading, gathering
 // and copying are sums over goroutines.
@@ -57,25 +43,13 @@ const enough = 0.95
 
 // Stats returns what was done so far.
 func (l *Loader) Stats() Stats {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c := &l.stats
-	const ns = 1e-9
-	s := Stats{
-		Batches: c.batches, Samples: c.samples, Bytes: c.delivered.Load(), ReadBytes: l.shards.ReadBytes.Load(),
-		FirstWait: float64(c.firstWait) * ns, Fill: float64(c.fill.Load()) * ns,
-		Wait: float64(c.wait) * ns, Compute: float64(c.compute) * ns,
-		Read: float64(l.shards.ReadNanos.Load()) * ns, Gather: float64(c.gathered.Load()) * ns, Copy: float64(c.copied.Load()) * ns,
-		Tier: l.tier, Memory: c.usage.Host.Load(), DeviceMemory: c.usage.Device.Load(), Staged: c.staged.Load(), Stage: float64(c.stage.Load()) * ns, Workers: l.workers, Cores: load.CoresAllowed(),
-	}
-	if s.Tier == TierDevice {
-		if s.Kept = l.set.samples; l.kept[1] > 0 {
-			s.Kept = l.kept[1] - l.kept[0]
-		}
-	}
+	s, read := l.meter.stats(l.from.Shards.ReadNanos.Load())
+	s.ReadBytes = l.from.Shards.ReadBytes.Load()
+	s.Tier, s.Kept = l.from.Tier, l.from.onDevice()
+	s.Workers, s.Cores = l.from.Workers, load.CoresAllowed()
 	if s.Batches > 1 && s.Compute+s.Wait > 0 {
 		s.Utilization = s.Compute / (s.Compute + s.Wait)
-		s.Bound, s.Verdict = s.judge(s.Read-float64(c.early.Load())*ns, runtime.NumCPU())
+		s.Bound, s.Verdict = s.judge(read, runtime.NumCPU())
 	}
 	return s
 }

@@ -81,8 +81,8 @@ func check(t *testing.T, l *Loader, e int, seen map[int64]bool, want []byte, end
 	const length = 16
 	epoch(t, l, func(b *Batch, j int, id int64) {
 		at := id
-		if l.window.slack > 0 {
-			at += l.order.Offset(e, id, length)
+		if l.want.slack() > 0 {
+			at += l.want.Order.Offset(e, id, length)
 		}
 		k := slices.IndexFunc(ends, func(end int64) bool { return at < end })
 		if key := id*2 + int64(e); seen[key] || at+length > ends[k] || at-id >= length {
@@ -91,7 +91,7 @@ func check(t *testing.T, l *Loader, e int, seen map[int64]bool, want []byte, end
 			seen[key] = true
 		}
 		cols := []string{"tok"}
-		if l.stream.labels {
+		if l.want.stream.Labels {
 			cols = append(cols, "labels")
 		}
 		for further, name := range cols {

@@ -22,9 +22,18 @@ type window struct {
 	slack int64
 }
 
+// add is n windows, step rows apart, of an input that end ends.
+func (w *window) add(first, n, step int64) {
+	w.spans = append(w.spans, order.Span{First: first, N: n, Step: step})
+	w.Anchors = append(w.Anchors, index.Anchors{Lo: first, Hi: first + (n-1)*step + 1, Step: step})
+}
+
+// end ends an input of n windows.
+func (w *window) end(n int64) { w.parts = append(w.parts, n) }
+
 // next is the name of what follows the anchors, of a field.
-func (l *Loader) next(name string) string {
-	if l.stream != nil {
+func (w *samples) next(name string) string {
+	if w.stream != nil {
 		return labelsName
 	}
 	return name + index.NextSuffix
@@ -117,12 +126,12 @@ func (d *Dataset) build(in *input, spec *view.Spec) (*index.View, error) {
 }
 
 // noteNumbers says where windows are of neighbours in a set whose rows were moved or left out.
-func (l *Loader) noteNumbers() {
-	spec, err := view.Parse(l.cfg.Window)
+func (w *samples) noteNumbers() {
+	spec, err := view.Parse(w.cfg.Window)
 	if err != nil || spec.View != "" || spec.Axis != "" {
 		return
 	}
-	for _, in := range l.set.inputs {
+	for _, in := range w.Set.sets() {
 		made := map[string]string{"shuffle": in.Recipe["shuffle"], "split": in.Recipe["split"]}
 		for _, op := range in.Operations {
 			if op.Op == "where" || op.Op == "fraction" {
@@ -131,7 +140,7 @@ func (l *Loader) noteNumbers() {
 		}
 		for _, key := range slices.Sorted(maps.Keys(made)) {
 			if v := made[key]; v != "" && v != "none" {
-				l.note("window %s takes neighbours by their numbers, and %s was made with --%s %s: rows that follow each other there may not do so in its inputs; AXIS=%s chooses rows by the values of a field", l.cfg.Window, in.Path, key, v, l.cfg.Window)
+				w.notes.add("window %s takes neighbours by their numbers, and %s was made with --%s %s: rows that follow each other there may not do so in its inputs; AXIS=%s chooses rows by the values of a field", w.cfg.Window, in.Path, key, v, w.cfg.Window)
 				return
 			}
 		}
@@ -145,6 +154,12 @@ func (w *window) about() string {
 		text += fmt.Sprintf(" offset=%d", w.slack)
 	}
 	return text
+}
+
+// shape makes an order one of windows.
+func (w *window) shape(o *order.Config) error {
+	o.Spans, o.Parts, o.About = w.spans, w.parts, w.about()
+	return w.indices(o.Indices)
 }
 
 // rows are all anchors.
@@ -178,17 +193,17 @@ func (w *window) indices(list []int64) error {
 }
 
 // projectView chooses the delivered fields of windows, and the fields of rows that they take.
-func (l *Loader) projectView() (rows []shardify.Field, wanted func(string) bool, err error) {
-	schema := l.set.inputs[0].Schema
+func (w *samples) projectView() (rows []shardify.Field, wanted func(string) bool, err error) {
+	schema := w.Set.Schema()
 	var all []shardify.Field
 	for i := range schema {
 		next := schema[i]
-		next.Name = l.next(next.Name)
-		if all = append(all, schema[i]); len(l.window.Out) > 0 || l.stream == nil {
+		next.Name = w.next(next.Name)
+		if all = append(all, schema[i]); len(w.window.Out) > 0 || w.stream == nil {
 			all = append(all, next)
 		}
 	}
-	fields, _, err := dataset.Project(all, l.cfg.Columns)
+	fields, _, err := dataset.Project(all, w.cfg.Columns)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -197,48 +212,44 @@ func (l *Loader) projectView() (rows []shardify.Field, wanted func(string) bool,
 		names[fields[i].Name] = true
 	}
 	for i := range schema {
-		if names[schema[i].Name] || len(l.window.Out) > 0 && names[l.next(schema[i].Name)] {
+		if names[schema[i].Name] || len(w.window.Out) > 0 && names[w.next(schema[i].Name)] {
 			globs = append(globs, quoteGlob(schema[i].Name))
 		}
 	}
 	if len(globs) == 0 {
 		return nil, nil, shardify.Misuse("columns: none of the window's fields is wanted")
 	}
-	rows, err = l.set.project(globs)
+	rows, err = w.Set.project(globs)
 	return rows, func(name string) bool { return names[name] }, err
 }
 
 // windowed lays the batches of windows out.
-func (l *Loader) windowed(wanted func(string) bool) error {
+func (w *samples) windowed(wanted func(string) bool) error {
 	var err error
-	if l.view, err = load.NewView(l.out, &l.window.View, l.next, wanted); err != nil {
+	if w.View, err = load.NewView(w.Out, &w.window.View, w.next, wanted); err != nil {
 		return err
 	}
-	l.view.Slack = max(l.window.slack-1, 0)
-	l.rows, l.out = l.out, l.view.Layout
-	l.columns = l.columns[:0]
-	for i := range l.out.Schema {
-		l.columns = append(l.columns, l.out.Schema[i].Name)
+	w.View.Slack = max(w.window.slack-1, 0)
+	w.Out = w.View.Layout
+	w.Columns = w.Columns[:0]
+	for i := range w.Out.Schema {
+		w.Columns = append(w.Columns, w.Out.Schema[i].Name)
 	}
 	return nil
 }
 
-// Window is what the rows of a window are, and its anchors over all inputs; nil without
-// Config.Window.
-func (l *Loader) Window() *index.View {
-	if l.window == nil {
-		return nil
+// slack is by less than how many rows windows are moved.
+func (w *samples) slack() int64 {
+	if w.window == nil {
+		return 0
 	}
-	return &l.window.View
+	return w.window.slack
 }
 
-// windowRows appends where the windows of anchors have their rows: those of one side, one window
-// after the other.
-func windowRows(rows []int64, anchors []int64, starts []int64) []int64 {
-	for _, a := range anchors {
-		for _, s := range starts {
-			rows = append(rows, a+s)
-		}
+// windowView is what the rows of a window are; nil where each row is a sample.
+func (w *samples) windowView() *index.View {
+	if w.window == nil {
+		return nil
 	}
-	return rows
+	return &w.window.View
 }

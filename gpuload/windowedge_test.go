@@ -25,7 +25,7 @@ func TestWindowsOfABlockShuffleKeepToTheMemory(t *testing.T) {
 	if all := slices.Concat(epochAnchors(t, l, want)...); len(all) != 1700 {
 		t.Error(len(all))
 	}
-	if n := l.stats.usage.Host.Load(); n > memory {
+	if n := l.meter.Usage.Host.Load(); n > memory {
 		t.Errorf("%d bytes in use, %d were meant", n, memory)
 	}
 }
@@ -58,7 +58,7 @@ func TestWindowsInOrderFetchAShardOnce(t *testing.T) {
 			d := mustOpen(t, s.URL)
 			l := mustLoader(t, d, Config{Batch: 20, Window: text, Memory: shards*60_000 + 1, Tier: TierStream, Workers: 2})
 			epochAnchors(t, l, want)
-			if n := l.shards.ReadBytes.Load(); n > 5*d.Bytes()/2 {
+			if n := l.from.Shards.ReadBytes.Load(); n > 5*d.Bytes()/2 {
 				t.Errorf("window %s, memory for %d shards: %d bytes of %d were fetched", text, shards, n, d.Bytes())
 			}
 			l.Close()

@@ -16,4 +16,5 @@
 //	draw.go     weighted and balanced draws
 //	steps.go    Steps: a rank's rows of each step
 //	windows.go  Windows: what a Block shuffle reads ahead, and where a step's rows are in it
+//	state.go    State: a place in an order, as text
 package order

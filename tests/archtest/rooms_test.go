@@ -3,6 +3,7 @@ package archtest
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/importer"
 	"go/parser"
@@ -19,12 +20,14 @@ import (
 
 // room bounds what a package may become. A call is from a function of one file to a
 // function or method of another, however often; a back call goes against the order of
-// the files, which is the one that leaves the fewest.
+// the files, which is the one that leaves the fewest. A reach is a function that uses a field
+// without a capital of a type that another file declares, and that is no method of a type there.
 type room struct {
 	name             string
 	lines, back      int
 	methodsOf        string // a type that collects methods
 	methods, inFiles int
+	closed           bool // no reach is allowed
 }
 
 var rooms = []room{
@@ -42,6 +45,7 @@ var rooms = []room{
 	{name: "readers/npz/internal/npy", lines: 1930, back: 0, methodsOf: "literal", methods: 11, inFiles: 1},
 	{name: "readers/npz", lines: 3060, back: 8, methodsOf: "group", methods: 10, inFiles: 5},
 	{name: "readers/hdf5/internal/array", lines: 2215, back: 13, methodsOf: "Array", methods: 33, inFiles: 8},
+	{name: "gpuload", lines: 3950, back: 2, methodsOf: "Loader", methods: 25, inFiles: 4, closed: true},
 }
 
 // TestRoomsStaySmall measures packages that were one knot once. A figure may fall: lower
@@ -52,6 +56,11 @@ func TestRoomsStaySmall(t *testing.T) {
 		m := measure(t, exports, r.name)
 		files, n := m.methodsOf(r.methodsOf)
 		t.Logf("%-26s %5d lines, %2d files, %3d calls between them, %3d back; %s has %d methods in %d files", r.name, m.lines, len(m.files), len(m.calls), m.back(), r.methodsOf, n, files)
+		if r.closed {
+			for _, reach := range m.reaches {
+				t.Errorf("%s: %s", r.name, reach)
+			}
+		}
 		if m.lines > r.lines || m.back() > r.back || n > r.methods || files > r.inFiles {
 			t.Errorf("%s: bounds are %d lines, %d back calls, %d methods in %d files", r.name, r.lines, r.back, r.methods, r.inFiles)
 		}
@@ -89,6 +98,7 @@ type measured struct {
 	files   []string
 	methods map[string][]string // files, by type of the receiver
 	calls   [][2]int            // from file to file
+	reaches []string
 }
 
 func measure(t *testing.T, exports map[string]string, name string) *measured {
@@ -117,7 +127,7 @@ func measure(t *testing.T, exports map[string]string, name string) *measured {
 		files, m.files = append(files, f), append(m.files, filepath.Base(path))
 		m.lines += strings.Count(string(text), "\n")
 	}
-	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}}
 	conf := types.Config{Importer: importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
 	p, err := conf.Check(module+"/"+name, fset, files, info)
 	if err != nil {
@@ -134,6 +144,7 @@ func measure(t *testing.T, exports map[string]string, name string) *measured {
 				of := receiver(fn.Recv.List[0].Type)
 				m.methods[of] = append(m.methods[of], m.files[i])
 			}
+			m.reaches = append(m.reaches, reaches(fset, info, p, fn)...)
 			seen := map[types.Object]bool{}
 			ast.Inspect(fn, func(n ast.Node) bool {
 				id, ok := n.(*ast.Ident)
@@ -153,6 +164,32 @@ func measure(t *testing.T, exports map[string]string, name string) *measured {
 		}
 	}
 	return m
+}
+
+// reaches are the fields without a capital that a function uses of types in other files.
+func reaches(fset *token.FileSet, info *types.Info, p *types.Package, fn *ast.FuncDecl) (list []string) {
+	file := func(n token.Pos) string { return fset.Position(n).Filename }
+	own := map[string]bool{file(fn.Pos()): true}
+	if fn.Recv != nil {
+		t := info.Defs[fn.Name].(*types.Func).Signature().Recv().Type()
+		if ptr, ok := t.(*types.Pointer); ok {
+			t = ptr.Elem()
+		}
+		own[file(t.(*types.Named).Obj().Pos())] = true
+	}
+	ast.Inspect(fn, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		s := info.Selections[sel]
+		if s == nil || s.Kind() != types.FieldVal || s.Obj().Pkg() != p || s.Obj().Exported() || own[file(s.Obj().Pos())] {
+			return true
+		}
+		list = append(list, fmt.Sprintf("%s reaches into %s, of %s", fset.Position(sel.Pos()), s.Obj().Name(), filepath.Base(file(s.Obj().Pos()))))
+		return true
+	})
+	return list
 }
 
 func isInterface(f *types.Func) bool {

@@ -33,7 +33,7 @@ func (d *Device) calibrate() (err error) {
 	s.EngineRow = 1 << 40
 	for row := int64(256 << 10); row >= smallestEngineRow; row /= 2 {
 		e, err := m.best(m.rows(row, true))
-		if s.Batch && code(err) != 0 && !errors.Is(err, ErrLost) {
+		if s.Batch && code(err) != 0 && !errors.Is(err, errLost) {
 			// A form of the call that this driver does not take after all.
 			s.Batch = false
 			if err := d.do(func() error { d.batch = false; return nil }); err != nil {

@@ -115,11 +115,11 @@ func TestALostContextIsReportedWithWhatWasInFlight(t *testing.T) {
 	check(t, s.Done("batch 7"))
 	f.Configure(fakecuda.Fail, "cuEventSynchronize:1:700")
 	err = s.Wait(t.Context())
-	if want := "cuEventSynchronize: CUDA error 700 CUDA_ERROR_ILLEGAL_ADDRESS (in flight: batch 7)"; err == nil || err.Error() != want || !errors.Is(err, ErrLost) {
+	if want := "cuEventSynchronize: CUDA error 700 CUDA_ERROR_ILLEGAL_ADDRESS (in flight: batch 7)"; err == nil || err.Error() != want || !errors.Is(err, errLost) {
 		t.Errorf("%v: want %s", err, want)
 	}
 	n := f.Calls()["cuMemAlloc_v2"]
-	if _, err := d.NewWindow(1); !errors.Is(err, ErrLost) {
+	if _, err := d.NewWindow(1); !errors.Is(err, errLost) {
 		t.Error(err)
 	}
 	if f.Calls()["cuMemAlloc_v2"] != n {

@@ -13,9 +13,9 @@ var (
 	ErrNoDevice = errors.New("no CUDA device")
 	// ErrClosed: the Device was closed.
 	ErrClosed = errors.New("CUDA device is closed")
-	// ErrLost: an earlier error made the context unusable. Only a new process can
+	// errLost: an earlier error made the context unusable. Only a new process can
 	// use the device again.
-	ErrLost = errors.New("CUDA context is lost")
+	errLost = errors.New("CUDA context is lost")
 	// ErrCapture: a stream is being captured into a graph. Nothing was done.
 	ErrCapture = errors.New("inside the capture of a CUDA graph, which would replay this one batch for ever: ask for batches before the capture, and before each replay")
 )
@@ -48,7 +48,7 @@ func (e *Error) Is(target error) bool {
 		return e.Code == codeStub
 	case ErrNoDevice:
 		return e.Code == codeNoDevice || e.Code == codeInvalidDevice
-	case ErrLost:
+	case errLost:
 		return sticky(e.Code)
 	}
 	return false

@@ -106,8 +106,8 @@ func (s *Slot) ready(stream uintptr) error {
 	return nil
 }
 
-// OfNumbers is the tensor of an Out of the batch's samples: Slot.Numbers.
-const OfNumbers = -1
+// ofNumbers is the tensor of an Out of the batch's samples: Slot.Numbers.
+const ofNumbers = -1
 
 // Out is memory of the consumer on the device, for the first bytes of a tensor.
 type Out struct {
@@ -128,7 +128,7 @@ func (s *Slot) CopyOut(stream uintptr, list []Out) error {
 		total := int64(0)
 		for _, o := range list {
 			from := s.numbers
-			if o.Tensor != OfNumbers {
+			if o.Tensor != ofNumbers {
 				from = s.tensors[o.Tensor]
 			}
 			if o.Bytes > from.size {

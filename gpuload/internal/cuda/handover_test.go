@@ -227,7 +227,7 @@ func TestCopiesForTheConsumerAreOneLaunch(t *testing.T) {
 			}
 			list = append(list, Out{Tensor: 3, To: to}) // nothing of it
 			if v.tensors == 2 {
-				list = append(list, Out{OfNumbers, to + 2048, 64})
+				list = append(list, Out{ofNumbers, to + 2048, 64})
 			}
 			before := f.Calls()
 			check(t, errors.Join(s.CopyOut(c, list), s.Release()))

@@ -58,7 +58,7 @@ func (d *Device) Alloc(n, row int64) ([]byte, error) {
 	if second == nil {
 		return b, nil
 	}
-	if errors.Is(second, ErrClosed) || errors.Is(err, ErrLost) {
+	if errors.Is(second, ErrClosed) || errors.Is(err, errLost) {
 		return nil, err
 	}
 	return nil, fmt.Errorf("pinning %s: %w; and %w", shardify.FormatSize(n), err, second)

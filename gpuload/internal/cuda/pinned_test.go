@@ -130,7 +130,7 @@ func TestOnlyPinnedMemoryIsSent(t *testing.T) {
 	if err := move(s, 0, []int64{0}, 16, Source{Host: make([]byte, 64), Rows: 4}); err == nil || !strings.Contains(err.Error(), "not pinned") {
 		t.Error(err)
 	}
-	if errors.Is(err, ErrLost) {
+	if errors.Is(err, errLost) {
 		t.Error("a refused call is no lost context")
 	}
 }

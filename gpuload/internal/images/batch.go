@@ -27,8 +27,8 @@ type Form struct {
 	Shift []float32 `json:"shift"`
 	// Scaled decodes JPEGs that become smaller at 1/2, 1/4 or 1/8 of their size.
 	Scaled bool `json:"scaled"`
-	Shaping
-	// Augment is operations on the images that Shaping makes, as --augment has them.
+	shaping
+	// Augment is operations on the images that shaping makes, as --augment has them.
 	Augment []string `json:"augment"`
 	Seed    uint64   `json:"seed"`
 	Threads int      `json:"threads"`

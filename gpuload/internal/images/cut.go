@@ -9,8 +9,8 @@ import (
 	"github.com/shardify/shardify/numbers/elementary"
 )
 
-// Shaping is which part of an image is shown, and how large.
-type Shaping struct {
+// shaping is which part of an image is shown, and how large.
+type shaping struct {
 	Resize  [2]int `json:"resize"`  // width, height; 0: none
 	Shorter bool   `json:"shorter"` // Resize[0] is what the shorter side becomes
 	Crop    [2]int `json:"crop"`    // width, height; 0: none
@@ -53,10 +53,10 @@ func (c chance) at(k int) float64 {
 func (c chance) below(k, n int) int { return int(float64(c.at(k) * float64(n))) }
 
 // none reports whether images stay as they are.
-func (s *Shaping) none() bool { return s.Resize[0] == 0 && s.Crop[0] == 0 && s.Flip == 0 }
+func (s *shaping) none() bool { return s.Resize[0] == 0 && s.Crop[0] == 0 && s.Flip == 0 }
 
 // size is that of every image, 0 if each image decides its own.
-func (s *Shaping) size() (w, h int) {
+func (s *shaping) size() (w, h int) {
 	if s.Crop[0] == 0 && s.Shorter {
 		return 0, 0
 	}
@@ -78,7 +78,7 @@ type cut struct {
 // errShape is an image that cannot be shaped as asked.
 var errShape = errors.New("the size of the image does not fit the options")
 
-func (s *Shaping) cut(width, height int, u chance) (cut, error) {
+func (s *shaping) cut(width, height int, u chance) (cut, error) {
 	c := cut{partW: width, partH: height, toW: width, toH: height}
 	switch {
 	case s.Area[1] > 0:
@@ -114,7 +114,7 @@ func (s *Shaping) cut(width, height int, u chance) (cut, error) {
 }
 
 // part draws a part with a random share of the area and a random ratio, at a random place.
-func (s *Shaping) part(c *cut, width, height int, u chance) {
+func (s *shaping) part(c *cut, width, height int, u chance) {
 	low, high := s.Area[0], s.Area[1]
 	for k := range tries {
 		area := float64(width*height) * (low + float64(u.at(3+2*k)*(high-low)))

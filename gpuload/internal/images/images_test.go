@@ -50,7 +50,7 @@ func packed(files ...[]byte) (values []byte, offsets, ids []int64) {
 func form() *Form {
 	return &Form{
 		Width: 24, Height: 20, Channels: 3, To: shardify.U8, Scaled: true, Threads: 1, Seed: 5,
-		Shaping: Shaping{Crop: [2]int{24, 20}, Area: [2]float64{0.08, 1}, Flip: 0.5},
+		shaping: shaping{Crop: [2]int{24, 20}, Area: [2]float64{0.08, 1}, Flip: 0.5},
 	}
 }
 
@@ -177,7 +177,7 @@ func FuzzPaint(f *testing.F) {
 		g := form()
 		g.Seed, g.Scaled, g.Last = seed, how&1 == 0, how&2 == 0
 		if how&4 != 0 {
-			g.Shaping = Shaping{Resize: [2]int{24, 20}}
+			g.shaping = shaping{Resize: [2]int{24, 20}}
 		}
 		if how&8 != 0 {
 			g.Channels = 1
@@ -186,7 +186,7 @@ func FuzzPaint(f *testing.F) {
 			g.To = shardify.F16
 		}
 		if how&32 != 0 {
-			g.Shaping = Shaping{Crop: [2]int{24, 20}, Anywhere: true}
+			g.shaping = shaping{Crop: [2]int{24, 20}, Anywhere: true}
 		}
 		out := make([]byte, 24*20*g.Channels*g.To.Size())
 		left, err := g.Batch(0, file, []int64{0, int64(len(file))}, []int64{3}, out)

@@ -152,8 +152,8 @@ func (s *Shards) Bytes(sh *Shard) int64 {
 	return min(total, sh.Record.Bytes)
 }
 
-// Fetched reports whether the shard is in memory, and was checked there.
-func (h *OpenShard) Fetched() bool { return h.held > 0 }
+// fetched reports whether the shard is in memory, and was checked there.
+func (h *OpenShard) fetched() bool { return h.held > 0 }
 
 // Checked reports whether the shard was fetched and checked before it was read.
 func (sh *Shard) Checked() bool { return sh.checked }
@@ -265,7 +265,7 @@ func (s *Shards) ahead(sh *Shard) {
 
 // read notes that samples of a shard will not be read again, and forgets it after the last.
 func (s *Shards) read(h *OpenShard, samples int64) {
-	if h.left.Add(-samples) != 0 || !h.Fetched() {
+	if h.left.Add(-samples) != 0 || !h.fetched() {
 		return
 	}
 	s.Mu.Lock()

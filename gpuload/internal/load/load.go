@@ -127,7 +127,7 @@ func (l *Reader) each(ctx context.Context, t *Table, pass func(*span, *Reader, *
 			return err
 		}
 		s.h = h
-		if err = pass(s, l, t); err != nil && !h.Fetched() && dataset.Again(h.File, err) {
+		if err = pass(s, l, t); err != nil && !h.fetched() && dataset.Again(h.File, err) {
 			err = pass(s, l, t)
 		}
 		l.Release(h)

@@ -21,8 +21,8 @@ type Scrubber struct {
 }
 
 const (
-	// ScrubShare is the part of the delivered bytes that may be read for checks.
-	ScrubShare = 8
+	// scrubShare is the part of the delivered bytes that may be read for checks.
+	scrubShare = 8
 	// ScrubAhead is what may be read before anything was delivered.
 	ScrubAhead = 64 << 20
 	// ScrubWhole is the size of a set up to which it is checked before it is used: the
@@ -68,7 +68,7 @@ type paced struct {
 // may reports whether more may be read for checks now.
 func (c *Scrubber) may() bool {
 	beyond, delivered := c.Used-ScrubAhead, c.Delivered()
-	return beyond <= delivered/ScrubShare || beyond <= delivered && c.Spare != nil && c.Spare()
+	return beyond <= delivered/scrubShare || beyond <= delivered && c.Spare != nil && c.Spare()
 }
 
 // ReadAt reads when it may, outside of the statistics.

@@ -206,7 +206,7 @@ func (s *Shards) acquire(sh *Shard, early bool) (*OpenShard, error) {
 	s.turn++
 	sh.open, h.refs, h.used, h.early = h, 1, s.turn, early
 	s.Kept = append(s.Kept, h)
-	if s.held += h.held; h.Fetched() && !early {
+	if s.held += h.held; h.fetched() && !early {
 		s.ahead(sh)
 	}
 	s.evict(s.Open)
@@ -360,7 +360,7 @@ func (s *Shards) openOnce(sh *Shard) (h *OpenShard, again bool, err error) {
 		h.File.Close()
 		return nil, again, err
 	}
-	sh.verified, sh.first, sh.checked = true, &h.stamp, h.Fetched()
+	sh.verified, sh.first, sh.checked = true, &h.stamp, h.fetched()
 	return h, false, nil
 }
 
@@ -368,7 +368,7 @@ func (s *Shards) openOnce(sh *Shard) (h *OpenShard, again bool, err error) {
 // opened.
 func (s *Shards) checks(h *OpenShard) bool {
 	sh := h.Shard
-	return h.Fetched() || s.Verify == VerifyOpen && !sh.verified || s.Verify != VerifyNone && sh.suspect
+	return h.fetched() || s.Verify == VerifyOpen && !sh.verified || s.Verify != VerifyNone && sh.suspect
 }
 
 // pair is the tokens of a pair of Megatron-LM, with the index that belongs to them.
@@ -467,7 +467,7 @@ func (s *Shards) openTar(h *OpenShard) (err error) {
 			return err
 		}
 	}
-	if h.Fetched() {
+	if h.fetched() {
 		return meanwhile.Wait()
 	}
 	return read()
@@ -502,7 +502,7 @@ func (h *OpenShard) check(r io.ReaderAt) error {
 func (h *OpenShard) ReadAt(b []byte, at int64) (int, error) {
 	t := h.set.clock()
 	n, err := h.File.ReadAt(b, at)
-	if h.Fetched() {
+	if h.fetched() {
 		return n, err
 	}
 	h.set.ReadNanos.Add(h.set.clock() - t)

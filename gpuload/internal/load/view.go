@@ -34,6 +34,16 @@ type Side struct {
 // Rows is the rows of a window.
 func (s *Side) Rows() int64 { return int64(len(s.Starts)) * s.Each }
 
+// Find appends where the windows of anchors have their rows, one window after the other.
+func (s *Side) Find(rows, anchors []int64) []int64 {
+	for _, a := range anchors {
+		for _, o := range s.Starts {
+			rows = append(rows, a+o)
+		}
+	}
+	return rows
+}
+
 // NewView is the windows of a view over rows of a layout. Fields whose delivered names are wanted
 // become [rows, ...]; next makes the name of the second side.
 func NewView(rows *index.Layout, v *index.View, next func(name string) string, wanted func(name string) bool) (*View, error) {

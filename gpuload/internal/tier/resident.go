@@ -6,6 +6,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/gpuload/internal/load"
+	"github.com/shardify/shardify/gpuload/order"
 	"github.com/shardify/shardify/index"
 )
 
@@ -190,4 +191,34 @@ func appendOffsets(to, from []int64) {
 	for k, v := range from {
 		to[k] = base + v
 	}
+}
+
+// parts is how many parts of the set are looked at to find those that are drawn from most.
+const parts = 1024
+
+// MostDrawn is from where on n of some samples are drawn most, divisible by unit.
+func MostDrawn(o *order.Order, weights []float64, samples, n, unit int64) int64 {
+	var sums [parts + 1]float64
+	each := (samples/parts/unit + 1) * unit
+	for i := range o.Items() {
+		w := 1.0
+		if weights != nil {
+			w = weights[i]
+		}
+		sums[o.Item(i)/each+1] += w
+	}
+	for k := range parts {
+		sums[k+1] += sums[k]
+	}
+	at := func(row int64) float64 { // drawn below it
+		k := min(row/each, parts-1)
+		return sums[k] + (sums[k+1]-sums[k])*float64(row-k*each)/float64(each)
+	}
+	best, most := int64(0), at(n)
+	for lo := each; lo+n <= samples; lo += each {
+		if w := at(lo+n) - at(lo); w > most {
+			best, most = lo, w
+		}
+	}
+	return best
 }

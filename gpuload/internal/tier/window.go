@@ -53,6 +53,23 @@ func NewWindows(o *order.Order, s *load.Shards, c *load.Crew, st *order.Steps, d
 	return w
 }
 
+// Pin takes samples from pinned memory, and the absent tensors to the device's.
+func (w *Windows) Pin(p *Pinned, dev device.GPU, absent []bool) error {
+	w.From = p
+	for _, g := range w.All {
+		g.Table.Absent, g.Table.Rows = absent, w.Rows()
+		for i := range g.Table.Counts {
+			if absent[i] {
+				g.Table.Counts[i] = w.Rows()
+			}
+		}
+		if err := dev.Reserve(g.Table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Reset makes the windows ready for another run; nothing is in use.
 func (w *Windows) Reset() {
 	w.mu.Lock()

@@ -1,4 +1,4 @@
-package gpuload
+package order
 
 import (
 	"encoding/json"

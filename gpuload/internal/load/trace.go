@@ -1,17 +1,15 @@
-package gpuload
+package load
 
 import (
 	"bufio"
 	"fmt"
 	"io"
 	"sync"
-
-	"github.com/shardify/shardify/gpuload/internal/load"
 )
 
-// tracer writes Chrome trace events, one a line, as chrome://tracing, Perfetto and
+// Trace writes Chrome trace events, one a line, as chrome://tracing, Perfetto and
 // DFTracer's tools read them. nil writes nothing.
-type tracer struct {
+type Trace struct {
 	mu   sync.Mutex
 	w    *bufio.Writer
 	some bool
@@ -19,25 +17,26 @@ type tracer struct {
 	err  error
 }
 
-func newTracer(w io.Writer, rank int) *tracer {
+// NewTrace writes the events of a rank; nil without w.
+func NewTrace(w io.Writer, rank int) *Trace {
 	if w == nil {
 		return nil
 	}
-	return &tracer{w: bufio.NewWriterSize(w, 64<<10), rank: rank}
+	return &Trace{w: bufio.NewWriterSize(w, 64<<10), rank: rank}
 }
 
 // lanes are the rows of the picture.
 var lanes = map[string]int{"read": 1, "gather": 2, "copy": 3, "wait": 4, "step": 5}
 
-// event notes what began at start (nanos) and ends now.
-func (t *tracer) event(name, lane string, start, step, bytes int64) {
+// Event notes what began at start (nanos) and ends now.
+func (t *Trace) Event(name, lane string, start, step, bytes int64) {
 	if t != nil {
-		t.span(name, lane, start, load.Nanos(), step, bytes)
+		t.Span(name, lane, start, Nanos(), step, bytes)
 	}
 }
 
-// span notes what lasted from start to end.
-func (t *tracer) span(name, lane string, start, end, step, bytes int64) {
+// Span notes what lasted from start to end.
+func (t *Trace) Span(name, lane string, start, end, step, bytes int64) {
 	if t == nil {
 		return
 	}
@@ -54,8 +53,8 @@ func (t *tracer) span(name, lane string, start, end, step, bytes int64) {
 	}
 }
 
-// close ends the list.
-func (t *tracer) close() error {
+// Close ends the list.
+func (t *Trace) Close() error {
 	if t == nil {
 		return nil
 	}

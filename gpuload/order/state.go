@@ -1,12 +1,20 @@
-package gpuload
+package order
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+)
 
-	"github.com/shardify/shardify/gpuload/order"
+var (
+	// ErrFingerprint: the state belongs to another data set.
+	ErrFingerprint = errors.New("state of another data set")
+	// ErrOrder: the state belongs to another order of the same data set.
+	ErrOrder = errors.New("state of another order")
+	// ErrState: the state cannot be read.
+	ErrState = errors.New("not a state of a loader")
 )
 
 // State is a place in the order of samples. It does not depend on world and batch
@@ -22,6 +30,11 @@ type State struct {
 }
 
 const stateVersion = 1
+
+// State is a place of an order of the set with that fingerprint.
+func (o *Order) State(fingerprint string, epoch int, position int64) State {
+	return State{stateVersion, fingerprint, o.String(), o.Seed(), epoch, position}
+}
 
 // maxState bounds the text of a state.
 const maxState = 64 << 10
@@ -51,14 +64,14 @@ func DecodeState(b []byte) (State, error) {
 	switch {
 	case s.Version != stateVersion:
 		return State{}, fmt.Errorf("%w: version %d, this program reads %d", ErrState, s.Version, stateVersion)
-	case s.Epoch < 0 || s.Epoch >= order.MaxEpoch || s.Position < 0:
+	case s.Epoch < 0 || s.Epoch >= MaxEpoch || s.Position < 0:
 		return State{}, fmt.Errorf("%w: epoch %d, position %d", ErrState, s.Epoch, s.Position)
 	}
 	return s, nil
 }
 
-// matches reports whether a state is of this set and order.
-func (s *State) matches(fingerprint string, o *order.Order) error {
+// Matches returns an error unless a state is of this set and order.
+func (s *State) Matches(fingerprint string, o *Order) error {
 	switch {
 	case s.Fingerprint != fingerprint:
 		return fmt.Errorf("%w: its fingerprint is %s, that of the set %s", ErrFingerprint, s.Fingerprint, fingerprint)
@@ -66,7 +79,7 @@ func (s *State) matches(fingerprint string, o *order.Order) error {
 		return fmt.Errorf("%w: it says %q, the loader %q", ErrOrder, s.Order, o.String())
 	case s.Seed != o.Seed():
 		return fmt.Errorf("%w: its seed is %d, that of the loader %d", ErrOrder, s.Seed, o.Seed())
-	case s.Epoch < 0 || s.Epoch >= order.MaxEpoch || s.Position < 0 || s.Position > o.Len():
+	case s.Epoch < 0 || s.Epoch >= MaxEpoch || s.Position < 0 || s.Position > o.Len():
 		return fmt.Errorf("%w: position %d of epoch %d, epochs have %d samples", ErrState, s.Position, s.Epoch, o.Len())
 	}
 	return nil

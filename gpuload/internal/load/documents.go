@@ -1,4 +1,4 @@
-package gpuload
+package load
 
 import (
 	"bytes"
@@ -72,21 +72,4 @@ func (d *Documents) Mask(to []byte, length int) {
 			copy(to[at*length+lo%length:], ones[:at-lo+1])
 		}
 	}
-}
-
-// Documents finds those of a batch whose sequences have length tokens; lens is the column of their
-// lengths, of type i32. The result does not keep the batch's memory.
-func (b *Batch) Documents(lens string, length int) (Documents, error) {
-	v, err := b.Tensor(lens)
-	if err != nil {
-		return Documents{}, err
-	}
-	o, err := b.Offsets(lens)
-	if err != nil {
-		return Documents{}, err
-	}
-	if v.DType != shardify.I32 {
-		return Documents{}, shardify.Mismatch("column %s is %s, want lengths of type i32", lens, v.DType)
-	}
-	return FindDocuments(nil, shardify.View[int32](v.Data), shardify.View[int64](o.Data), length, length)
 }
