@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/plan/splits"
 )
 
 // Request is what a plan is made from.
@@ -33,7 +34,7 @@ type Request struct {
 	Compile flow.Compile // of Ops; may be nil without
 	// Helpers are the fields of the source that were opened for operations alone.
 	Helpers []string
-	Split   *plan.Split // nil: one data set
+	Split   *splits.Rule // nil: one data set
 	// Grouping is how Source makes samples of rows; nil: it gives samples.
 	Grouping *plan.Grouping
 	// Windowing is how Source makes windows of rows, to which it does Ops.

@@ -30,7 +30,7 @@ func origins(b *shardify.Batch, f shardify.Field, mem *shardify.Arena) {
 
 // listInputs publishes the list.
 func listInputs(p *plan.Plan, ctx context.Context, store storage.Store) (shardify.File, error) {
-	out, err := store.Create(plan.InputsName)
+	out, err := store.Create(index.InputsName)
 	if err != nil {
 		return shardify.File{}, err
 	}
@@ -61,7 +61,7 @@ func listInputs(p *plan.Plan, ctx context.Context, store storage.Store) (shardif
 	if err := flush(); err != nil {
 		return shardify.File{}, err
 	}
-	return shardify.File{Name: plan.InputsName, Bytes: n, Digest: d.String()}, out.Commit(ctx)
+	return shardify.File{Name: index.InputsName, Bytes: n, Digest: d.String()}, out.Commit(ctx)
 }
 
 func appendJSON(dst []byte, s string) []byte {

@@ -16,6 +16,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/plan/splits"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/fault"
 	"github.com/shardify/shardify/storage/memory"
@@ -136,9 +137,9 @@ func compileFake(ops []plan.Op, env flow.Env) (*flow.Pipeline, error) {
 	return p, nil
 }
 
-func split(t *testing.T, text string) *plan.Split {
+func split(t *testing.T, text string) *splits.Rule {
 	t.Helper()
-	s, err := plan.ParseSplit(text)
+	s, err := splits.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}

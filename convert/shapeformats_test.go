@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/plan/splits"
 	"github.com/shardify/shardify/readers/synth"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/memory"
@@ -81,7 +82,7 @@ func convertOnce(t *testing.T, sink format.Output, schema string, keyed bool, sh
 	if err != nil {
 		t.Fatal(err)
 	}
-	split, err := plan.ParseSplit("train=0.6,val=0.4")
+	split, err := splits.Parse("train=0.6,val=0.4")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,10 @@ import (
 // StaticName is the file of the fields that are the same for all samples.
 const StaticName = "static.safetensors"
 
+// InputsName is the list of inputs that the field origin counts: a line of JSON for each,
+// {"file": "..."}, with the object that was read in it if there is a choice.
+const InputsName = "inputs.jsonl"
+
 // Static is the fields that are the same for all samples: an mmap shard of one sample beside the
 // manifest, which is also one of its files.
 type Static struct {

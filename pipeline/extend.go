@@ -16,6 +16,7 @@ import (
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/pipeline/internal/sets"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/plan/splits"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/transform"
 )
@@ -140,7 +141,7 @@ func (s *Settings) like(dir string, m *index.Manifest) (Settings, error) {
 		}
 	}
 	if out.SplitFrom == "" {
-		out.SplitFrom = plan.NoSplits // what was one set stays one
+		out.SplitFrom = splits.None // what was one set stays one
 	}
 	if p, err := plan.Load(local.NewDir(dir, local.SyncNone)); err == nil { // columns that were read for operations alone
 		out.Columns = slices.DeleteFunc(out.Columns, func(c string) bool { return slices.Contains(p.Steps.Helpers, c) })

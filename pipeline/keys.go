@@ -6,8 +6,10 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/plan/splits"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/transform"
 )
@@ -93,7 +95,7 @@ type Settings struct {
 	Whole bool
 	Hooks Hooks
 
-	split    *plan.Split
+	split    *splits.Rule
 	grouping *plan.Grouping // nil without
 	samples  string         // path of the table of SamplesFrom
 	shape    transform.Settings
@@ -166,12 +168,12 @@ var Keys = []Key{
 	}}, InPlan, always},
 	{setting{"seed", "", GroupOrder, "`NUMBER`: seed of everything random", func(s *Settings) Value { return (*value.Seed)(&s.Seed) }}, InPlan, Rules{Useless: uselessSeed}},
 	{setting{"split", "", GroupOrder, "`NAME=SHARE,...`: several data sets, as in train=0.8,val=0.2 or train=rest,val=10000", func(s *Settings) Value { return (*value.Text)(&s.Split) }}, InPlan, always.not("split-from", "")},
-	{setting{"split-from", "", GroupOrder, "`dirs|objects|none|NAME=GLOB,...`: keep splits that exist: dirs are the INPUT folders if there are several, else the folders in INPUT; objects are /train and /test in one file; globs are of inputs; none: folders named train, val, test and alike are not taken for splits, as they are without it", func(s *Settings) Value { return (*value.Text)(&s.SplitFrom) }}, InPlan, matched.off(plan.NoSplits)},
+	{setting{"split-from", "", GroupOrder, "`dirs|objects|none|NAME=GLOB,...`: keep splits that exist: dirs are the INPUT folders if there are several, else the folders in INPUT; objects are /train and /test in one file; globs are of inputs; none: folders named train, val, test and alike are not taken for splits, as they are without it", func(s *Settings) Value { return (*value.Text)(&s.SplitFrom) }}, InPlan, matched.off(splits.None)},
 	{setting{"identity", "", GroupOrder, "`FIELD,...`: fields that identify a sample for the split; its file and its place in the file if left out", func(s *Settings) Value { return (*value.List)(&s.Identity) }}, InPlan, with("split", "split-from").fields()},
 	{setting{"stratify", "", GroupOrder, "`FIELD`: each split gets the same share of the samples of each of its values", func(s *Settings) Value { return (*value.Text)(&s.Stratify) }}, InPlan, with("split", "split-from").not("group-by", "a group may have several values").fields()},
 	{setting{"group-by", "", GroupOrder, "`FIELD`: samples with the same value (a run, a patient) are in one split", func(s *Settings) Value { return (*value.Text)(&s.GroupBy) }}, InPlan, with("split", "split-from").not("identity", "the group is what decides").fields()},
 	{setting{"scratch", "", GroupOrder, "`FOLDER`: where scratch files go: unfinished shards (not with plan), and those of --shuffle, which all tasks must see; inside the output folder if left out", func(s *Settings) Value { return (*value.Text)(&s.Scratch) }}, NotKept, bound},
-	{setting{"provenance", "", GroupOrder, "add where each sample came from: the field " + plan.OriginField + ", and the list " + plan.InputsName, func(s *Settings) Value { return (*value.Bool)(&s.Provenance) }}, InPlan, always},
+	{setting{"provenance", "", GroupOrder, "add where each sample came from: the field " + plan.OriginField + ", and the list " + index.InputsName, func(s *Settings) Value { return (*value.Bool)(&s.Provenance) }}, InPlan, always},
 
 	{setting{"jobs", "j", GroupRunning, "shards made at the same time; the number of cores if left out", func(s *Settings) Value { return (*value.Jobs)(&s.Jobs) }}, NotKept, bound},
 	{setting{"memory", "", GroupRunning, "memory to stay under; a quarter of what is there if left out", func(s *Settings) Value { return (*value.Memory)(&s.Memory) }}, NotKept, bound},

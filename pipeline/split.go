@@ -12,19 +12,19 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/value"
-	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/plan/splits"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/walk"
 )
 
 // parseSplit makes a split of the settings; nil without a split.
-func (s *Settings) parseSplit() (x *plan.Split, err error) {
+func (s *Settings) parseSplit() (x *splits.Rule, err error) {
 	switch {
 	case s.Split != "":
-		x, err = plan.ParseSplit(s.Split)
-	case s.SplitFrom != "" && s.SplitFrom != plan.NoSplits:
-		x, err = plan.ParseSplitFrom(s.SplitFrom)
+		x, err = splits.Parse(s.Split)
+	case s.SplitFrom != "" && s.SplitFrom != splits.None:
+		x, err = splits.ParseExisting(s.SplitFrom)
 	default:
 		return nil, nil
 	}
@@ -59,7 +59,7 @@ func (s *Settings) findSplits(src format.Input, o *readers.Opened) error {
 	if s.SplitFrom != "" || o.More != nil || src.Sets || s.Options["labels"] == "folder" && !inSplits(o.Args.Table) {
 		return nil
 	}
-	found := plan.FoundSplits(o.Args.Table)
+	found := splits.Found(o.Args.Table)
 	switch {
 	case found == nil:
 		return nil
@@ -69,7 +69,7 @@ func (s *Settings) findSplits(src format.Input, o *readers.Opened) error {
 			"mix all samples and share them: "+s.command("--split "+printable.Quote(s.Split)+" --split-from none"),
 			"share those of one folder: name it as the INPUT")
 	}
-	split := &plan.Split{Dirs: true}
+	split := &splits.Rule{Dirs: true}
 	if err := s.checkWindow(split); err != nil {
 		return shardify.Hint(err, "the folders "+strings.Join(found, ", ")+" are taken for splits; one set of all: --split-from none")
 	}

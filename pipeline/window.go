@@ -12,12 +12,13 @@ import (
 	"github.com/shardify/shardify/index/view"
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/plan/splits"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/writers"
 )
 
 // checkWindow refuses windows together with settings that do not keep rows in order.
-func (s *Settings) checkWindow(split *plan.Split) error {
+func (s *Settings) checkWindow(split *splits.Rule) error {
 	s.Window = value.Trimmed(s.Window)
 	specs, err := view.ParseAll(s.Window)
 	if err != nil {
@@ -48,7 +49,7 @@ func (s *Settings) checkWindow(split *plan.Split) error {
 }
 
 // moves is the first setting that leaves rows out or moves them, "" without one.
-func (s *Settings) moves(split *plan.Split) string {
+func (s *Settings) moves(split *splits.Rule) string {
 	for _, x := range []struct {
 		name string
 		on   bool
@@ -151,7 +152,7 @@ func (s *Settings) lookAtWindows(ctx context.Context, rows shardify.Source, of *
 }
 
 // checkCopied refuses settings with which rows cannot be copied into windows.
-func (s *Settings) checkCopied(specs []view.Spec, split *plan.Split) error {
+func (s *Settings) checkCopied(specs []view.Spec, split *splits.Rule) error {
 	text := specs[0].Text
 	named := split
 	if split != nil && split.Named() && !split.Objects {

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/shardify/shardify/plan/splits"
 )
 
 // Diff lists how two plans differ, a line each: "option: that of p / that of q".
@@ -56,7 +58,7 @@ func opsText(ops []Op) string {
 	return strings.Join(out, " ")
 }
 
-func splitText(s *Split) string {
+func splitText(s *splits.Rule) string {
 	if s == nil {
 		return ""
 	}

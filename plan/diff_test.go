@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan/splits"
 )
 
 // TestDiffNamesEachSettingThatDiffers: a line for each, and one where only the files do.
@@ -24,7 +25,7 @@ func TestDiffNamesEachSettingThatDiffers(t *testing.T) {
 		"operations:  / --where x > 1": func(p *Plan) { p.Steps.Ops = []Op{{"where", "x > 1"}} },
 		"shuffle: none / global":       func(p *Plan) { p.Order.Shuffle = ShuffleGlobal },
 		"split:  / a=0.5,b=rest --group-by run": func(p *Plan) {
-			p.Splits.Rule = &Split{Parts: []Part{{Name: "a", Share: 0.5}, {Name: "b", Rest: true}}, GroupBy: "run"}
+			p.Splits.Rule = &splits.Rule{Parts: []splits.Part{{Name: "a", Share: 0.5}, {Name: "b", Rest: true}}, GroupBy: "run"}
 		},
 		"provenance: false / true": func(p *Plan) { p.Asked.Provenance = true },
 		"shard-size: 1 / 2":        func(p *Plan) { p.Recipe = map[string]string{"shard-size": "2"} },

@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/varint"
+	"github.com/shardify/shardify/plan/splits"
 )
 
 // full has a value in every field.
@@ -24,7 +25,7 @@ func full() *Plan {
 			Order: OrderAuto, From: &From{Table: "t", Digest: "d", Columns: []string{"c"}}}, Windowing: &Windowing{"4"}, Provenance: true},
 		Pack: Packing{Samples: 11, DecodedBytes: 12, OutputBytes: 13}, Seed: 1<<63 + 1,
 		Steps:  Steps{Ops: []Op{{"where", "a<1"}}, Helpers: []string{"h"}, Findings: []Finding{{1, "mean", "3" + Detail + "more\x01\u2028"}}},
-		Splits: Splits{Rule: &Split{Parts: []Part{{Name: "train", Share: 0.1}, {Name: "val", Rest: true}}}, Cuts: []Cuts{{"c", []uint64{1, Unbounded}, []int{0, 1}}}, Unsplit: 5},
+		Splits: Splits{Rule: &splits.Rule{Parts: []splits.Part{{Name: "train", Share: 0.1}, {Name: "val", Rest: true}}}, Cuts: []splits.Cuts{{Class: "c", Below: []uint64{1, splits.Unbounded}, Order: []int{0, 1}}}, Unsplit: 5},
 		Order:  Order{Shuffle: ShuffleGlobal, Gathers: 3, Buckets: 4, PerShard: 5}, Base: "base",
 		Local: Local{LeftOut: []format.Leftover{{Name: "y", Reason: "other"}}, Tables: []string{"/t.csv"}, Scratch: "/scratch", MaxSample: 9},
 	}

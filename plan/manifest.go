@@ -49,7 +49,7 @@ func (p *Plan) recipe() map[string]string {
 		r["seed"] = strconv.FormatUint(p.Seed, 10)
 	}
 	if p.Splits.Rule != nil {
-		p.Splits.Rule.recipe(r)
+		p.Splits.Rule.Record(r)
 	}
 	if p.Asked.Provenance {
 		r["provenance"] = "true"

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/plan/splits"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -33,7 +34,7 @@ func Ranges(n []int) string {
 }
 
 // OriginField is the field of Request.Provenance: per sample the number of its input
-// in InputsName and its number in that input; with copies also the number of the copy.
+// in index.InputsName and its number in that input; with copies also the number of the copy.
 const OriginField = "origin"
 
 // OriginOf is the field, with the number of the copy or without.
@@ -44,10 +45,6 @@ func OriginOf(copies bool) shardify.Field {
 	}
 	return shardify.Field{Name: OriginField, DType: shardify.I64, Shape: []int{n}}
 }
-
-// InputsName is the list of inputs that OriginField counts: a line of JSON for each,
-// {"file": "..."}, with the object that was read in it if there is a choice.
-const InputsName = "inputs.jsonl"
 
 // FileName is where a plan is below the data set's folder.
 const FileName = storage.Private + "/plan"
@@ -66,7 +63,7 @@ const receiptsDir = storage.Private + "/receipts"
 type Names struct {
 	shards int // of each split
 	ext    string
-	split  *Split
+	split  *splits.Rule
 }
 
 // Names is how the files are named.

@@ -72,7 +72,7 @@ func Makes(p *Plan, name string, output *format.Output) bool {
 
 // ownsInSet is owns for a name below the folder of one data set.
 func ownsInSet(p *Plan, name string, output *format.Output) bool {
-	if p.Asked.Provenance && name == InputsName || p.Asked.Static != nil && name == index.StaticName || output.Owns != nil && output.Owns(name) {
+	if p.Asked.Provenance && name == index.InputsName || p.Asked.Static != nil && name == index.StaticName || output.Owns != nil && output.Owns(name) {
 		return true
 	}
 	return strings.HasPrefix(path.Base(name), "shard-") && strings.HasSuffix(name, p.Out.Ext)

@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan/splits"
 )
 
 // Shaped reports whether samples are touched between reader and sinks.
@@ -150,6 +151,34 @@ type Asked struct {
 	Provenance bool       `json:"provenance,omitempty"`
 }
 
+// Splits is how samples are shared, and what surveys have found of it.
+type Splits struct {
+	Rule *splits.Rule  `json:"split,omitempty"` // nil: one data set
+	Cuts []splits.Cuts `json:"cuts,omitempty"`
+	// Unsplit is how many samples are in none of the parts of Rule.
+	Unsplit int64 `json:"unsplit,omitempty"`
+}
+
+// Names are the splits in the order of their numbers; nil without.
+func (s *Splits) Names() []string {
+	if s.Rule == nil {
+		return nil
+	}
+	var out []string
+	for _, p := range s.Rule.Parts {
+		out = append(out, p.Name)
+	}
+	return out
+}
+
+// sets is how many data sets there are.
+func (s *Splits) sets() int {
+	if s.Rule == nil {
+		return 1
+	}
+	return len(s.Rule.Parts)
+}
+
 // Local is what holds on this machine. It is no part of the digest.
 type Local struct {
 	// Scratch is the folder of fragments; "" is a private one of the data set.
@@ -176,7 +205,7 @@ func (p *Plan) validate() error {
 		return err
 	}
 	if p.Splits.Rule != nil {
-		if err := p.Splits.Rule.check(); err != nil {
+		if err := p.Splits.Rule.Check(); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/plan/splits"
 )
 
 func validText(s string) bool { return utf8.ValidString(s) }
@@ -107,7 +107,7 @@ func resolveGlobs(table *format.Table, globs []string, each bool) (ruleRuns, err
 }
 
 // AssignInputs is a split whose parts are given by globs, with the part of each input.
-func AssignInputs(split *plan.Split, table *format.Table) (*plan.Split, error) {
+func AssignInputs(split *splits.Rule, table *format.Table) (*splits.Rule, error) {
 	if split == nil || len(split.Parts) == 0 || split.Parts[0].Glob == "" {
 		return split, nil
 	}
@@ -122,7 +122,7 @@ func AssignInputs(split *plan.Split, table *format.Table) (*plan.Split, error) {
 	s := *split
 	s.Inputs = nil
 	for _, r := range in {
-		s.Inputs = append(s.Inputs, plan.InputPart{End: r.End, Part: r.Rule})
+		s.Inputs = append(s.Inputs, splits.InputPart{End: r.End, Part: r.Rule})
 	}
 	return &s, nil
 }

@@ -187,7 +187,7 @@ func (s *set) ourSummary(name string) bool {
 // beside reports whether a name is that of a file for a whole set or of one beside a shard: of its
 // format, or of any format while the set's is unknown.
 func (s *set) beside(name string) bool {
-	return name == plan.InputsName || name == index.StaticName || slices.ContainsFunc(s.o.Sinks, func(f format.Output) bool {
+	return name == index.InputsName || name == index.StaticName || slices.ContainsFunc(s.o.Sinks, func(f format.Output) bool {
 		return f.Owns != nil && (s.format == "" || s.format == f.Name) && f.Owns(name)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/plan/splits"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/verify/problem"
@@ -21,7 +22,7 @@ func splitJob(t testing.TB, s storage.Store, kind, shuffle string) *convert.Job 
 	t.Helper()
 	src := small(t, kind)
 	sink, options := sinkOf(t, kind)
-	split, err := plan.ParseSplit("train=0.6,val=0.4")
+	split, err := splits.Parse("train=0.6,val=0.4")
 	if err != nil {
 		t.Fatal(err)
 	}

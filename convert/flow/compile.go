@@ -39,7 +39,7 @@ type Stage struct {
 // Router decides which split each sample goes to, by identity or values alone.
 type Router interface {
 	// Route sets to[i] to the split of sample i, an index into Pipeline.Splits, or to
-	// plan.Nowhere.
+	// splits.Nowhere.
 	Route(b *shardify.Batch, to []uint16) error
 	// Needs names the fields that Route looks at.
 	Needs() []string

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/plan/splits"
 )
 
 const (
@@ -131,7 +131,7 @@ func (k *ranker) Combine(next Gathering) error {
 }
 
 // look finds the bins that a second pass must look into.
-func (k *ranker) look(s *plan.Split) (map[uint64][]uint64, error) {
+func (k *ranker) look(s *splits.Rule) (map[uint64][]uint64, error) {
 	var near map[uint64][]uint64
 	for v, c := range k.classes {
 		ends, _, err := s.Ranks(c.n)
@@ -169,8 +169,8 @@ func (c *class) bin(rank int64) (bin int, first int64) {
 }
 
 // cuts is the hash at each rank, class by class in the order of their numbers.
-func (k *ranker) cuts(s *plan.Split, second *ranker) ([]plan.Cuts, error) {
-	var out []plan.Cuts
+func (k *ranker) cuts(s *splits.Rule, second *ranker) ([]splits.Cuts, error) {
+	var out []splits.Cuts
 	var values []uint64
 	for v := range k.classes {
 		values = append(values, v)
@@ -182,7 +182,7 @@ func (k *ranker) cuts(s *plan.Split, second *ranker) ([]plan.Cuts, error) {
 		if err != nil {
 			return nil, err
 		}
-		one := plan.Cuts{Order: order}
+		one := splits.Cuts{Order: order}
 		if k.field != "" {
 			one.Class = fmt.Sprintf("%016x", v)
 		}
@@ -201,11 +201,11 @@ func (k *ranker) cuts(s *plan.Split, second *ranker) ([]plan.Cuts, error) {
 		if err != nil {
 			return nil, err
 		}
-		one := plan.Cuts{Order: order}
+		one := splits.Cuts{Order: order}
 		for range order {
-			one.Below = append(one.Below, plan.Unbounded)
+			one.Below = append(one.Below, splits.Unbounded)
 		}
-		out = []plan.Cuts{one}
+		out = []splits.Cuts{one}
 	}
 	return out, nil
 }
@@ -214,7 +214,7 @@ func (k *ranker) cuts(s *plan.Split, second *ranker) ([]plan.Cuts, error) {
 func (c *class) at(rank int64, second *class) (uint64, error) {
 	switch {
 	case rank >= c.n:
-		return plan.Unbounded, nil
+		return splits.Unbounded, nil
 	case c.bins == nil:
 		return c.kept[rank], nil
 	}

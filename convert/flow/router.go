@@ -7,6 +7,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/plan/splits"
 	"github.com/zeebo/xxh3"
 )
 
@@ -16,7 +17,7 @@ func newRouter(p *plan.Plan) (Router, error) {
 	case s.Named():
 		return &nameRouter{p: p}, nil
 	case s.Stratify != "":
-		r := &hashRouter{hasher: newHasher(p), field: s.Stratify, classes: map[uint64]*plan.Cuts{}}
+		r := &hashRouter{hasher: newHasher(p), field: s.Stratify, classes: map[uint64]*splits.Cuts{}}
 		for i := range p.Splits.Cuts {
 			if p.Splits.Cuts[i].Class == "" {
 				continue // no samples, and so no classes
@@ -36,9 +37,9 @@ func newRouter(p *plan.Plan) (Router, error) {
 		return r, nil
 	}
 	cum, order := s.Shares()
-	c := &plan.Cuts{Order: order}
+	c := &splits.Cuts{Order: order}
 	for _, f := range cum {
-		c.Below = append(c.Below, plan.CutAt(f))
+		c.Below = append(c.Below, splits.CutAt(f))
 	}
 	return &hashRouter{hasher: newHasher(p), cuts: c}, nil
 }
@@ -104,9 +105,9 @@ func valueHash(c *shardify.Column, i int) uint64 {
 // hashRouter routes by the sample's hash, within its class if there are classes.
 type hashRouter struct {
 	hasher
-	cuts    *plan.Cuts
+	cuts    *splits.Cuts
 	field   string
-	classes map[uint64]*plan.Cuts
+	classes map[uint64]*splits.Cuts
 }
 
 func (r *hashRouter) Needs() []string {

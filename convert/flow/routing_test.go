@@ -8,6 +8,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/plan/splits"
 )
 
 // idsOf splits n samples of each input by identity alone.
@@ -149,9 +150,9 @@ func TestExactNumbersHoldForManySamples(t *testing.T) {
 	}
 }
 
-func parsed(t *testing.T, text string) *plan.Split {
+func parsed(t *testing.T, text string) *splits.Rule {
 	t.Helper()
-	s, err := plan.ParseSplit(text)
+	s, err := splits.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/plan/splits"
 )
 
 // Tally is what became of samples: read + copied == written + dropped + skipped.
@@ -251,7 +252,7 @@ func (r *Runner) route(b *shardify.Batch, mem *shardify.Arena, t *Tally) ([]*sha
 	}
 	before := t.Dropped
 	for i, s := range to {
-		if s == plan.Nowhere {
+		if s == splits.Nowhere {
 			t.Dropped++
 			continue
 		}

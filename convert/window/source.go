@@ -16,6 +16,7 @@ import (
 	"github.com/shardify/shardify/internal/key"
 	"github.com/shardify/shardify/internal/varint"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/plan/splits"
 )
 
 // Source is the windows of the rows of another source, for shards that have no rows to point at.
@@ -135,7 +136,7 @@ func (s *Source) operations(p *plan.Plan, compile flow.Compile) (err error) {
 }
 
 // units lists the rows, split by split.
-func (s *Source) units(ctx context.Context, split *plan.Split) error {
+func (s *Source) units(ctx context.Context, split *splits.Rule) error {
 	s.sets = make([]rowSet, len(s.flow.Splits))
 	all := int64(0)
 	for sp, err := range s.Rows.Spans(ctx, plan.SpanBytes) {

@@ -19,6 +19,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/plan/splits"
 	"github.com/shardify/shardify/readers/synth"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
@@ -28,7 +29,7 @@ import (
 var bg = context.Background()
 
 // planned publishes a plan of ten shards in dir and returns the job.
-func planned(t *testing.T, dir, shuffle string, split *plan.Split) *convert.Job {
+func planned(t *testing.T, dir, shuffle string, split *splits.Rule) *convert.Job {
 	t.Helper()
 	options, err := format.CheckOptions(synth.Format.Options, format.Options{"samples": "100", "schema": "x:f32[3],k:i64", "synth-seed": "1"})
 	if err != nil {
@@ -206,7 +207,7 @@ func TestStatusIsRightAtEveryStage(t *testing.T) {
 // TestStatusOfAGlobalShuffle counts both stages, also when only receipts of the first one show it,
 // and knows splits.
 func TestStatusOfAGlobalShuffle(t *testing.T) {
-	split, err := plan.ParseSplit("train=0.8,val=0.2")
+	split, err := splits.Parse("train=0.8,val=0.2")
 	if err != nil {
 		t.Fatal(err)
 	}

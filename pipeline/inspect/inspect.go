@@ -19,6 +19,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/filekind"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/plan/splits"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/storages"
@@ -127,7 +128,7 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 			rep.Facts = append(rep.Facts, n.Notes()...)
 		}
 	}
-	if found := plan.FoundSplits(o.Args.Table); found != nil && !r.Format.Sets {
+	if found := splits.Found(o.Args.Table); found != nil && !r.Format.Sets {
 		rep.Facts = append(rep.Facts, "the folders "+strings.Join(found, ", ")+" are splits: convert makes a set of each (--split-from none: one set of all)")
 	}
 	if fact := repeats(ctx, o.Source); fact != "" {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -41,7 +42,7 @@ func origin(b *shardify.Batch, manifest string) *Origin {
 		if c.Shape[0] > 2 {
 			o.Copy = at(2)
 		}
-		o.find(filepath.Join(filepath.Dir(manifest), plan.InputsName))
+		o.find(filepath.Join(filepath.Dir(manifest), index.InputsName))
 		return o
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/plan/splits"
 	"github.com/shardify/shardify/transform"
 )
 
@@ -33,7 +34,7 @@ func orderLines(p *pipeline.Prepared, line func(label, format string, args ...an
 	}
 }
 
-func by(s *plan.Split) string {
+func by(s *splits.Rule) string {
 	switch {
 	case s.GroupBy != "":
 		return ", samples with one " + s.GroupBy + " together"

@@ -9,7 +9,6 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 )
@@ -74,10 +73,10 @@ func (f *finisher) beside(ctx context.Context, split string, m *index.Manifest, 
 		return err
 	}
 	if lines != nil {
-		if err := publish(ctx, to, plan.InputsName, lines); err != nil {
+		if err := publish(ctx, to, index.InputsName, lines); err != nil {
 			return err
 		}
-		m.Files = append(m.Files, shardify.File{Name: plan.InputsName, Bytes: int64(len(lines)), Digest: index.DigestOf(lines)})
+		m.Files = append(m.Files, shardify.File{Name: index.InputsName, Bytes: int64(len(lines)), Digest: index.DigestOf(lines)})
 	}
 	return nil
 }
@@ -167,9 +166,9 @@ func (s *Set) inputLines() ([]byte, error) {
 	for _, split := range s.Splits {
 		of = split
 	}
-	i := slices.IndexFunc(of.Manifest.Files, func(f shardify.File) bool { return f.Name == plan.InputsName })
+	i := slices.IndexFunc(of.Manifest.Files, func(f shardify.File) bool { return f.Name == index.InputsName })
 	if i < 0 {
-		return nil, shardify.Annotate(shardify.Corrupt(-1, "the manifest does not list %s", plan.InputsName), "read", of.Dir, "")
+		return nil, shardify.Annotate(shardify.Corrupt(-1, "the manifest does not list %s", index.InputsName), "read", of.Dir, "")
 	}
 	f := of.Manifest.Files[i]
 	name := filepath.Join(of.Dir, f.Name)

@@ -1,4 +1,4 @@
-package plan
+package splits
 
 import (
 	"slices"
@@ -35,7 +35,7 @@ func TestSplitTextsAreReadOrRefused(t *testing.T) {
 		"train=0,val=1":            "!no samples",
 		"a=0.5,b=0.25,c=0.2500001": "!add up",
 	} {
-		s, err := ParseSplit(text)
+		s, err := Parse(text)
 		switch {
 		case strings.HasPrefix(want, "!"):
 			if err == nil || !strings.Contains(err.Error(), want[1:]) {
@@ -54,7 +54,7 @@ func TestSplitsThatExistAreKept(t *testing.T) {
 	for _, n := range []string{"train/a/1.jpg", "train/b/2.jpg", "val/a/3.jpg"} {
 		table.Append(0, n, 1, 1)
 	}
-	dirs, err := ParseSplitFrom("dirs")
+	dirs, err := ParseExisting("dirs")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestSplitsThatExistAreKept(t *testing.T) {
 		"a=1.jpg,b=2.jpg,c=3.*":   "",
 		"a=*.jpg,b=x":             "no input matches",
 	} {
-		s, err := ParseSplitFrom(text)
+		s, err := ParseExisting(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestSplitsThatExistAreKept(t *testing.T) {
 
 func TestStratifyRefusesNumbersWhereverTheyStand(t *testing.T) {
 	for _, text := range []string{"train=rest,val=10", "val=10,train=rest"} {
-		s, err := ParseSplit(text)
+		s, err := Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,6 @@
-package plan
+// Package splits is how samples are shared among data sets of their own: as text, as shares and
+// numbers of samples, and by what the inputs are named.
+package splits
 
 import (
 	"fmt"
@@ -15,10 +17,10 @@ import (
 	"github.com/shardify/shardify/internal/value"
 )
 
-// Split says how samples are shared among data sets of their own. A sample's place
+// Rule says how samples are shared among data sets of their own. A sample's place
 // follows from a seeded hash of who it is, so that it stays where it is when inputs
 // are added; only numbers (Count) and Stratify look at all samples together.
-type Split struct {
+type Rule struct {
 	Parts []Part `json:"parts"`
 	// Identity names the columns that say who a sample is; empty: its input and its
 	// number there.
@@ -35,34 +37,6 @@ type Split struct {
 	// Inputs says which part each input has, where names decide: runs of inputs, found
 	// when the plan is made.
 	Inputs []InputPart `json:"inputs,omitempty"`
-}
-
-// Splits is how samples are shared, and what surveys have found of it.
-type Splits struct {
-	Rule *Split `json:"split,omitempty"` // nil: one data set
-	Cuts []Cuts `json:"cuts,omitempty"`
-	// Unsplit is how many samples are in none of the parts of Rule.
-	Unsplit int64 `json:"unsplit,omitempty"`
-}
-
-// Names are the splits in the order of their numbers; nil without.
-func (s *Splits) Names() []string {
-	if s.Rule == nil {
-		return nil
-	}
-	var out []string
-	for _, p := range s.Rule.Parts {
-		out = append(out, p.Name)
-	}
-	return out
-}
-
-// sets is how many data sets there are.
-func (s *Splits) sets() int {
-	if s.Rule == nil {
-		return 1
-	}
-	return len(s.Rule.Parts)
 }
 
 // InputPart is the inputs up to End, of that one the first Samples too, and from the end
@@ -93,13 +67,13 @@ type Part struct {
 	Glob  string  `json:"glob,omitempty"`
 }
 
-// maxSplits is more than anybody wants.
-const maxSplits = 100
+// most is more than anybody wants.
+const most = 100
 
-// ParseSplit reads train=0.8,val=0.1,test=0.1 (shares, which add up to one) or
+// Parse reads train=0.8,val=0.1,test=0.1 (shares, which add up to one) or
 // train=rest,val=10000 (numbers of samples; one may be what is left).
-func ParseSplit(text string) (*Split, error) {
-	s := &Split{}
+func Parse(text string) (*Rule, error) {
+	s := &Rule{}
 	var ones []bool
 	for _, item := range strings.Split(text, ",") {
 		name, value, ok := strings.Cut(strings.TrimSpace(item), "=")
@@ -129,21 +103,21 @@ func ParseSplit(text string) (*Split, error) {
 			}
 		}
 	}
-	return s, s.check()
+	return s, s.Check()
 }
 
-// NoSplits is what ParseSplitFrom is not given: folders named like splits do not become splits.
-const NoSplits = "none"
+// None is what ParseExisting is not given: folders named like splits do not become splits.
+const None = "none"
 
-// ParseSplitFrom reads dirs, objects or train=GLOB,val=GLOB: splits that exist already.
-func ParseSplitFrom(text string) (*Split, error) {
+// ParseExisting reads dirs, objects or train=GLOB,val=GLOB: splits that exist already.
+func ParseExisting(text string) (*Rule, error) {
 	switch text {
 	case "dirs":
-		return &Split{Dirs: true}, nil
+		return &Rule{Dirs: true}, nil
 	case "objects":
-		return &Split{Objects: true}, nil
+		return &Rule{Objects: true}, nil
 	}
-	s := &Split{}
+	s := &Rule{}
 	for _, item := range strings.Split(text, ",") {
 		name, glob, ok := strings.Cut(strings.TrimSpace(item), "=")
 		if !ok || glob == "" {
@@ -154,12 +128,13 @@ func ParseSplitFrom(text string) (*Split, error) {
 		}
 		s.Parts = append(s.Parts, Part{Name: name, Glob: glob})
 	}
-	return s, s.check()
+	return s, s.Check()
 }
 
-func (s *Split) check() error {
-	if len(s.Parts) == 0 || len(s.Parts) > maxSplits {
-		return shardify.Mismatch("%d splits: want 1 to %d", len(s.Parts), maxSplits)
+// Check refuses parts that do not fit together.
+func (s *Rule) Check() error {
+	if len(s.Parts) == 0 || len(s.Parts) > most {
+		return shardify.Mismatch("%d splits: want 1 to %d", len(s.Parts), most)
 	}
 	for i, r := range s.Inputs {
 		if r.Part < 0 || r.Part >= len(s.Parts) || r.Samples < 0 || i > 0 && !r.follows(&s.Inputs[i-1]) {
@@ -170,7 +145,7 @@ func (s *Split) check() error {
 	shares, counts, rest := 0, 0, 0
 	sum := 0.0
 	for _, p := range s.Parts {
-		if err := checkSplitName(p.Name); err != nil {
+		if err := checkName(p.Name); err != nil {
 			return err
 		}
 		if seen[strings.ToLower(p.Name)] {
@@ -200,9 +175,9 @@ func (s *Split) check() error {
 	return nil
 }
 
-// checkSplitName: a split is a folder beside shards and the manifest.
-func checkSplitName(name string) error {
-	ok := name != "" && len(name) <= 64 && name[0] != '.' && !strings.HasPrefix(name, "shard-") && name != index.ManifestName && name != InputsName
+// checkName: a split is a folder beside shards and the manifest.
+func checkName(name string) error {
+	ok := name != "" && len(name) <= 64 && name[0] != '.' && !strings.HasPrefix(name, "shard-") && name != index.ManifestName && name != index.InputsName
 	for _, c := range []byte(name) {
 		ok = ok && (c == '_' || c == '-' || c == '.' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z')
 	}
@@ -216,7 +191,7 @@ func checkSplitName(name string) error {
 }
 
 // Needs returns the names of the fields that decide the split.
-func (s *Split) Needs() []string {
+func (s *Rule) Needs() []string {
 	var out []string
 	out = append(out, s.Identity...)
 	for _, f := range []string{s.Stratify, s.GroupBy} {
@@ -228,7 +203,7 @@ func (s *Split) Needs() []string {
 }
 
 // Counted: the cuts depend on all samples, so that a survey must find them.
-func (s *Split) Counted() bool {
+func (s *Rule) Counted() bool {
 	if s.Stratify != "" {
 		return true
 	}
@@ -241,10 +216,10 @@ func (s *Split) Counted() bool {
 }
 
 // Named reports whether the inputs have splits already, recognized by names.
-func (s *Split) Named() bool { return s.Dirs || s.Objects || len(s.Parts) > 0 && s.Parts[0].Glob != "" }
+func (s *Rule) Named() bool { return s.Dirs || s.Objects || len(s.Parts) > 0 && s.Parts[0].Glob != "" }
 
 // Settled checks the settings against each other, at plan time.
-func (s *Split) Settled() error {
+func (s *Rule) Settled() error {
 	named := s.Named()
 	switch {
 	case named && len(s.Needs()) > 0:
@@ -258,12 +233,12 @@ func (s *Split) Settled() error {
 	case s.Stratify != "" && slices.ContainsFunc(s.Parts, func(p Part) bool { return p.Count > 0 }):
 		return shardify.Mismatch("--stratify shares each value in proportion: use shares instead of numbers")
 	}
-	return s.check()
+	return s.Check()
 }
 
 // Shares is the cumulative shares of the parts, the last one 1. A part with the rest comes
 // last in the order in which hashes are given out; order says where each part is.
-func (s *Split) Shares() (cum []float64, order []int) {
+func (s *Rule) Shares() (cum []float64, order []int) {
 	sum := 0.0
 	rest := -1
 	for i, p := range s.Parts {
@@ -292,7 +267,7 @@ func CutAt(share float64) uint64 {
 }
 
 // Ranks is the numbers of samples, of n, before the end of each part in order.
-func (s *Split) Ranks(n int64) (ends []int64, order []int, err error) {
+func (s *Rule) Ranks(n int64) (ends []int64, order []int, err error) {
 	if s.Parts[0].Share > 0 || s.Parts[0].Rest && len(s.Parts) > 1 && s.Parts[1].Share > 0 {
 		cum, order := s.Shares()
 		for _, c := range cum {
@@ -321,7 +296,7 @@ func (s *Split) Ranks(n int64) (ends []int64, order []int, err error) {
 
 // Unused is how many of n samples are in no part. Numbers that add up to 100, of more samples,
 // are a doubt: they may be shares in percent.
-func (s *Split) Unused(n int64) (int64, error) {
+func (s *Rule) Unused(n int64) (int64, error) {
 	sum := int64(0)
 	for _, p := range s.Parts {
 		if p.Count == 0 {
@@ -346,7 +321,7 @@ func (s *Split) Unused(n int64) (int64, error) {
 		name += "-rest"
 	}
 	rest.Parts = append(rest.Parts, Part{Name: name, Rest: true})
-	way := func(x *Split, makes string) format.Way {
+	way := func(x *Rule, makes string) format.Way {
 		return format.Way{Options: format.Options{"split": x.String()}, Makes: makes}
 	}
 	return 0, format.NewDoubt(fmt.Sprintf("--split %s may be percent, or numbers that use %d of %d samples", s, sum, n), []format.Way{
@@ -355,7 +330,7 @@ func (s *Split) Unused(n int64) (int64, error) {
 }
 
 // String is the split as it was asked for.
-func (s *Split) String() string {
+func (s *Rule) String() string {
 	if s.Dirs {
 		return "dirs"
 	}
@@ -378,8 +353,8 @@ func (s *Split) String() string {
 	return strings.Join(out, ",")
 }
 
-// recipe is the flags that the split was asked for by.
-func (s *Split) recipe(r map[string]string) {
+// Record adds the flags that the split was asked for by to a recipe.
+func (s *Rule) Record(r map[string]string) {
 	flag := "split"
 	if s.Named() {
 		flag = "split-from"
@@ -395,7 +370,7 @@ func (s *Split) recipe(r map[string]string) {
 // Cuts is where the hashes of one class of samples are divided: part order[i] has
 // those from Below[i-1] up to Below[i].
 type Cuts struct {
-	Class string   `json:"class,omitempty"` // digits of the hash of the value of Split.Stratify
+	Class string   `json:"class,omitempty"` // digits of the hash of the value of Rule.Stratify
 	Below []uint64 `json:"below"`
 	Order []int    `json:"order"`
 }
@@ -414,7 +389,7 @@ func (c *Cuts) Part(h uint64) uint16 {
 }
 
 // Why is the reason why no part has a sample.
-func (s *Split) Why() string { return "in no split of " + s.String() }
+func (s *Rule) Why() string { return "in no split of " + s.String() }
 
 // Nowhere is the split of a sample that no split takes. It counts as dropped.
 const Nowhere = 0xffff

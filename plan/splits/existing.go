@@ -1,4 +1,4 @@
-package plan
+package splits
 
 import (
 	"maps"
@@ -13,7 +13,7 @@ import (
 )
 
 // ByObject makes parts of the splits that the inputs hold.
-func (s *Split) ByObject(src shardify.Source) error {
+func (s *Rule) ByObject(src shardify.Source) error {
 	var ranges []format.SplitRange
 	if p, ok := src.(format.Splitter); ok {
 		ranges = p.Splits()
@@ -38,12 +38,12 @@ func (s *Split) ByObject(src shardify.Source) error {
 			s.Inputs = append(s.Inputs, r)
 		}
 	}
-	return s.check()
+	return s.Check()
 }
 
-// MatchInput reports whether a glob names an input, which has a slash path below its INPUT
+// matches reports whether a glob names an input, which has a slash path below its INPUT
 // argument: the whole path, a folder above it, or its last part.
-func MatchInput(glob, name string) bool {
+func matches(glob, name string) bool {
 	for at := range len(name) + 1 {
 		if at == len(name) || name[at] == '/' {
 			if ok, _ := path.Match(glob, name[:at]); ok {
@@ -60,7 +60,7 @@ func MatchInput(glob, name string) bool {
 
 // ByInput settles a split by input names: every input has exactly one part,
 // and folders become parts.
-func (s *Split) ByInput(t *format.Table) error {
+func (s *Rule) ByInput(t *format.Table) error {
 	if t.Len() == 0 {
 		return shardify.Mismatch("the inputs have no names to split by")
 	}
@@ -75,7 +75,7 @@ func (s *Split) ByInput(t *format.Table) error {
 	for i := range t.Len() {
 		n := 0
 		for k := range s.Parts {
-			if MatchInput(s.Parts[k].Glob, t.Name(i)) {
+			if matches(s.Parts[k].Glob, t.Name(i)) {
 				hits[k]++
 				n++
 				s.assign(i, k)
@@ -103,7 +103,7 @@ func (s *Split) ByInput(t *format.Table) error {
 }
 
 // assign gives input i, the next one, to a part.
-func (s *Split) assign(i, part int) {
+func (s *Rule) assign(i, part int) {
 	if n := len(s.Inputs); n > 0 && s.Inputs[n-1].Part == part {
 		s.Inputs[n-1].End = uint32(i + 1)
 		return
@@ -111,15 +111,15 @@ func (s *Split) assign(i, part int) {
 	s.Inputs = append(s.Inputs, InputPart{End: uint32(i + 1), Part: part})
 }
 
-// FoundSplits names the folders that are splits, as their names say: all that byDir would
+// Found names the folders that are splits, as their names say: all that byDir would
 // take, if they are several and all named so. They are in order.
-func FoundSplits(t *format.Table) []string {
+func Found(t *format.Table) []string {
 	if t == nil {
 		return nil
 	}
 	names := map[string]bool{}
 	for i := range t.Len() {
-		dir, ok := splitFolder(t, i)
+		dir, ok := folder(t, i)
 		if !ok || !walk.IsSplit(dir) {
 			return nil
 		}
@@ -131,9 +131,9 @@ func FoundSplits(t *format.Table) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// splitFolder is the folder that may say which split input i is of: its INPUT if there are
+// folder is the folder that may say which split input i is of: its INPUT if there are
 // several, else the first in it. It need not exist.
-func splitFolder(t *format.Table, i int) (string, bool) {
+func folder(t *format.Table, i int) (string, bool) {
 	if len(t.Roots) > 1 && len(t.NameBytes(i)) > 0 && t.Roots[t.Root(i)] != "" {
 		return filepath.Base(t.Roots[t.Root(i)]), true
 	}
@@ -143,18 +143,18 @@ func splitFolder(t *format.Table, i int) (string, bool) {
 
 // byDir makes a part of each folder: those given as INPUT if they are several, else
 // those in it.
-func (s *Split) byDir(t *format.Table) error {
+func (s *Rule) byDir(t *format.Table) error {
 	dirs := make([]string, t.Len())
 	names := map[string]int{}
 	var none []string
 	for i := range dirs {
-		dir, ok := splitFolder(t, i)
+		dir, ok := folder(t, i)
 		if !ok {
 			none = append(none, t.Name(i))
 		}
 		dirs[i] = dir
-		if names[dir]++; len(names) > maxSplits {
-			return shardify.Mismatch("more than %d folders: these are not splits", maxSplits)
+		if names[dir]++; len(names) > most {
+			return shardify.Mismatch("more than %d folders: these are not splits", most)
 		}
 	}
 	if len(none) > 0 {
@@ -168,7 +168,7 @@ func (s *Split) byDir(t *format.Table) error {
 	for i, dir := range dirs {
 		s.assign(i, names[dir])
 	}
-	return s.check()
+	return s.Check()
 }
 
 // someOf lists the first three of many.
