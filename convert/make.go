@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -57,7 +58,7 @@ type Request struct {
 	Recipe map[string]string
 
 	// Instead is used where Output cannot hold the samples' fields, with its options; nil if
-	// there is no replacement. Plan.Refused says why.
+	// there is no replacement. Output.Refused says why.
 	Instead        *format.Output
 	InsteadOptions format.Options
 }
@@ -65,15 +66,12 @@ type Request struct {
 // MakePlan plans from metadata alone.
 func MakePlan(ctx context.Context, r Request) (*plan.Plan, error) {
 	p := &plan.Plan{
-		Version: plan.Version, Recipe: r.Recipe, OnError: r.OnError,
+		Version: plan.Version, Recipe: r.Recipe, OnError: cmp.Or(r.OnError, plan.OnErrorFail),
 		In:     plan.Inputs{Format: r.Input, Columns: r.Args.Columns, Options: r.Args.Options, Table: r.Args.Table},
 		Asked:  plan.Asked{Static: r.Static, Grouping: r.Grouping, Windowing: r.Windowing},
 		Sample: plan.Sample{Schema: r.Source.Schema()}, Local: plan.Local{MaxSample: r.MaxSample},
 	}
 	r.setOutput(p)
-	if p.OnError == "" {
-		p.OnError = plan.OnErrorFail
-	}
 	if p.Recipe == nil {
 		p.Recipe = map[string]string{}
 	}

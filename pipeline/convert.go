@@ -71,13 +71,13 @@ func (p *Prepared) convert(ctx context.Context) (*Result, error) {
 	}
 	m, err := p.Job.Convert(ctx)
 	if err != nil {
-		return nil, p.removed(p.hintSkip(ctx, err))
+		return nil, p.removed(p.hintDamage(ctx, err))
 	}
 	return &Result{Output: p.Output, Manifest: m, Took: time.Since(start)}, p.Tidy()
 }
 
-// hintSkip says how to go on without the damaged parts, if anything is left then.
-func (p *Prepared) hintSkip(ctx context.Context, err error) error {
+// hintDamage says how to go on without the damaged parts, if anything is left then.
+func (p *Prepared) hintDamage(ctx context.Context, err error) error {
 	if convert.Unproven(err) {
 		return p.hintWhole(ctx, err)
 	}

@@ -97,7 +97,7 @@ func prepare(ctx context.Context, s Settings) (p *Prepared, err error) {
 		return nil, err
 	}
 	src, opened, err := s.open(ctx, p)
-	err = hintSkip(err)
+	err = hintInputs(err)
 	if p.listing != nil {
 		defer p.listing.Close()
 	}
@@ -150,8 +150,8 @@ func (p *Prepared) Close() error {
 	return err
 }
 
-// hintSkip says how to go on without damaged inputs, if others are left then.
-func hintSkip(err error) error {
+// hintInputs says how to go on without damaged inputs, if others are left then.
+func hintInputs(err error) error {
 	var some *format.Skippable
 	if errors.As(err, &some) {
 		return shardify.Hint(err, "fetch the input again, or leave damaged inputs out and listed: --on-error skip")

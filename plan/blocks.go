@@ -116,18 +116,6 @@ func (w *blockWriter) store(plain []byte, x *packed) error {
 	return err
 }
 
-// InParts reports whether there are several blocks. Inputs.Table and Spans are then empty, and
-// Inputs.State is that of every block.
-func (p *Packing) InParts() bool { return len(p.blocks) > 1 }
-
-// Parts is how many blocks there are; 0 if one has all inputs.
-func (p *Packing) Parts() int {
-	if !p.InParts() {
-		return 0
-	}
-	return len(p.blocks)
-}
-
 // LargestSpan is the decoded bytes of the largest span.
 func (p *Packing) LargestSpan() (n int64) {
 	for i := range p.blocks {

@@ -160,10 +160,3 @@ func (b *Builder) cut(c Cutting) error {
 	}
 	return nil
 }
-
-func bytesOf(spans []shardify.Span) (n int64) {
-	for i := range spans {
-		n += spans[i].Bytes
-	}
-	return n
-}

@@ -5,14 +5,13 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
@@ -49,17 +48,6 @@ const (
 	// oldMagic is that of plans in parts, before version 3.
 	oldMagic = "SHFYPART"
 )
-
-// stored is a plan on disk, and where its blocks are.
-type stored struct {
-	open   func() (blob, error) // the file that the blocks are in
-	drop   func() error         // frees blocks that are published by now; may be nil
-	digest string
-	sealed []byte // the content, from Seal to Publish
-}
-
-// Digest identifies the plan: equal content gives equal data sets.
-func (p *Plan) Digest() string { return p.stored.digest }
 
 // Seal completes a finished plan: its inputs, its block if it has one, its digest.
 func Seal(p *Plan) error {
@@ -139,48 +127,6 @@ func content(p *Plan) []byte {
 	return b
 }
 
-// appendNames writes the names and sizes of a table.
-func appendNames(b []byte, t *format.Table) []byte {
-	b = binary.AppendUvarint(b, uint64(t.Len()))
-	var prev []byte
-	for i := range t.Len() {
-		n := t.NameBytes(i)
-		same := format.CommonPrefix(n, prev)
-		b = binary.AppendUvarint(b, uint64(same))
-		b = binary.AppendUvarint(b, uint64(len(n)-same))
-		b = append(b, n[same:]...)
-		b = binary.AppendUvarint(b, uint64(t.Root(i)))
-		b = binary.AppendVarint(b, t.Size(i))
-		prev = n
-	}
-	return b
-}
-
-// appendTimes writes the modification times of a table.
-func appendTimes(b []byte, t *format.Table) []byte {
-	var prev int64
-	for i := range t.Len() {
-		m := t.ModTime(i)
-		b = binary.AppendVarint(b, m-prev)
-		prev = m
-	}
-	return b
-}
-
-func appendSpans(b []byte, spans []shardify.Span) []byte {
-	b = binary.AppendUvarint(b, uint64(len(spans)))
-	var s shardify.Span
-	for _, x := range spans {
-		b = binary.AppendVarint(b, int64(x.Input)-int64(s.Input))
-		b = binary.AppendVarint(b, int64(x.Run)-int64(s.Run))
-		b = binary.AppendVarint(b, x.Lo-s.Hi)
-		b = binary.AppendUvarint(b, uint64(x.Hi-x.Lo))
-		b = binary.AppendUvarint(b, uint64(x.Bytes))
-		s = x
-	}
-	return b
-}
-
 // places is where things are on this machine.
 type places struct {
 	Roots []string `json:"roots"`
@@ -224,15 +170,6 @@ func placesOf(p *Plan) (_ []byte, err error) {
 		}
 	}
 	return json.Marshal(where)
-}
-
-func compress(b []byte) ([]byte, error) {
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		return nil, err
-	}
-	defer enc.Close()
-	return enc.EncodeAll(b, make([]byte, 0, len(b)/2)), nil
 }
 
 // write copies the blocks that count to where they stay, and writes the rest behind them.
@@ -350,7 +287,7 @@ func (c *Conflict) Error() string {
 func (c *Conflict) Unwrap() error { return shardify.ErrExists }
 
 // Load reads the plan of a data set's folder; without a plan the error is fs.ErrNotExist.
-// Of several blocks it reads the head alone; see Plan.InParts.
+// Of several blocks it reads the head alone; see Packing.InParts.
 func Load(s storage.Store) (*Plan, error) {
 	b, err := s.Open(FileName)
 	if err != nil {
@@ -450,15 +387,6 @@ func readPlan(f sized) (*Plan, error) {
 	return p, nil
 }
 
-func unpack(b []byte, most int64) ([]byte, error) {
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(most)))
-	if err != nil {
-		return nil, err
-	}
-	defer dec.Close()
-	return dec.DecodeAll(b, nil)
-}
-
 // parseHead is what every plan begins with: of the content the head, the state and the
 // number of roots, of the schedule the places.
 func parseHead(p *Plan, content, sched *varint.Reader) error {
@@ -506,81 +434,36 @@ func parsePlan(content, sched []byte, end int64) (*Plan, error) {
 	if v.Bad || s.Bad || len(v.B) > 0 || len(s.B) > 0 {
 		return nil, shardify.Corrupt(-1, "tables do not fit their counts")
 	}
-	if err := p.validate(); err != nil {
+	if err := validate(p); err != nil {
 		return nil, shardify.Corrupt(-1, "%v", err)
 	}
 	p.stored.digest = index.DigestOf(content)
 	return p, nil
 }
 
-// count is a number that a slice may have entries.
-func count(v *varint.Reader) int {
-	n := v.U()
-	if n > math.MaxInt32 {
-		v.Bad = true
-		return 0
+// validate checks a decoded plan, and settles where the spans of its shards are.
+func validate(p *Plan) error {
+	if p.In.Table == nil {
+		return errors.New("no input table")
 	}
-	return int(n)
-}
-
-func parseBlock(v, s *varint.Reader, end, most int64) Block {
-	var x Block
-	x.files, x.samples, x.bytes, x.largest = int64(v.U()), int64(v.U()), int64(v.U()), int64(v.U())
-	x.shards, x.units = count(v), count(v)
-	for _, b := range []*packed{&x.names, &x.spans} {
-		b.digest = string(v.Bytes(uint64(digestSize)))
-		b.off, b.bytes, b.plain = int64(s.U()), int64(s.U()), int64(s.U())
-		if b.off < int64(planHead) || b.bytes < 0 || b.off > end-b.bytes || b.plain < 0 || b.plain > most {
-			s.Bad = true
+	if err := p.In.Table.Validate(); err != nil {
+		return err
+	}
+	if err := shardify.ValidateSchema(p.Sample.Schema); err != nil {
+		return err
+	}
+	if p.Splits.Rule != nil {
+		if err := p.Splits.Rule.Check(); err != nil {
+			return err
 		}
 	}
-	x.listed = string(s.Bytes(uint64(digestSize)))
-	if x.files < 0 || x.samples < 0 || x.bytes < 0 || x.largest < 0 {
-		v.Bad = true
+	if err := p.Order.check(); err != nil {
+		return err
 	}
-	return x
-}
-
-// parseNames appends names, sizes and times to a table with roots.
-func parseNames(t *format.Table, v, times *varint.Reader) {
-	var name []byte
-	var mtime int64
-	for range v.Count(4) {
-		same := v.U()
-		rest := v.Bytes(v.U())
-		if same > uint64(len(name)) {
-			v.Bad = true
-		}
-		if v.Bad {
-			return
-		}
-		name = append(name[:same], rest...)
-		root, size := v.U(), v.I()
-		if root >= uint64(len(t.Roots)) {
-			v.Bad = true
-			return
-		}
-		mtime += times.I()
-		t.AppendIn(int(root), "", name, size, mtime)
+	if p.Pack.InParts() && p.Shaped() {
+		return fmt.Errorf("%d blocks, and operations on samples", p.Pack.Parts())
 	}
-}
-
-func parseSpans(v *varint.Reader) []shardify.Span {
-	spans := make([]shardify.Span, 0, v.Count(5))
-	var s shardify.Span
-	for range cap(spans) {
-		s.Input = uint32(int64(s.Input) + v.I())
-		s.Run = uint32(int64(s.Run) + v.I())
-		s.Lo = s.Hi + v.I()
-		s.Hi = s.Lo + int64(v.U())
-		s.Bytes = int64(v.U())
-		if s.Lo < 0 || s.Hi < s.Lo || s.Bytes < 0 {
-			v.Bad = true
-			return spans
-		}
-		spans = append(spans, s)
-	}
-	return spans
+	return p.Pack.settle(p.In.Listed)
 }
 
 // ReadFile reads a small published file.

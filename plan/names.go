@@ -83,13 +83,11 @@ func (n Names) InSplit(split, i int) string {
 // Receipt is the path of the receipt of a shard.
 func (n Names) Receipt(i int) string { return receiptsDir + "/" + ShardStem(i, n.shards) + ".json" }
 
-// PerFolder is the most shards in a folder.
-const PerFolder = 4000
-
 // ShardStem is the path of shard i of n, without its extension.
 func ShardStem(i, n int) string {
-	if n > PerFolder {
-		return fmt.Sprintf("%04d/shard-%06d", i/PerFolder, i)
+	const perFolder = 4000
+	if n > perFolder {
+		return fmt.Sprintf("%04d/shard-%06d", i/perFolder, i)
 	}
 	return fmt.Sprintf("shard-%06d", i)
 }

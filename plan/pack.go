@@ -51,6 +51,18 @@ type Shard struct {
 // only when they come from one run, which is cheap only in order.
 type Unit struct{ Lo, Hi int }
 
+// InParts reports whether there are several blocks. Inputs.Table and Spans are then empty, and
+// Inputs.State is that of every block.
+func (p *Packing) InParts() bool { return len(p.blocks) > 1 }
+
+// Parts is how many blocks there are; 0 if one has all inputs.
+func (p *Packing) Parts() int {
+	if !p.InParts() {
+		return 0
+	}
+	return len(p.blocks)
+}
+
 // packer cuts the spans into shards and units.
 type packer struct {
 	spans  []shardify.Span
@@ -218,4 +230,11 @@ func (p *Packing) ShardBuckets(i int, of *Splits) (first, count []int) {
 		first, count = append(first, split*n), append(count, n)
 	}
 	return first, count
+}
+
+func bytesOf(spans []shardify.Span) (n int64) {
+	for i := range spans {
+		n += spans[i].Bytes
+	}
+	return n
 }

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -62,7 +60,7 @@ type Static struct {
 }
 
 // From is a table whose rows are the samples, in its order. Its path is the last of
-// Plan.Tables.
+// Local.Tables.
 type From struct {
 	Table  string `json:"table"` // its name
 	Digest string `json:"digest"`
@@ -193,30 +191,16 @@ type Local struct {
 	LeftOut []format.Leftover `json:"left_out,omitempty"`
 }
 
-// validate checks the indexes of a decoded plan.
-func (p *Plan) validate() error {
-	if p.In.Table == nil {
-		return errors.New("no input table")
-	}
-	if err := p.In.Table.Validate(); err != nil {
-		return err
-	}
-	if err := shardify.ValidateSchema(p.Sample.Schema); err != nil {
-		return err
-	}
-	if p.Splits.Rule != nil {
-		if err := p.Splits.Rule.Check(); err != nil {
-			return err
-		}
-	}
-	if err := p.Order.check(); err != nil {
-		return err
-	}
-	if p.Pack.InParts() && p.Shaped() {
-		return fmt.Errorf("%d blocks, and operations on samples", p.Pack.Parts())
-	}
-	return p.Pack.settle(p.In.Listed)
+// stored is a plan on disk, and where its blocks are.
+type stored struct {
+	open   func() (blob, error) // the file that the blocks are in
+	drop   func() error         // frees blocks that are published by now; may be nil
+	digest string
+	sealed []byte // the content, from Seal to Publish
 }
+
+// Digest identifies the plan: equal content gives equal data sets.
+func (p *Plan) Digest() string { return p.stored.digest }
 
 // Outputs is the number of shards, of each split if there are several.
 func (p *Plan) Outputs() int {

@@ -16,6 +16,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/stall"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/verify"
@@ -224,7 +225,7 @@ func (m *merger) moves() error {
 				return err
 			}
 			for _, sh := range s.Manifest.Shards {
-				as, err := renamed(sh, shardStem(k, total))
+				as, err := renamed(sh, plan.ShardStem(k, total))
 				if err != nil {
 					return shardify.Annotate(err, "merge", s.Dir, "")
 				}

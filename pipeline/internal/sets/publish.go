@@ -217,7 +217,7 @@ func follow(old, add *Set, split string) ([]move, error) {
 	total := first + len(add.Manifest.Shards)
 	var moves []move
 	for i, s := range add.Manifest.Shards {
-		as, err := renamed(s, shardStem(first+i, total))
+		as, err := renamed(s, plan.ShardStem(first+i, total))
 		if err != nil {
 			return nil, err
 		}

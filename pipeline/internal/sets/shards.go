@@ -2,7 +2,6 @@ package sets
 
 import (
 	"context"
-	"fmt"
 	"path"
 	"runtime"
 	"strconv"
@@ -15,17 +14,6 @@ import (
 	"github.com/shardify/shardify/storage/local"
 	"golang.org/x/sync/errgroup"
 )
-
-// perFolder is the most shards in a folder.
-const perFolder = 4000
-
-// shardStem is the name of shard i of n, without its extension.
-func shardStem(i, n int) string {
-	if n > perFolder {
-		return fmt.Sprintf("%04d/shard-%06d", i/perFolder, i)
-	}
-	return fmt.Sprintf("shard-%06d", i)
-}
 
 // numberOf is the number in a shard's name, -1 without.
 func numberOf(name string) int {
