@@ -8,7 +8,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/numeric"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/coltype"
 )
 
 // sink gathers a column of a span. Its memory is used again.
@@ -268,7 +268,7 @@ func blank(v, mask, whole []byte, width int, l *leaf, items bool) {
 		}
 		x := v[i*width : (i+1)*width]
 		if clear(x); items && l.form == fixedForm && (whole == nil || whole[i] != 0) {
-			rows.PutNaN(x, l.field.DType)
+			coltype.PutNaN(x, l.field.DType)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/flatbuf"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/coltype"
 )
 
 // The numbers of types in a schema.
@@ -237,7 +237,7 @@ func (f *field) value(l *leaf) error {
 		if f.digits < 1 || f.digits > 76 || !slices.Contains([]int{32, 64, 128, 256}, f.bits) {
 			return shardify.Corrupt(-1, "a decimal of %d digits in %d bits", f.digits, f.bits)
 		}
-		if err := rows.Decimal(x, f.digits, f.scale); err != nil {
+		if err := coltype.Decimal(x, f.digits, f.scale); err != nil {
 			return err
 		}
 		if l.form, l.width = decimalForm, f.bits/8; x.Media != "" {
@@ -347,7 +347,7 @@ func (x *fields) leave(name string, err error) {
 
 // labels takes over the names of classes of Hugging Face's data sets.
 func (x *fields) labels(metadata string) {
-	names := rows.ClassNames(metadata)
+	names := coltype.ClassNames(metadata)
 	for i := range x.leaves {
 		l := &x.leaves[i]
 		joined, ok := names[l.chain[0].name]

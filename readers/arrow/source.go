@@ -11,7 +11,10 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -35,7 +38,7 @@ var options = []format.Option{
 	{Name: optEnd, Idle: format.Permission, Kind: format.KindEnum, Default: "any", Values: []string{"any", "required"}, Quiet: true,
 		Help: "streams of Arrow without an end mark, as where a writer was stopped: read what there is, and say so, or refuse"},
 	format.NullItems,
-	rows.Option,
+	survey.Option,
 }
 
 func sniff(head []byte, name string) bool {
@@ -48,9 +51,9 @@ func sniff(head []byte, name string) bool {
 
 // source is many inputs as one table.
 type source struct {
-	*rows.Table[*file]
+	*set.Table[*file]
 	fs    storage.FS
-	want  *rows.Wanted
+	want  *columns.Wanted
 	fill  bool
 	bytes bool // texts are bytes
 	ended bool // streams must have an end mark
@@ -65,26 +68,26 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	s := &source{fs: storages.Of(a.Table), fill: format.FillsItems(opts), bytes: opts[optText] == "bytes", ended: opts[optEnd] == "required", used: a.Used}
-	if s.want, err = rows.NewWanted(a.Columns); err != nil {
+	if s.want, err = columns.New(a.Columns); err != nil {
 		return nil, err
 	}
-	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
-	set, err := rows.Open(ctx, a, rows.Format{Name: "Arrow", Look: s.look, Key: "1\x00" + opts[format.NullItems.Name] + "\x00" + opts[optText]})
+	a.Options = format.Options{survey.Option.Name: opts[survey.Option.Name]}
+	all, err := survey.Open(ctx, a, survey.Format{Name: "Arrow", Look: s.look, Key: "1\x00" + opts[format.NullItems.Name] + "\x00" + opts[optText]})
 	if err != nil {
 		return nil, err
 	}
-	s.Table = rows.NewTable(set, func(ctx context.Context, f storage.File, in *rows.Input) (*file, error) {
+	s.Table = set.NewTable(all, func(ctx context.Context, f storage.File, in *set.Input) (*file, error) {
 		x, err := openFile(ctx, f)
 		if err == nil && x.rows != in.Samples {
 			return nil, errState
 		}
 		return x, err
-	}, func() shardify.Reader { return rows.NewReader(s.Table, &reader{s: s}) })
+	}, func() shardify.Reader { return set.NewReader(s.Table, &reader{s: s}) })
 	return s, nil
 }
 
 // look surveys one file.
-func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*rows.Facts, error) {
+func (s *source) look(ctx context.Context, path string, want *columns.Wanted) (*survey.Facts, error) {
 	f, err := rows.OpenFile(ctx, s.fs, path, -1)
 	if err != nil {
 		return nil, err
@@ -95,7 +98,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 		return nil, err
 	}
 	found := s.choose(x, want)
-	facts := &rows.Facts{Samples: x.rows, Size: f.Size(), Left: found.left, Void: found.void, Lines: x.describe()}
+	facts := &survey.Facts{Samples: x.rows, Size: f.Size(), Left: found.left, Void: found.void, Lines: x.describe()}
 	if x.unended && s.ended {
 		return nil, shardify.Corrupt(f.Size(), "the stream has no end mark behind its %d rows (--end-mark required)", x.rows)
 	}
@@ -113,7 +116,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 		if found.leaves[i].last().dict != nil && f.Media == "txt" && f.Levels == 1 {
 			coded = append(coded, f.Name)
 		}
-		facts.Fields = append(facts.Fields, rows.Field{Field: f, Bytes: bytes[i]})
+		facts.Fields = append(facts.Fields, survey.Field{Field: f, Bytes: bytes[i]})
 	}
 	if coded != nil {
 		facts.Lines = append(facts.Lines, fmt.Sprintf("texts with a dictionary: %s; --encode FIELD makes codes with names of one", strings.Join(coded[:min(len(coded), 8)], ", ")))
@@ -128,7 +131,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 }
 
 // choose finds the fields of a file that are wanted.
-func (s *source) choose(f *file, want *rows.Wanted) fields {
+func (s *source) choose(f *file, want *columns.Wanted) fields {
 	x := f.choose(func(name string) bool { hit, _ := want.Match(name); return hit })
 	for i := range x.leaves {
 		if l := &x.leaves[i]; s.bytes && l.field.Media == "txt" && l.form != decimalTextForm {
@@ -192,10 +195,10 @@ type reader struct {
 	extra   int64 // beside the batch and the sinks, of the current span
 }
 
-// Close implements rows.Worker.
+// Close implements set.Worker.
 func (r *reader) Close() { r.scratch.Close() }
 
-// Drop implements rows.Worker.
+// Drop implements set.Worker.
 func (r *reader) Drop() { r.file, r.leaves, r.sinks, r.batch = nil, nil, nil, nil }
 
 func (r *reader) held() int64 {
@@ -209,8 +212,8 @@ func (r *reader) held() int64 {
 	return n
 }
 
-// Take implements rows.Worker.
-func (r *reader) Take(f *file, in *rows.Input, b *shardify.Batch) error {
+// Take implements set.Worker.
+func (r *reader) Take(f *file, in *set.Input, b *shardify.Batch) error {
 	r.file = f
 	found := r.s.choose(f, r.s.want)
 	r.leaves, r.sinks = make([]*leaf, len(b.Columns)), make([]sink, len(b.Columns))
@@ -230,8 +233,8 @@ func (r *reader) Take(f *file, in *rows.Input, b *shardify.Batch) error {
 	return nil
 }
 
-// Read implements rows.Worker.
-func (r *reader) Read(ctx context.Context, _ *rows.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
+// Read implements set.Worker.
+func (r *reader) Read(ctx context.Context, _ *set.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
 	f := r.file
 	r.extra = 0
 	for i := range r.sinks {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/internal/lines"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/coltype"
 )
 
 // settings are what --csv says.
@@ -23,7 +23,7 @@ type settings struct {
 	skip      int    // lines before the header
 	na        map[string]bool
 	wide      string // the one field of all columns
-	types     rows.Givens
+	types     coltype.Givens
 	text      string // all of them
 }
 
@@ -137,8 +137,8 @@ func (s *settings) set(key, value string) error {
 }
 
 func (s *settings) setTypes(value string) error {
-	all, err := rows.ParseGivens(optCSV, value, "text, bool, f32, f64 or a whole type such as i64, with ? behind it where cells may be empty",
-		func(g *rows.Given) bool { return g.DType != shardify.F16 && g.DType != shardify.BF16 })
+	all, err := coltype.ParseGivens(optCSV, value, "text, bool, f32, f64 or a whole type such as i64, with ? behind it where cells may be empty",
+		func(g *coltype.Given) bool { return g.DType != shardify.F16 && g.DType != shardify.BF16 })
 	s.types = append(s.types, all...)
 	return err
 }

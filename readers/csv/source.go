@@ -10,8 +10,11 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/internal/lines"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/coltype"
+	"github.com/shardify/shardify/readers/internal/rows/set"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -28,14 +31,14 @@ var Format = format.Input{
 
 const optCSV = "csv"
 
-var options = []format.Option{{Name: optCSV, Idle: format.Always, Kind: format.KindString, Help: help, Settings: settingNames}, rows.Option, format.GroupedItems}
+var options = []format.Option{{Name: optCSV, Idle: format.Always, Kind: format.KindString, Help: help, Settings: settingNames}, survey.Option, format.GroupedItems}
 
 // source is many inputs as one table.
 type source struct {
 	*lines.Source
 	fs       storage.FS
 	settings *settings
-	wanted   *rows.Wanted
+	wanted   *columns.Wanted
 	found    map[string]*surveyed // by path, while the inputs are surveyed
 	columns  map[string]column    // by name, of all inputs
 }
@@ -49,7 +52,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if s.settings, err = parseSettings(opts[optCSV]); err != nil {
 		return nil, err
 	}
-	if s.wanted, err = rows.NewWanted(a.Columns); err != nil {
+	if s.wanted, err = columns.New(a.Columns); err != nil {
 		return nil, err
 	}
 	if a.State == nil {
@@ -57,8 +60,8 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 			return nil, err
 		}
 	}
-	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
-	set, err := rows.Open(ctx, a, rows.Format{Name: "CSV", Look: s.look, Key: "1\x00" + opts[optCSV]})
+	a.Options = format.Options{survey.Option.Name: opts[survey.Option.Name]}
+	set, err := survey.Open(ctx, a, survey.Format{Name: "CSV", Look: s.look, Key: "1\x00" + opts[optCSV]})
 	if err != nil {
 		return nil, err
 	}
@@ -128,15 +131,15 @@ func (s *source) survey(ctx context.Context, a *format.OpenArgs) error {
 
 // inexact is the error about a column of floats that do not have all of its whole numbers.
 func (s *source) inexact(name string, x *sum) error {
-	ways := rows.TypeWays(optCSV, s.settings.text, rows.PatternOf(name))
+	ways := coltype.TypeWays(optCSV, s.settings.text, coltype.PatternOf(name))
 	if x.seen&seenFloat == 0 && s.settings.na == nil {
-		ways = append(ways, rows.Setting(optCSV, s.settings.text, "na=nan,NaN,NAN", "missing values for such cells"))
+		ways = append(ways, coltype.Setting(optCSV, s.settings.text, "na=nan,NaN,NAN", "missing values for such cells"))
 	}
-	return rows.Inexact(name, "line", x.wide, x.float, ways...)
+	return coltype.Inexact(name, "line", x.wide, x.float, ways...)
 }
 
 // look gives package rows what the survey found.
-func (s *source) look(ctx context.Context, name string, want *rows.Wanted) (*rows.Facts, error) {
+func (s *source) look(ctx context.Context, name string, want *columns.Wanted) (*survey.Facts, error) {
 	x := s.found[name]
 	if x == nil { // called again for all names
 		var err error
@@ -147,7 +150,7 @@ func (s *source) look(ctx context.Context, name string, want *rows.Wanted) (*row
 	if x.err != nil {
 		return nil, x.err
 	}
-	facts := &rows.Facts{Samples: x.index.Rows(), Size: x.size, Borders: x.index.Borders()}
+	facts := &survey.Facts{Samples: x.index.Rows(), Size: x.size, Borders: x.index.Borders()}
 	facts.Lines = x.describe()
 	if s.settings.wide != "" {
 		if hit, _ := want.Match(s.settings.wide); !hit {
@@ -168,7 +171,7 @@ func (s *source) look(ctx context.Context, name string, want *rows.Wanted) (*row
 			facts.Void = append(facts.Void, name)
 			continue
 		}
-		f := rows.Field{Field: c.field(name)}
+		f := survey.Field{Field: c.field(name)}
 		if f.Bytes = x.sums[i].bytes; c.kind == textKind && !x.read[i] {
 			f.Bytes = x.size / int64(len(x.names))
 		}
@@ -194,7 +197,7 @@ func appendColumn(b []byte, at int, c *column) []byte {
 }
 
 // wide makes one field of all columns.
-func (s *source) wide(facts *rows.Facts, x *surveyed) error {
+func (s *source) wide(facts *survey.Facts, x *surveyed) error {
 	var all sum
 	var one column
 	for i, name := range x.names {
@@ -217,7 +220,7 @@ func (s *source) wide(facts *rows.Facts, x *surveyed) error {
 			if all.float.At == 0 {
 				all.float.Text = "floats in other files"
 			}
-			return rows.Inexact("*", "line", all.wide, all.float, rows.TypeWays(optCSV, s.settings.text, "*")[1:]...)
+			return coltype.Inexact("*", "line", all.wide, all.float, coltype.TypeWays(optCSV, s.settings.text, "*")[1:]...)
 		}
 	} else if all.seen != 0 {
 		return shardify.Misuse("--csv wide: a type is given for some of its columns alone")
@@ -231,7 +234,7 @@ func (s *source) wide(facts *rows.Facts, x *surveyed) error {
 	f := one.field(s.settings.wide)
 	f.Nullable, f.Shape = false, []int{len(x.names)}
 	f.Attrs = map[string]string{"labels": strings.Join(x.names, shardify.LabelSeparator)}
-	facts.Fields = []rows.Field{{Field: f}}
+	facts.Fields = []survey.Field{{Field: f}}
 	own := binary.AppendUvarint(nil, uint64(len(x.names)))
 	own = appendColumn(own, len(x.names), &one)
 	facts.Blob = x.index.Append(own)
@@ -266,7 +269,7 @@ func (x *surveyed) describe() []string {
 var errState = shardify.Corrupt(-1, "survey of the plan: columns")
 
 // parser makes the parser of a file from what the plan has of it, which may be damaged.
-func (s *source) parser(own []byte, in *rows.Input, columns []shardify.Column) (lines.Parser, error) {
+func (s *source) parser(own []byte, in *set.Input, columns []shardify.Column) (lines.Parser, error) {
 	n, k := binary.Uvarint(own)
 	if k <= 0 || n == 0 || n > 1<<24 {
 		return nil, errState

@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/lines"
 	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/coltype"
 )
 
 // surveyed is what a look at all cells of a file found.
@@ -32,7 +33,7 @@ type sum struct {
 	bytes int64 // of texts
 	// The first cells that made it one of texts, and of floats; and the first whole number that
 	// floats do not have.
-	text, float, wide rows.Met
+	text, float, wide coltype.Met
 }
 
 // join adds what another worker saw of the same file.
@@ -47,7 +48,7 @@ func (s *sum) join(o *sum) {
 // add adds what was seen in another file, or in another column.
 func (s *sum) add(o *sum, t *format.Table, i int) {
 	s.seen |= o.seen
-	for _, m := range []struct{ to, from *rows.Met }{{&s.float, &o.float}, {&s.wide, &o.wide}} {
+	for _, m := range []struct{ to, from *coltype.Met }{{&s.float, &o.float}, {&s.wide, &o.wide}} {
 		if m.to.At == 0 && m.from.At > 0 {
 			if *m.to = *m.from; t != nil {
 				m.to.File = t.Shown(i)
@@ -262,7 +263,7 @@ func (l *look) record(i int) (int, error) {
 
 // note notes the first cell of a kind. It is at byte i of the piece.
 func (l *look) note(s *sum, what seen, i int, cell []byte) {
-	met := rows.Met{At: l.p.LineAt(i), Text: fmt.Sprintf("%.40q", cell)}
+	met := coltype.Met{At: l.p.LineAt(i), Text: fmt.Sprintf("%.40q", cell)}
 	switch {
 	case what == seenText:
 		s.text.Join(met)
@@ -273,7 +274,7 @@ func (l *look) note(s *sum, what seen, i int, cell []byte) {
 	}
 }
 
-const maxExact = "9007199254740992" // rows.MaxExact
+const maxExact = "9007199254740992" // coltype.MaxExact
 
 // quick is where the cell at i ends, and what it is, if it is a plain number or nothing; -1 if
 // the slow way has to decide.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/numeric"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/coltype"
 )
 
 // What cells of a column were seen.
@@ -44,7 +44,7 @@ func (d *dialect) classify(cell []byte) seen {
 	t = d.program(t)
 	if m, neg, ok := whole(t); ok {
 		wide := seen(0)
-		if m > rows.MaxExact {
+		if m > coltype.MaxExact {
 			wide = seenWide
 		}
 		switch {
@@ -138,7 +138,7 @@ func decide(seen seen) column {
 func inexact(seen seen) bool { return seen&seenWide != 0 && decide(seen).kind == floatKind }
 
 // givenColumn is what cells of a given type are read as.
-func givenColumn(g *rows.Given) column {
+func givenColumn(g *coltype.Given) column {
 	c := column{dtype: g.DType, nullable: g.Nullable}
 	switch {
 	case g.DType == shardify.Invalid:

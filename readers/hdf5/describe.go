@@ -6,8 +6,9 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -44,7 +45,7 @@ func (s *source) Notes() []string {
 	return append(out, s.Set.Notes()...)
 }
 
-func (s *source) describeFile(in *rows.Input, b *look.Blob) ([]string, error) {
+func (s *source) describeFile(in *set.Input, b *look.Blob) ([]string, error) {
 	return describeFile(context.Background(), storages.Of(s.table), in.Path(), s.opts, b)
 }
 
@@ -63,13 +64,13 @@ func outline(ctx context.Context, fs storage.FS, name string) ([]string, error) 
 }
 
 func describeFile(ctx context.Context, fs storage.FS, name string, opts *look.Settings, b *look.Blob) ([]string, error) {
-	sv := &survey{fs: fs, opts: opts}
+	sv := &chooser{fs: fs, opts: opts}
 	f, err := sv.file(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	all, _ := rows.NewWanted(nil)
+	all, _ := columns.New(nil)
 	t, err := look.Scan(ctx, f, opts, all, nil)
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ func TestFlippedBitsLoseNoColumn(t *testing.T) {
 		step = 1
 	}
 	name := filepath.Join(t.TempDir(), "f.h5")
-	read := func(b []byte) (*set, error) {
+	read := func(b []byte) (*memory, error) {
 		if err := os.WriteFile(name, b, 0o666); err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 var listLengths = []int64{3, 0, 5, 1, 0, 4}
 
 // flat checks that a column has lists of these lengths, times k, and counts up.
-func flat(t *testing.T, s *set, name string, k int64) {
+func flat(t *testing.T, s *memory, name string, k int64) {
 	t.Helper()
 	c := s.cols[name]
 	if c == nil || c.Levels != 1 {

@@ -27,8 +27,8 @@ func tableOf(names ...string) *format.Table {
 	return t
 }
 
-// set is a whole source in memory.
-type set struct {
+// memory is a whole source in memory.
+type memory struct {
 	samples int64
 	cols    map[string]*shardify.Column
 	order   []string
@@ -37,7 +37,7 @@ type set struct {
 }
 
 // load reads files as one source in small spans.
-func load(names, columns []string, o format.Options) (*set, error) {
+func load(names, columns []string, o format.Options) (*memory, error) {
 	ctx := context.Background()
 	src, err := Format.Open(ctx, format.OpenArgs{Table: tableOf(names...), Columns: columns, Options: o, Jobs: 2})
 	if err != nil {
@@ -48,7 +48,7 @@ func load(names, columns []string, o format.Options) (*set, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &set{samples: all.Samples, cols: all.ByName, order: all.Order, left: map[string]string{}, notes: src.(format.Describer).Describe()}
+	out := &memory{samples: all.Samples, cols: all.ByName, order: all.Order, left: map[string]string{}, notes: src.(format.Describer).Describe()}
 	for _, l := range src.(format.Reporter).Leftovers() {
 		out.left[l.Name] = l.Reason
 	}
@@ -56,7 +56,7 @@ func load(names, columns []string, o format.Options) (*set, error) {
 }
 
 // mustLoad is load that ends the test.
-func mustLoad(t *testing.T, names, columns []string, o format.Options) *set {
+func mustLoad(t *testing.T, names, columns []string, o format.Options) *memory {
 	t.Helper()
 	s, err := load(names, columns, o)
 	if err != nil {

@@ -9,11 +9,12 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -22,7 +23,7 @@ import (
 type input struct {
 	*column.File
 	blob    look.Blob
-	want    *rows.Wanted
+	want    *columns.Wanted
 	fields  []place // by field of the file
 	samples int64
 	groups  func() ([]sampleGroup, error) // in order
@@ -46,7 +47,7 @@ type place struct {
 }
 
 // openInput implements the handles' open. The blob may come from a damaged plan.
-func (s *source) openInput(ctx context.Context, at storage.File, in *rows.Input) (*input, error) {
+func (s *source) openInput(ctx context.Context, at storage.File, in *set.Input) (*input, error) {
 	f, err := column.Open(storages.Of(s.table), at, in.Path(), s.opts.External)
 	if err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	}
 	var at uint32
 	name := ""
-	b, err := r.src.ReadSpan(ctx, sp, mem, func(x *input, in *rows.Input, b *shardify.Batch) error {
+	b, err := r.src.ReadSpan(ctx, sp, mem, func(x *input, in *set.Input, b *shardify.Batch) error {
 		sp.Lo, sp.Hi = sp.Lo-in.First, sp.Hi-in.First
 		j := spanRead{reader: r, in: x, first: in.First, span: sp, batch: b, mem: mem}
 		err := r.work.Begin(ctx, mem, &r.work)
@@ -139,7 +140,7 @@ type spanRead struct {
 }
 
 // read reads the span object by object.
-func (j *spanRead) read(ctx context.Context, in *rows.Input) error {
+func (j *spanRead) read(ctx context.Context, in *set.Input) error {
 	n := len(j.batch.Columns)
 	if len(j.data) != n {
 		j.data, j.work.Vary = make([][]byte, n), make([]column.Varying, n)

@@ -11,11 +11,14 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
 	"github.com/shardify/shardify/readers/internal/chunks"
 	"github.com/shardify/shardify/readers/internal/grid"
 	"github.com/shardify/shardify/readers/internal/labels"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
+	"github.com/shardify/shardify/readers/internal/rows/set"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/storage/storages"
 )
 
@@ -40,13 +43,13 @@ var options = slices.Concat([]format.Option{
 		Help: "data sets or groups to read, as globs of their paths separated by commas: /train/*"},
 	{Name: "sample", Idle: format.Always, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", string(look.ByAxis), string(look.ByChunk), string(look.ByGroup), string(look.ByItem), string(look.ByFile)},
 		Help: "what one sample is: a row (axis 0), the rows of a chunk, a group, a data set (its name is the key), or a whole file"},
-	{Name: rows.AxisOption, Idle: "no array has two axes or more", Kind: format.KindString, Default: "auto",
+	{Name: sampleaxis.AxisOption, Idle: "no array has two axes or more", Kind: format.KindString, Default: "auto",
 		Help: "the axis of the samples, 0 being the first and -1 the last: auto is 0, and that of the rows in MATLAB's files"},
 	{Name: "lists", Idle: "no array has offsets beside it that make its rows lists", Kind: format.KindEnum, Default: "auto", Off: []string{"off"}, Values: []string{"auto", "off"},
 		Help: "auto: flat arrays beside an array of offsets are lists; off: they are read as they are"},
 	{Name: "frame", Idle: "there is no pandas frame", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "columns", "blocks"},
 		Help: "fields of a pandas frame. auto: its columns, but blocks of more than 128 columns stay one field; columns: always its columns; blocks: its blocks"},
-	rows.Option,
+	survey.Option,
 	format.GroupedItems,
 	{Name: "external", Idle: format.Permission, Kind: format.KindBool, Default: "false",
 		Help: "follow links and read raw data in other files below the input's folder"},
@@ -80,9 +83,9 @@ func sniff(head []byte, name string) bool {
 
 // source implements shardify.Source.
 type source struct {
-	*rows.Table[*input]
+	*set.Table[*input]
 	opts *look.Settings
-	want *rows.Wanted
+	want *columns.Wanted
 
 	table      *format.Table
 	keyed      bool          // data sets are the samples
@@ -98,7 +101,7 @@ func (s *source) ask(c *look.Choice) (err error) {
 	if c == nil || c.Mode != look.ByAxis || c.Arrays == nil {
 		return nil
 	}
-	s.doubt, err = s.Readings(c.Arrays).Settle(s.opts.Sample == string(look.ByAxis))
+	s.doubt, err = sampleaxis.ReadingsOf(s.Set, c.Arrays).Settle(s.opts.Sample == string(look.ByAxis))
 	return err
 }
 
@@ -124,15 +127,15 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	opts.Used = a.Used
 	a.Used.Expect("object", opts.Objects)
 	a.Columns, opts.Alone = opts.Channels.Columns(a.Columns)
-	want, err := rows.NewWanted(a.Columns)
+	want, err := columns.New(a.Columns)
 	if err != nil {
 		return nil, err
 	}
 	s := &source{want: want, table: a.Table, opts: opts}
 	s.opts.Splits, s.opts.Skip, s.opts.Several = a.Splits, a.SkipDamaged, a.Table.Len() > 1
-	sv := &survey{fs: storages.Of(a.Table), opts: s.opts, inputs: a.Table.Len(), missing: o[rows.Option.Name], want: want}
+	sv := &chooser{fs: storages.Of(a.Table), opts: s.opts, inputs: a.Table.Len(), missing: o[survey.Option.Name], want: want}
 	defer sv.close()
-	f := rows.Format{Name: "HDF5", Look: sv.look, Key: s.opts.Key(), Ragged: true, Channels: opts.Channels}
+	f := survey.Format{Name: "HDF5", Look: sv.look, Key: s.opts.Key(), Ragged: true, Channels: opts.Channels}
 	if opts.Chunked {
 		f.Beside = chunks.Field
 	}
@@ -148,7 +151,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	} else if s.named.Fields() != nil {
 		f.Beside = labels.ClassField
 	}
-	set, err := rows.Open(ctx, a, f)
+	all, err := survey.Open(ctx, a, f)
 	if e := sv.twice(ctx, a); e != nil {
 		return nil, e // also where it is why the inputs differ
 	}
@@ -158,7 +161,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Table = rows.NewTable(set, s.openInput, func() shardify.Reader { return &reader{src: s} })
+	s.Table = set.NewTable(all, s.openInput, func() shardify.Reader { return &reader{src: s} })
 	if err := s.ask(sv.choice); err != nil {
 		return nil, err
 	}
@@ -166,7 +169,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if err := s.name(a); err != nil || !opts.Chunked {
 		return s, err
 	}
-	return chunks.New(s, numbers, func(in *rows.Input) (*chunks.Size, error) {
+	return chunks.New(s, numbers, func(in *set.Input) (*chunks.Size, error) {
 		var b look.Blob
 		if err := json.Unmarshal(in.Blob, &b); err != nil {
 			return nil, shardify.Corrupt(-1, "state of HDF5 inputs: %v", err)

@@ -23,7 +23,7 @@ import (
 )
 
 // counts checks that a column counts up from first, file by file.
-func counts(t *testing.T, s *set, name string, perFile ...int) {
+func counts(t *testing.T, s *memory, name string, perFile ...int) {
 	t.Helper()
 	c := s.cols[name]
 	if c == nil {

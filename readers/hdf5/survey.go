@@ -10,14 +10,16 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
 	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/storage"
 )
 
-// survey looks into the inputs.
-type survey struct {
+// chooser looks into the inputs.
+type chooser struct {
 	fs     storage.FS
 	opts   *look.Settings
 	inputs int
@@ -25,7 +27,7 @@ type survey struct {
 	splits map[string]*look.Choice // by split
 	// missing is the option.
 	missing string
-	want    *rows.Wanted // to find the damage that matters
+	want    *columns.Wanted // to find the damage that matters
 
 	mu   sync.Mutex
 	refs []look.Reference
@@ -38,7 +40,7 @@ const maxLooks = 64
 
 // decide finds what the samples are from the first input that shows it: one that holds a
 // single row, as the last part of a set may, leaves it open.
-func (s *survey) decide(ctx context.Context, a format.OpenArgs) error {
+func (s *chooser) decide(ctx context.Context, a format.OpenArgs) error {
 	if s.opts.Splits {
 		return s.decideSplits(ctx, a)
 	}
@@ -57,7 +59,7 @@ func (s *survey) decide(ctx context.Context, a format.OpenArgs) error {
 }
 
 // decideOn goes through the inputs; damaged ones count only if damage is said to.
-func (s *survey) decideOn(ctx context.Context, a format.OpenArgs, damage bool) error {
+func (s *chooser) decideOn(ctx context.Context, a format.OpenArgs, damage bool) error {
 	var firstErr error
 	for i := range min(a.Table.Len(), maxLooks) {
 		c, err := s.decideBy(ctx, a, i, damage)
@@ -93,8 +95,8 @@ func (s *survey) decideOn(ctx context.Context, a format.OpenArgs, damage bool) e
 //
 // Damaged parts may be those that show the samples. They are not among the parts to choose
 // from, so that damage comes before any choice.
-func (s *survey) decideBy(ctx context.Context, a format.OpenArgs, i int, damage bool) (c *look.Choice, err error) {
-	all, _ := rows.NewWanted(nil)
+func (s *chooser) decideBy(ctx context.Context, a format.OpenArgs, i int, damage bool) (c *look.Choice, err error) {
+	all, _ := columns.New(nil)
 	f, err := s.file(ctx, a.Table.Path(i))
 	if err != nil {
 		return nil, err
@@ -127,7 +129,7 @@ func (s *survey) decideBy(ctx context.Context, a format.OpenArgs, i int, damage 
 
 // chooseFrom decides by all data sets of a tree, or by the columns alone where all say
 // nothing of them.
-func (s *survey) chooseFrom(ctx context.Context, t *look.Tree, columns []string) (*look.Choice, error) {
+func (s *chooser) chooseFrom(ctx context.Context, t *look.Tree, columns []string) (*look.Choice, error) {
 	c, err := t.Choose(s.opts.Sample, s.inputs)
 	if len(columns) == 0 {
 		return c, err
@@ -146,8 +148,8 @@ func (s *survey) chooseFrom(ctx context.Context, t *look.Tree, columns []string)
 
 // decideAlone looks at the data sets that columns name by other names than the walk: c and
 // err are the choice without them.
-func (s *survey) decideAlone(ctx context.Context, f *column.File, columns []string, c *look.Choice, err error) (*look.Choice, error) {
-	want, e := rows.NewWanted(columns)
+func (s *chooser) decideAlone(ctx context.Context, f *column.File, patterns []string, c *look.Choice, err error) (*look.Choice, error) {
+	want, e := columns.New(patterns)
 	if e != nil {
 		return c, err
 	}
@@ -162,7 +164,7 @@ func (s *survey) decideAlone(ctx context.Context, f *column.File, columns []stri
 }
 
 // take returns the kept tree of a file, once.
-func (s *survey) take(name string) *look.Tree {
+func (s *chooser) take(name string) *look.Tree {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.kept
@@ -174,13 +176,13 @@ func (s *survey) take(name string) *look.Tree {
 }
 
 // close drops what was kept and not taken.
-func (s *survey) close() {
+func (s *chooser) close() {
 	if s.kept != nil {
 		s.kept.File.Close()
 	}
 }
 
-func (s *survey) file(ctx context.Context, name string) (*column.File, error) {
+func (s *chooser) file(ctx context.Context, name string) (*column.File, error) {
 	in, err := rows.OpenFile(ctx, s.fs, name, -1)
 	if err != nil {
 		return nil, err
@@ -193,8 +195,8 @@ func (s *survey) file(ctx context.Context, name string) (*column.File, error) {
 	return f, nil
 }
 
-// look implements rows.Format.
-func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (_ *rows.Facts, err error) {
+// look implements survey.Format.
+func (s *chooser) look(ctx context.Context, name string, want *columns.Wanted) (_ *survey.Facts, err error) {
 	t := s.take(name)
 	if t == nil {
 		f, err := s.file(ctx, name)
@@ -227,7 +229,7 @@ func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (_ *r
 	// The rest of a damaged file may seem to be anything.
 	if list := t.Place(s.choice, t.Concerned(want, s.choice)); len(list) > 0 {
 		if err != nil || facts.Foreign != "" {
-			facts = &rows.Facts{}
+			facts = &survey.Facts{}
 		}
 		facts.Damaged, err = list, nil
 	}
@@ -236,7 +238,7 @@ func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (_ *r
 
 // count is how many samples a file has that has none of the wanted fields: it lacks them,
 // rather than being empty.
-func (s *survey) count(ctx context.Context, f *column.File) (int64, error) {
+func (s *chooser) count(ctx context.Context, f *column.File) (int64, error) {
 	t, err := s.scanAll(ctx, f)
 	if err != nil || t.Empty() {
 		return 0, err
@@ -249,15 +251,15 @@ func (s *survey) count(ctx context.Context, f *column.File) (int64, error) {
 }
 
 // scanAll looks at all data sets of a file, whatever columns are wanted.
-func (s *survey) scanAll(ctx context.Context, f *column.File) (*look.Tree, error) {
-	all, err := rows.NewWanted(nil)
+func (s *chooser) scanAll(ctx context.Context, f *column.File) (*look.Tree, error) {
+	all, err := columns.New(nil)
 	if err != nil {
 		return nil, err
 	}
 	return look.Scan(ctx, f, s.opts, all, s.choice)
 }
 
-func (s *survey) factsOf(ctx context.Context, t *look.Tree) (*rows.Facts, error) {
+func (s *chooser) factsOf(ctx context.Context, t *look.Tree) (*survey.Facts, error) {
 	if s.opts.Splits {
 		return s.lookSplits(ctx, t)
 	}
@@ -265,7 +267,7 @@ func (s *survey) factsOf(ctx context.Context, t *look.Tree) (*rows.Facts, error)
 }
 
 // foreign leaves a file out that is no HDF5 and is not named so.
-func (s *survey) foreign(ctx context.Context, name string, err error) (*rows.Facts, error) {
+func (s *chooser) foreign(ctx context.Context, name string, err error) (*survey.Facts, error) {
 	if !errors.Is(err, shardify.ErrCorrupt) || slices.Contains(extensions, strings.ToLower(path.Ext(name))) {
 		return nil, err
 	}
@@ -277,7 +279,7 @@ func (s *survey) foreign(ctx context.Context, name string, err error) (*rows.Fac
 	defer f.Close()
 	for off := int64(0); ; off = max(512, 2*off) {
 		if _, e := f.ReadAt(head, off); e != nil {
-			return &rows.Facts{Foreign: "no HDF5 file"}, nil
+			return &survey.Facts{Foreign: "no HDF5 file"}, nil
 		}
 		if string(head) == signature {
 			return nil, err

@@ -7,17 +7,18 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 )
 
 // lookSplits is the facts of a file in parts, one for each split.
-func (s *survey) lookSplits(ctx context.Context, t *look.Tree) (*rows.Facts, error) {
+func (s *chooser) lookSplits(ctx context.Context, t *look.Tree) (*survey.Facts, error) {
 	all, err := t.SplitParts()
 	if err != nil {
 		return nil, err
 	}
-	var out *rows.Facts
+	var out *survey.Facts
 	for _, x := range all {
 		c, err := s.splitChoice(x)
 		if err != nil {
@@ -38,7 +39,7 @@ func (s *survey) lookSplits(ctx context.Context, t *look.Tree) (*rows.Facts, err
 }
 
 // splitChoice is what the samples of a split are, decided by the first file that has it.
-func (s *survey) splitChoice(x look.SplitTree) (*look.Choice, error) {
+func (s *chooser) splitChoice(x look.SplitTree) (*look.Choice, error) {
 	if c := s.splits[x.Name]; c != nil {
 		return c, nil
 	}
@@ -54,11 +55,11 @@ func (s *survey) splitChoice(x look.SplitTree) (*look.Choice, error) {
 
 // sameFields refuses splits with other fields than the first one, unless the user has said
 // what to do about those.
-func (s *survey) sameFields(f *rows.Facts) error {
-	if s.missing != string(rows.Fail) {
+func (s *chooser) sameFields(f *survey.Facts) error {
+	if s.missing != string(survey.Fail) {
 		return nil
 	}
-	names := func(f *rows.Facts) (out []string) {
+	names := func(f *survey.Facts) (out []string) {
 		for i := range f.Fields {
 			out = append(out, f.Fields[i].Name)
 		}
@@ -84,9 +85,9 @@ func (s *survey) sameFields(f *rows.Facts) error {
 }
 
 // decideSplits finds what the samples of each split are from the first input that has it.
-func (s *survey) decideSplits(ctx context.Context, a format.OpenArgs) error {
+func (s *chooser) decideSplits(ctx context.Context, a format.OpenArgs) error {
 	s.splits = map[string]*look.Choice{}
-	all, err := rows.NewWanted(nil)
+	all, err := columns.New(nil)
 	if err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func (s *survey) decideSplits(ctx context.Context, a format.OpenArgs) error {
 	return nil
 }
 
-func (s *survey) decideSplitsBy(ctx context.Context, path string, want *rows.Wanted) error {
+func (s *chooser) decideSplitsBy(ctx context.Context, path string, want *columns.Wanted) error {
 	f, err := s.file(ctx, path)
 	if err != nil {
 		return nil // the survey says so

@@ -8,8 +8,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
-	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 )
@@ -18,7 +18,7 @@ import (
 // file is an input too each of its samples would count twice.
 
 // twice refuses inputs that hold what another input refers to.
-func (s *survey) twice(ctx context.Context, a format.OpenArgs) error {
+func (s *chooser) twice(ctx context.Context, a format.OpenArgs) error {
 	if len(s.refs) == 0 || a.Table.Len() < 2 {
 		return nil
 	}
@@ -29,7 +29,7 @@ func (s *survey) twice(ctx context.Context, a format.OpenArgs) error {
 	for i := range a.Table.Len() {
 		inputs[realPath(a.Table.Path(i))] = i
 	}
-	want, err := rows.NewWanted(a.Columns)
+	want, err := columns.New(a.Columns)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (s *survey) twice(ctx context.Context, a format.OpenArgs) error {
 }
 
 // reads reports whether a data set, or one below a group, is read from a file.
-func (s *survey) reads(ctx context.Context, file, target string, want *rows.Wanted) bool {
+func (s *chooser) reads(ctx context.Context, file, target string, want *columns.Wanted) bool {
 	f, err := s.file(ctx, file)
 	if err != nil {
 		return false
@@ -77,7 +77,7 @@ func realPath(p string) string {
 }
 
 // refer keeps the references of a file; called from several goroutines.
-func (s *survey) refer(list []look.Reference) {
+func (s *chooser) refer(list []look.Reference) {
 	if len(list) == 0 {
 		return
 	}

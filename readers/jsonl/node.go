@@ -8,7 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/coltype"
 )
 
 // class is what cannot be mixed in one place.
@@ -58,8 +58,8 @@ type node struct {
 	count    int64          // values, nulls among them
 	nulls    int64          //
 	sizes    int64          // of values as texts
-	wide     rows.Met       // the first whole number that f64 may not hold
-	float    rows.Met       // the first number that no whole type holds
+	wide     coltype.Met    // the first whole number that f64 may not hold
+	float    coltype.Met    // the first number that no whole type holds
 	lines    [classes]int64 // of the first value of a class, from 1; 0 for none
 	first    int64          // byte where it was met first
 	sink     *sink          // when samples are read
@@ -136,7 +136,7 @@ func (n *node) merge(o *node, shift int64, names *int) {
 			n.lines[c] = l
 		}
 	}
-	for _, m := range []struct{ to, from *rows.Met }{{&n.wide, &o.wide}, {&n.float, &o.float}} {
+	for _, m := range []struct{ to, from *coltype.Met }{{&n.wide, &o.wide}, {&n.float, &o.float}} {
 		if m.to.At == 0 || m.to.File == m.from.File {
 			m.to.Join(*m.from)
 		}
@@ -277,7 +277,7 @@ func (g *gather) walk(n *node, path []string, maybe bool, counter string, items 
 }
 
 // number is the type of numbers, or of bools.
-func (g *gather) number(n *node, name string, given *rows.Given) (shardify.DType, error) {
+func (g *gather) number(n *node, name string, given *coltype.Given) (shardify.DType, error) {
 	if given != nil && n.lines[beyond] == 0 {
 		return given.DType, nil
 	}
@@ -291,7 +291,7 @@ func (g *gather) number(n *node, name string, given *rows.Given) (shardify.DType
 	case n.lines[huge] > 0:
 		return 0, format.Cure(shardify.Corrupt(-1, "line %d: %s is %s", n.lines[huge], name, classNames[huge]), ways...)
 	case n.seen&(seenFloat|seenWide) == seenFloat|seenWide:
-		return 0, rows.Inexact(name, "line", n.wide, n.float, ways...)
+		return 0, coltype.Inexact(name, "line", n.wide, n.float, ways...)
 	case n.seen&seenFloat != 0:
 		return shardify.F64, nil
 	case n.seen&minusBig == minusBig:

@@ -8,7 +8,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/numeric"
 	"github.com/shardify/shardify/readers/internal/lines"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/coltype"
 )
 
 // maxDepth bounds objects and lists in each other.
@@ -407,7 +407,7 @@ func (s *scanner) learnNumber(from, i, end int, m uint64, digits int, neg, whole
 		}
 		return nil
 	}
-	if m > rows.MaxExact {
+	if m > coltype.MaxExact {
 		if n.seen&seenWide == 0 {
 			n.wide.Join(s.sight(from, end))
 		}
@@ -431,8 +431,8 @@ func (s *scanner) noteFloat(n *node, from, end int) {
 }
 
 // sight is where a value is.
-func (s *scanner) sight(from, end int) rows.Met {
-	return rows.Met{At: s.line, Text: string(s.b[from:min(end, from+40)]), File: s.file}
+func (s *scanner) sight(from, end int) coltype.Met {
+	return coltype.Met{At: s.line, Text: string(s.b[from:min(end, from+40)]), File: s.file}
 }
 
 // text reads the string at i; it is valid until the next call.

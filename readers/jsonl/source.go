@@ -12,8 +12,12 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/internal/lines"
 	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/coltype"
+	"github.com/shardify/shardify/readers/internal/rows/set"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -36,13 +40,13 @@ var options = []format.Option{
 	format.NullItems,
 	{Name: optTypes, Idle: format.Always, Kind: format.KindString, Quiet: true, Settings: []string{"types"}, Help: "types=COLUMN:text|f64,...: the type of numbers; patterns match, the first one counts. text: as they are written, among strings, too; f64: rounded"},
 	lines.BadUTF8,
-	rows.Option,
+	survey.Option,
 }
 
 // settings are what --jsonl says.
 type settings struct {
 	text  string
-	types rows.Givens
+	types coltype.Givens
 }
 
 func parseSettings(text string) (*settings, error) {
@@ -54,7 +58,7 @@ func parseSettings(text string) (*settings, error) {
 	for ok { // types= again
 		var list string
 		list, value, ok = strings.Cut(value, ",types=")
-		all, err := rows.ParseGivens(optTypes, list, "text or f64", func(g *rows.Given) bool {
+		all, err := coltype.ParseGivens(optTypes, list, "text or f64", func(g *coltype.Given) bool {
 			return !g.Nullable && (g.DType == shardify.Invalid || g.DType == shardify.F64)
 		})
 		if err != nil {
@@ -67,7 +71,7 @@ func parseSettings(text string) (*settings, error) {
 
 // typeWays say how to give a field a type that has all numbers.
 func (s *settings) typeWays(field string) []format.Way {
-	return rows.TypeWays(optTypes, s.text, rows.PatternOf(field))
+	return coltype.TypeWays(optTypes, s.text, coltype.PatternOf(field))
 }
 
 func tooManyNames(line int64) error {
@@ -121,7 +125,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 			return nil, err
 		}
 	}
-	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
+	a.Options = format.Options{survey.Option.Name: opts[survey.Option.Name]}
 	key := "1\x00" + opts[format.NullItems.Name]
 	if s.text != "" {
 		key += "\x00" + s.text
@@ -129,7 +133,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if s.mend {
 		key += "\x00replace"
 	}
-	set, err := rows.Open(ctx, a, rows.Format{Name: "JSON lines", Look: s.look, Key: key})
+	set, err := survey.Open(ctx, a, survey.Format{Name: "JSON lines", Look: s.look, Key: key})
 	if err != nil {
 		return nil, err
 	}
@@ -266,13 +270,13 @@ type union struct {
 	root *node
 
 	mu     sync.Mutex
-	want   *rows.Wanted // that the rest is for
+	want   *columns.Wanted // that the rest is for
 	gather gather
 	blob   []byte // as the plan keeps it
 }
 
 // union is what becomes of the tree of all inputs.
-func (s *source) union(want *rows.Wanted) (*gather, []byte, error) {
+func (s *source) union(want *columns.Wanted) (*gather, []byte, error) {
 	u := &s.all
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -286,14 +290,14 @@ func (s *source) union(want *rows.Wanted) (*gather, []byte, error) {
 }
 
 // gather is what becomes of a tree.
-func (s *source) gather(root *node, want *rows.Wanted) gather {
+func (s *source) gather(root *node, want *columns.Wanted) gather {
 	g := gather{settings: s.settings, want: func(name string) bool { hit, _ := want.Match(name); return hit }}
 	g.walk(root, nil, false, "", 0)
 	return g
 }
 
 // look gives package rows what the survey found. The fields are those of all inputs.
-func (s *source) look(ctx context.Context, name string, want *rows.Wanted) (*rows.Facts, error) {
+func (s *source) look(ctx context.Context, name string, want *columns.Wanted) (*survey.Facts, error) {
 	x, err := s.found[name].At, s.found[name].Err
 	if err != nil {
 		return nil, err
@@ -309,14 +313,14 @@ func (s *source) look(ctx context.Context, name string, want *rows.Wanted) (*row
 	if err != nil {
 		return nil, err
 	}
-	facts := &rows.Facts{Samples: x.index.Rows(), Size: x.size, Borders: x.index.Borders(), Left: all.left, Void: all.void, Skipped: x.index.Skipped()}
+	facts := &survey.Facts{Samples: x.index.Rows(), Size: x.size, Borders: x.index.Borders(), Left: all.left, Void: all.void, Skipped: x.index.Skipped()}
 	bytes := map[string]int64{}
 	for i := range own.leaves {
 		bytes[own.leaves[i].name] = own.leaves[i].bytes
 	}
 	for i := range all.leaves {
 		l := &all.leaves[i]
-		facts.Fields = append(facts.Fields, rows.Field{Field: l.field(), Bytes: bytes[l.name]})
+		facts.Fields = append(facts.Fields, survey.Field{Field: l.field(), Bytes: bytes[l.name]})
 	}
 	facts.Blob = x.index.Append(blob)
 	return facts, nil
@@ -325,7 +329,7 @@ func (s *source) look(ctx context.Context, name string, want *rows.Wanted) (*row
 var errState = shardify.Corrupt(-1, "survey of the plan: fields")
 
 // parser makes the parser of a file from what the plan has of it, which may be damaged.
-func (s *source) parser(own []byte, in *rows.Input, columns []shardify.Column) (lines.Parser, error) {
+func (s *source) parser(own []byte, in *set.Input, columns []shardify.Column) (lines.Parser, error) {
 	var leaves []leaf
 	if json.Unmarshal(own, &leaves) != nil {
 		return nil, errState

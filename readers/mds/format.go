@@ -26,7 +26,7 @@ import (
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 )
 
 // indexName is the file that makes a folder an MDS set.
@@ -57,7 +57,7 @@ const (
 
 var options = []format.Option{
 	format.OptText,
-	rows.Option,
+	survey.Option,
 }
 
 var ours = dataset.Sniffer(index.FormatMDS)

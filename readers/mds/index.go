@@ -56,8 +56,8 @@ func (sh *shard) file() *blobRecord {
 	return &sh.Raw
 }
 
-// set is a parsed index.json.
-type set struct {
+// dataSet is a parsed index.json.
+type dataSet struct {
 	storage.File
 	shards  []shard
 	samples int64
@@ -65,10 +65,10 @@ type set struct {
 }
 
 // Unwrap is the file below.
-func (s *set) Unwrap() any { return s.File }
+func (s *dataSet) Unwrap() any { return s.File }
 
 // parse reads index.json.
-func parse(f storage.File) (*set, error) {
+func parse(f storage.File) (*dataSet, error) {
 	b, err := storage.ReadWhole(f, indexName, maxIndex)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func parse(f storage.File) (*set, error) {
 	if text.Version != 2 {
 		return nil, shardify.Unsupported("%s of version %d, want 2", indexName, text.Version)
 	}
-	s := &set{File: f, shards: text.Shards}
+	s := &dataSet{File: f, shards: text.Shards}
 	for i := range s.shards {
 		sh := &s.shards[i]
 		if err := sh.check(&s.shards[0].config); err != nil {

@@ -11,14 +11,17 @@ import (
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
 
 // source is many sets as one table.
 type source struct {
-	*rows.Table[*set]
+	*set.Table[*dataSet]
 	fs    storage.FS
 	table *format.Table
 	bytes bool // texts are bytes
@@ -39,23 +42,23 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 			return nil, err
 		}
 	}
-	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
-	all, err := rows.Open(ctx, a, rows.Format{Name: "MDS", Look: s.look, Key: "1\x00" + opts[optText]})
+	a.Options = format.Options{survey.Option.Name: opts[survey.Option.Name]}
+	all, err := survey.Open(ctx, a, survey.Format{Name: "MDS", Look: s.look, Key: "1\x00" + opts[optText]})
 	if err != nil {
 		return nil, err
 	}
-	s.Table = rows.NewTable(all, func(ctx context.Context, f storage.File, in *rows.Input) (*set, error) {
+	s.Table = set.NewTable(all, func(ctx context.Context, f storage.File, in *set.Input) (*dataSet, error) {
 		x, err := s.openSet(ctx, f, in.Path())
 		if err == nil && x.samples != in.Samples {
 			return nil, errState
 		}
 		return x, err
-	}, func() shardify.Reader { return rows.NewReader(s.Table, &reader{s: s}) })
+	}, func() shardify.Reader { return set.NewReader(s.Table, &reader{s: s}) })
 	return s, nil
 }
 
 // openSet parses an index and settles what its columns are.
-func (s *source) openSet(ctx context.Context, f storage.File, path string) (*set, error) {
+func (s *source) openSet(ctx context.Context, f storage.File, path string) (*dataSet, error) {
 	x, err := parse(f)
 	if err != nil {
 		return nil, err
@@ -88,7 +91,7 @@ func (s *source) openSet(ctx context.Context, f storage.File, path string) (*set
 }
 
 // record holds an index against the manifest of its set, and takes the digests of the shards.
-func (x *set) record(m *index.Manifest) error {
+func (x *dataSet) record(m *index.Manifest) error {
 	for i := range m.Files {
 		if m.Files[i].Name == indexName {
 			if err := dataset.CheckWhole(x.File, &m.Files[i]); err != nil {
@@ -118,7 +121,7 @@ func (x *set) record(m *index.Manifest) error {
 }
 
 // settle looks at the first sample, where columns are arrays of any shape.
-func (s *source) settle(ctx context.Context, x *set, dir string) error {
+func (s *source) settle(ctx context.Context, x *dataSet, dir string) error {
 	if s.bytes {
 		for i := range x.columns {
 			if f := &x.columns[i].field; f.Media == "txt" {
@@ -166,7 +169,7 @@ func (s *source) settle(ctx context.Context, x *set, dir string) error {
 }
 
 // look surveys one set.
-func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*rows.Facts, error) {
+func (s *source) look(ctx context.Context, path string, want *columns.Wanted) (*survey.Facts, error) {
 	f, err := rows.OpenFile(ctx, s.fs, path, -1)
 	if err != nil {
 		return nil, err
@@ -176,7 +179,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 	if err != nil {
 		return nil, err
 	}
-	facts := &rows.Facts{Samples: x.samples, Size: f.Size()}
+	facts := &survey.Facts{Samples: x.samples, Size: f.Size()}
 	total, packed := int64(0), false
 	for i := range x.shards {
 		sh := &x.shards[i]
@@ -220,9 +223,9 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 		if c.text {
 			s.used.Mark(optText)
 		}
-		facts.Fields = append(facts.Fields, rows.Field{Field: c.field, Bytes: max(total, 0) / max(variable, 1)})
+		facts.Fields = append(facts.Fields, survey.Field{Field: c.field, Bytes: max(total, 0) / max(variable, 1)})
 		if c.field.Ragged {
-			facts.Fields = append(facts.Fields, rows.Field{Field: shardify.Field{Name: c.field.Name + shardify.ShapeSuffix, DType: shardify.I64, Shape: []int{c.rank}}})
+			facts.Fields = append(facts.Fields, survey.Field{Field: shardify.Field{Name: c.field.Name + shardify.ShapeSuffix, DType: shardify.I64, Shape: []int{c.rank}}})
 		}
 	}
 	return facts, nil
@@ -249,7 +252,7 @@ func (s *source) empty(ctx context.Context, dir string, sh *shard) error {
 // reader reads spans. It keeps the shard that a span ends in for the next one.
 type reader struct {
 	s       *source
-	set     *set
+	set     *dataSet
 	shard   *openShard
 	sums    dataset.Prover // of the shard
 	buf     []byte         // of the current samples
@@ -258,23 +261,23 @@ type reader struct {
 	scratch shardify.Scratch
 }
 
-// Close implements rows.Worker.
+// Close implements set.Worker.
 func (r *reader) Close() { r.scratch.Close() }
 
-// Drop implements rows.Worker.
+// Drop implements set.Worker.
 func (r *reader) Drop() {
 	r.shard.close()
 	r.shard, r.set, r.buf = nil, nil, nil
 }
 
-// Take implements rows.Worker.
-func (r *reader) Take(x *set, _ *rows.Input, _ *shardify.Batch) error {
+// Take implements set.Worker.
+func (r *reader) Take(x *dataSet, _ *set.Input, _ *shardify.Batch) error {
 	r.set = x
 	return nil
 }
 
-// Read implements rows.Worker.
-func (r *reader) Read(ctx context.Context, in *rows.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
+// Read implements set.Worker.
+func (r *reader) Read(ctx context.Context, in *set.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
 	x := r.set
 	columns := make([]*column, len(b.Columns))
 	for i := range b.Columns {
@@ -299,7 +302,7 @@ func (r *reader) Read(ctx context.Context, in *rows.Input, sp shardify.Span, b *
 }
 
 // parts reads a span of several shards: each into columns of its own, which are then joined.
-func (r *reader) parts(ctx context.Context, x *set, k int, in *rows.Input, sp shardify.Span, columns []*column, b *shardify.Batch, mem *shardify.Arena) error {
+func (r *reader) parts(ctx context.Context, x *dataSet, k int, in *set.Input, sp shardify.Span, columns []*column, b *shardify.Batch, mem *shardify.Arena) error {
 	var list []*shardify.Batch
 	for lo := sp.Lo; lo < sp.Hi; k++ {
 		if k == len(x.shards) {
@@ -352,7 +355,7 @@ func (r *reader) parts(ctx context.Context, x *set, k int, in *rows.Input, sp sh
 }
 
 // part reads samples [lo, hi), which are in one shard.
-func (r *reader) part(ctx context.Context, x *set, k int, in *rows.Input, lo, hi int64, columns []*column, b *shardify.Batch, mem *shardify.Arena) error {
+func (r *reader) part(ctx context.Context, x *dataSet, k int, in *set.Input, lo, hi int64, columns []*column, b *shardify.Batch, mem *shardify.Arena) error {
 	sh := &x.shards[k]
 	if r.shard == nil || r.shard.lo != sh.lo || r.shard.n != sh.Samples {
 		r.shard.close()
@@ -382,7 +385,7 @@ func (r *reader) part(ctx context.Context, x *set, k int, in *rows.Input, lo, hi
 }
 
 // prove adds the proof of the current samples, which are [lo, hi) of the shard.
-func (r *reader) prove(in *rows.Input, lo, hi int64, b *shardify.Batch) error {
+func (r *reader) prove(in *set.Input, lo, hi int64, b *shardify.Batch) error {
 	end := int64(r.ends[hi-lo])
 	if hi == r.shard.n {
 		end = r.shard.size
@@ -392,7 +395,7 @@ func (r *reader) prove(in *rows.Input, lo, hi int64, b *shardify.Batch) error {
 	return err
 }
 
-func (r *reader) decode(ctx context.Context, x *set, lo, hi int64, columns []*column, b *shardify.Batch, mem *shardify.Arena) error {
+func (r *reader) decode(ctx context.Context, x *dataSet, lo, hi int64, columns []*column, b *shardify.Batch, mem *shardify.Arena) error {
 	vals, err := r.values(x, r.shard, lo, hi)
 	if err != nil {
 		return err
@@ -428,7 +431,7 @@ func (r *reader) decode(ctx context.Context, x *set, lo, hi int64, columns []*co
 }
 
 // values reads samples [lo, hi) of a shard into r.buf and finds their values, by column.
-func (r *reader) values(x *set, o *openShard, lo, hi int64) ([][]value, error) {
+func (r *reader) values(x *dataSet, o *openShard, lo, hi int64) ([][]value, error) {
 	var err error
 	if r.ends, err = o.places(r.ends, lo, hi); err != nil {
 		return nil, err

@@ -15,7 +15,8 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/index/megatron"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 )
 
 // Format is the line of the readers' table.
@@ -40,9 +41,9 @@ const (
 )
 
 var options = []format.Option{
-	{Name: rows.SampleOption, Idle: format.Always, Kind: format.KindEnum, Default: byDocument, Values: []string{byDocument, bySequence},
+	{Name: sampleaxis.SampleOption, Idle: format.Always, Kind: format.KindEnum, Default: byDocument, Values: []string{byDocument, bySequence},
 		Help: "what one sample is: a document, with all of its sequences joined, or a sequence"},
-	rows.Option,
+	survey.Option,
 }
 
 var ours = dataset.Sniffer(index.FormatMegatron)

@@ -12,7 +12,11 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/index/megatron"
+	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
+	"github.com/shardify/shardify/readers/internal/rows/set"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -31,7 +35,7 @@ const (
 
 // source is many pairs as one table.
 type source struct {
-	*rows.Table[*pair]
+	*set.Table[*pair]
 	fs    storage.FS
 	table *format.Table
 	apart bool // a sample is a sequence
@@ -111,18 +115,18 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{fs: storages.Of(a.Table), table: a.Table, apart: opts[rows.SampleOption] == bySequence, sets: dataset.Besides{Format: index.FormatMegatron}}
+	s := &source{fs: storages.Of(a.Table), table: a.Table, apart: opts[sampleaxis.SampleOption] == bySequence, sets: dataset.Besides{Format: index.FormatMegatron}}
 	if a.State == nil {
 		if err := s.sets.Whole(ctx, a.Table); err != nil {
 			return nil, err
 		}
 	}
-	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
-	set, err := rows.Open(ctx, a, rows.Format{Name: "Megatron", Look: s.look, Key: "1\x00" + opts[rows.SampleOption]})
+	a.Options = format.Options{survey.Option.Name: opts[survey.Option.Name]}
+	all, err := survey.Open(ctx, a, survey.Format{Name: "Megatron", Look: s.look, Key: "1\x00" + opts[sampleaxis.SampleOption]})
 	if err != nil {
 		return nil, err
 	}
-	s.Table = rows.NewTable(set, func(ctx context.Context, f storage.File, in *rows.Input) (*pair, error) {
+	s.Table = set.NewTable(all, func(ctx context.Context, f storage.File, in *set.Input) (*pair, error) {
 		p, err := s.openPair(ctx, f, in.Path())
 		if err == nil && p.samples(s.apart) != in.Samples {
 			p.data.Close()
@@ -136,7 +140,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 var errState = fmt.Errorf("%w: it has other samples", shardify.ErrChanged)
 
 // look surveys one pair.
-func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*rows.Facts, error) {
+func (s *source) look(ctx context.Context, path string, want *columns.Wanted) (*survey.Facts, error) {
 	f, err := rows.OpenFile(ctx, s.fs, path, -1)
 	if err != nil {
 		return nil, err
@@ -151,13 +155,13 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 	if err != nil {
 		return nil, err
 	}
-	facts := &rows.Facts{
-		Samples: p.samples(s.apart), Size: f.Size(), Borders: rows.Borders{Every: 1},
+	facts := &survey.Facts{
+		Samples: p.samples(s.apart), Size: f.Size(), Borders: set.Borders{Every: 1},
 		Lines: []string{fmt.Sprintf("%s of %s: %d documents, %d sequences, %d tokens", field.Name, p.DType, p.Documents, p.Sequences, p.data.Size()/int64(p.DType.Size()))},
 	}
 	add := func(f shardify.Field, bytes int64, number byte) {
 		if hit, _ := want.Match(f.Name); hit {
-			facts.Fields = append(facts.Fields, rows.Field{Field: f, Bytes: bytes})
+			facts.Fields = append(facts.Fields, survey.Field{Field: f, Bytes: bytes})
 			facts.Blob = append(facts.Blob, number)
 		}
 	}
@@ -216,12 +220,12 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	if r.closed {
 		return nil, errors.New("megatron: Read after Close")
 	}
-	return r.s.ReadSpan(ctx, sp, mem, func(p *pair, in *rows.Input, b *shardify.Batch) error {
+	return r.s.ReadSpan(ctx, sp, mem, func(p *pair, in *set.Input, b *shardify.Batch) error {
 		return r.read(ctx, p, in, sp, b, mem)
 	})
 }
 
-func (r *reader) read(ctx context.Context, p *pair, in *rows.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
+func (r *reader) read(ctx context.Context, p *pair, in *set.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
 	n := int(sp.Hi - sp.Lo)
 	ends := mem.Int64s(n + 1) // of samples, in sequences
 	if r.s.apart {
@@ -253,7 +257,7 @@ func (r *reader) read(ctx context.Context, p *pair, in *rows.Input, sp shardify.
 }
 
 // tokens reads the tokens of samples from first on, which end at sequences.
-func (r *reader) tokens(ctx context.Context, p *pair, in *rows.Input, b *shardify.Batch, c *shardify.Column, ends []int64, first int64, mem *shardify.Arena) error {
+func (r *reader) tokens(ctx context.Context, p *pair, in *set.Input, b *shardify.Batch, c *shardify.Column, ends []int64, first int64, mem *shardify.Arena) error {
 	if c.DType != p.DType {
 		return errState
 	}

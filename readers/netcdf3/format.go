@@ -8,7 +8,8 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/arrays"
 	"github.com/shardify/shardify/readers/internal/grid"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 )
 
 // Format is the readers' table's line for netCDF-3.
@@ -26,11 +27,11 @@ var kind = arrays.Kind{
 	Open: open, Scan: scan, Reopen: reopen,
 	Options: []format.Option{
 		{Name: "object", Idle: "no variable has the name", Kind: format.KindString, Help: "variables to read, as globs of their names separated by commas: t2m,tp"},
-		{Name: rows.SampleOption, Idle: format.Always, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", rows.SampleAxis, rows.SampleFile},
+		{Name: sampleaxis.SampleOption, Idle: format.Always, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", sampleaxis.SampleAxis, sampleaxis.SampleFile},
 			Help: "what one sample is: a row of the variables (axis 0, that of the records if there is one), or a whole file"},
 		arrays.OptAxis,
 		arrays.OptLists,
-		rows.Option,
+		survey.Option,
 		{Name: "cf", Idle: "no attributes say how to decode values", Kind: format.KindEnum, Default: "on", Off: []string{"off"}, Values: []string{"on", "off"},
 			Help: "on: decode values as their CF attributes say (scale_factor, add_offset, _FillValue, times); off: keep stored values"},
 		format.OptText,

@@ -9,7 +9,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
@@ -171,7 +171,7 @@ func sampleAxis(cands []candidate) (n int64, ok bool) {
 func lengths(all []candidate) error {
 	var order []int64
 	keys := map[int64][]string{}
-	var parts []rows.Part
+	var parts []sampleaxis.Part
 	for _, a := range all {
 		if len(a.Shape) == 0 {
 			continue
@@ -181,7 +181,7 @@ func lengths(all []candidate) error {
 			order = append(order, n)
 		}
 		keys[n] = append(keys[n], a.Key)
-		parts = append(parts, rows.Part{Path: a.Key, Rows: n, Bytes: a.Data})
+		parts = append(parts, sampleaxis.Part{Path: a.Key, Rows: n, Bytes: a.Data})
 	}
 	const most = 8
 	var sides []string
@@ -189,9 +189,9 @@ func lengths(all []candidate) error {
 		names := keys[n]
 		sides = append(sides, fmt.Sprintf("%s %d", strings.Join(names[:min(len(names), most)], ", "), n))
 	}
-	ways := rows.Lengths(parts, func(paths []string) format.Way { return format.Way{Columns: paths} })
+	ways := sampleaxis.Lengths(parts, func(paths []string) format.Way { return format.Way{Columns: paths} })
 	return format.NewDoubt("the arrays have different lengths: "+strings.Join(sides, "; "),
-		append(ways, format.Way{Options: format.Options{rows.SampleOption: rows.SampleFile}, Makes: "each file one sample"}))
+		append(ways, format.Way{Options: format.Options{sampleaxis.SampleOption: sampleaxis.SampleFile}, Makes: "each file one sample"}))
 }
 
 // damaged reports whether a wanted array is.

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/coltype"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
@@ -63,7 +63,7 @@ func (j *job) deliver(c int, out []output) {
 		o := &out[i]
 		col := shardify.Column{Field: j.src.schema[len(b.Columns)], Data: o.data[:o.pos]}
 		if from, _ := o.leaf.Scalar.DType(); from != col.DType {
-			rows.Widen(o.wide, col.Data, col.DType, from)
+			coltype.Widen(o.wide, col.Data, col.DType, from)
 			col.Data = o.wide
 		}
 		switch {

@@ -1,11 +1,11 @@
 package npz
 
 import (
-	"math"
 	"strconv"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
@@ -114,12 +114,12 @@ func (s *source) cost(at []int) (perSample, fixed int64, whole bool) {
 			r := g.region(at[i], j, s.byFile)
 			n := r.cost(g.columns[j].wanted)
 			if s.byFile {
-				n = satMul(n, r.rows)
+				n = rows.SatMul(n, r.rows)
 			}
-			perSample = satAdd(perSample, n)
-			fixed = satAdd(fixed, r.scratch())
+			perSample = rows.SatAdd(perSample, n)
+			fixed = rows.SatAdd(fixed, r.scratch())
 			whole = whole || r.method != npy.Stored && r.scattered()
-			if size = satAdd(size, r.size()); r.method != npy.Stored {
+			if size = rows.SatAdd(size, r.size()); r.method != npy.Stored {
 				streams++
 			}
 		}
@@ -133,16 +133,16 @@ func (s *source) cost(at []int) (perSample, fixed int64, whole bool) {
 func (r *region) cost(wanted []wanted) (n int64) {
 	for i := range wanted {
 		l := &r.item.Leaves[wanted[i].leaf]
-		values := satMul(int64(l.Values()), r.perRow)
-		n = satAdd(n, wanted[i].wide(l, satMul(values, int64(l.Scalar.Size))))
+		values := rows.SatMul(int64(l.Values()), r.perRow)
+		n = rows.SatAdd(n, wanted[i].wide(l, rows.SatMul(values, int64(l.Scalar.Size))))
 		if l.Scalar.IsText() {
-			n = satAdd(n, satMul(values, 8)+8)
+			n = rows.SatAdd(n, rows.SatMul(values, 8)+8)
 		}
 	}
 	if r.turned() {
-		n = satAdd(n, r.rowBytes)
+		n = rows.SatAdd(n, r.rowBytes)
 		if !r.item.Plain() {
-			n = satAdd(n, r.rowBytes)
+			n = rows.SatAdd(n, r.rowBytes)
 		}
 	}
 	return n
@@ -167,7 +167,7 @@ func (s *source) checkBig() error {
 				r := g.region(i, j, s.byFile)
 				if n := r.size(); r.method != npy.Stored && r.scattered() && n > maxWhole {
 					what, cure := "in Fortran order", "in C order"
-					if s.axis != rows.AutoAxis {
+					if s.axis != sampleaxis.AutoAxis {
 						what, cure = "its samples are scattered along --axis "+strconv.Itoa(s.axis), "with the samples first"
 					}
 					err := shardify.Unsupported("compressed and %s: %s would be held at once; save it %s or with np.savez", what, shardify.FormatSize(n), cure)
@@ -177,18 +177,4 @@ func (s *source) checkBig() error {
 		}
 	}
 	return nil
-}
-
-func satAdd(a, b int64) int64 {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
-}
-
-func satMul(a, b int64) int64 {
-	if a > 0 && b > math.MaxInt64/a {
-		return math.MaxInt64
-	}
-	return a * b
 }

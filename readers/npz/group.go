@@ -13,7 +13,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/storage/storages"
 	"golang.org/x/sync/errgroup"
@@ -177,11 +177,11 @@ func (b *groupBuilder) ask(g *group) error {
 	if b.choose.byFile || len(g.files) < 2 {
 		return nil
 	}
-	r := rows.Readings{Files: int64(len(g.files)), Rows: g.samples, Equal: g.alike()}
+	r := sampleaxis.Readings{Files: int64(len(g.files)), Rows: g.samples, Equal: g.alike()}
 	n, ok := leading(b.ref)
 	for i := range b.ref.Arrays {
 		if a := &b.ref.Arrays[i]; a.Err == nil && (len(a.Shape) == 0 || ok && a.Shape[0] == n) {
-			r.Arrays = append(r.Arrays, rows.Array{Name: a.Key, Type: a.Item.Text, Shape: a.Shape})
+			r.Arrays = append(r.Arrays, sampleaxis.Array{Name: a.Key, Type: a.Item.Text, Shape: a.Shape})
 		}
 	}
 	notes, err := r.Settle(b.firm)
@@ -302,7 +302,7 @@ func (b *groupBuilder) look(ctx context.Context, i uint32, want func(key string)
 	for k := range l.Arrays {
 		a := &l.Arrays[k]
 		if a.Err == nil && len(a.Shape) > 1 {
-			b.used.Mark(rows.AxisOption)
+			b.used.Mark(sampleaxis.AxisOption)
 		}
 		if a.Err == nil && !a.Along(b.axis) {
 			a.Err = shardify.Misuse("%s has the axes 0 to %d: --columns selects arrays that have others", a.Key, len(a.Shape)-1)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
@@ -33,11 +34,11 @@ func (s *source) Held(sp shardify.Span) (n int64) {
 		for c := range g.columns {
 			x := g.region(at[i], c, s.byFile)
 			if w := g.columns[c].wanted; len(w) > 0 && (g.columns[c].single || !j.passes(c, &x)) {
-				rows := sp.Samples()
+				count := sp.Samples()
 				if s.byFile {
-					rows = x.rows
+					count = x.rows
 				}
-				n = satAdd(n, satMul(x.cost(w), rows))
+				n = rows.SatAdd(n, rows.SatMul(x.cost(w), count))
 			}
 		}
 	}

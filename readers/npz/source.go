@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/labels"
 	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
@@ -25,9 +26,9 @@ var Format = format.Input{
 }
 
 var options = slices.Concat([]format.Option{
-	{Name: rows.SampleOption, Idle: format.Always, Kind: format.KindEnum, Default: "row", Values: []string{"row", rows.SampleAxis, rows.SampleFile},
+	{Name: sampleaxis.SampleOption, Idle: format.Always, Kind: format.KindEnum, Default: "row", Values: []string{"row", sampleaxis.SampleAxis, sampleaxis.SampleFile},
 		Help: "what one sample is. row: a row of the arrays (axis 0), unless each file looks like one sample; axis: always a row; file: a whole file"},
-	{Name: rows.AxisOption, Idle: "no array has two axes or more", Kind: format.KindString, Default: "auto",
+	{Name: sampleaxis.AxisOption, Idle: "no array has two axes or more", Kind: format.KindString, Default: "auto",
 		Help: "the axis of the samples in arrays of two axes or more, 0 being the first and -1 the last: auto is 0"},
 	{Name: "zip", Idle: format.Always, Kind: format.KindBool, Default: "false",
 		Help: "join the inputs by position: each INPUT holds other columns of the same samples"},
@@ -57,8 +58,8 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{table: a.Table, byFile: opts[rows.SampleOption] == rows.SampleFile, firm: opts[rows.SampleOption] == rows.SampleAxis}
-	if s.axis, err = rows.ParseAxis(opts[rows.AxisOption]); err != nil {
+	s := &source{table: a.Table, byFile: opts[sampleaxis.SampleOption] == sampleaxis.SampleFile, firm: opts[sampleaxis.SampleOption] == sampleaxis.SampleAxis}
+	if s.axis, err = sampleaxis.ParseAxis(opts[sampleaxis.AxisOption]); err != nil {
 		return nil, err
 	}
 	if err := labels.None(opts); err != nil && !s.byFile {
@@ -325,15 +326,15 @@ func (s *source) commonEnd(at []int, pos int64) int64 {
 func (s *source) cut(at []int, lo, hi, target int64, yield func(shardify.Span, error) bool) bool {
 	perSample, fixed, whole := s.cost(at)
 	n := hi - lo
-	rows := min(max((max(target, 1)-fixed)/max(perSample, 1), 1), n)
+	each := min(max((max(target, 1)-fixed)/max(perSample, 1), 1), n)
 	if whole {
-		rows = n
+		each = n
 	}
-	spans := (n + rows - 1) / rows
+	spans := (n + each - 1) / each
 	f := &s.groups[0].files[at[0]]
 	for k := range spans {
 		a, b := lo+border(n, k, spans), lo+border(n, k+1, spans)
-		if !yield(shardify.Span{Input: f.input, Run: f.run, Lo: a, Hi: b, Bytes: satAdd(satMul(perSample, b-a), satAdd(fixed, s.named.Bytes(f.input)))}, nil) {
+		if !yield(shardify.Span{Input: f.input, Run: f.run, Lo: a, Hi: b, Bytes: rows.SatAdd(rows.SatMul(perSample, b-a), rows.SatAdd(fixed, s.named.Bytes(f.input)))}, nil) {
 			return false
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 )
 
 // split is the arrays of one split: x_train and y_train.
@@ -24,16 +24,16 @@ type split struct {
 func splitsOf(cands []candidate) (all []split, rest []candidate) {
 	in := map[string]map[string]bool{} // by split: the names without it
 	for _, a := range cands {
-		name, short := rows.SplitOf(a.Key)
+		name, short := sampleaxis.SplitOf(a.Key)
 		if in[name] == nil {
 			in[name] = map[string]bool{}
 		}
 		in[name][short] = len(a.Shape) > 0
 	}
-	for _, name := range rows.SplitNames {
+	for _, name := range sampleaxis.SplitNames {
 		s := split{name: name}
 		for _, a := range cands {
-			of, short := rows.SplitOf(a.Key)
+			of, short := sampleaxis.SplitOf(a.Key)
 			if of != name || len(a.Shape) == 0 || name != "train" && !in["train"][short] {
 				continue
 			}
@@ -76,9 +76,9 @@ func (c *chooser) splits(cands []candidate) error {
 		ways = append(ways, format.Way{Columns: s.keys, Makes: "a set of " + s.name})
 	}
 	if same {
-		ways = append(ways, format.Way{Options: format.Options{rows.SampleOption: rows.SampleAxis}, Makes: "them columns of the same samples"})
+		ways = append(ways, format.Way{Options: format.Options{sampleaxis.SampleOption: sampleaxis.SampleAxis}, Makes: "them columns of the same samples"})
 	}
-	ways = append(ways, format.Way{Options: format.Options{rows.SampleOption: rows.SampleFile}, Makes: "each file one sample"})
+	ways = append(ways, format.Way{Options: format.Options{sampleaxis.SampleOption: sampleaxis.SampleFile}, Makes: "each file one sample"})
 	return format.NewDoubt(fmt.Sprintf("it holds the splits %s: %s", strings.Join(names, ", "), strings.Join(sides, "; ")), ways)
 }
 
@@ -91,7 +91,7 @@ func (b *groupBuilder) splitFiles(g *group) error {
 	in := map[string]map[string]string{} // by split and name without it: the first file
 	for i := range g.files {
 		base := path.Base(b.table.Name(int(g.files[i].input)))
-		name, short := rows.SplitOf(strings.TrimSuffix(base, path.Ext(base)))
+		name, short := sampleaxis.SplitOf(strings.TrimSuffix(base, path.Ext(base)))
 		short = strings.TrimRight(short, "0123456789_-. ") // of a series
 		if in[name] == nil {
 			in[name] = map[string]string{}
@@ -103,7 +103,7 @@ func (b *groupBuilder) splitFiles(g *group) error {
 	if len(in[""]) > 0 {
 		return nil
 	}
-	for _, name := range rows.SplitNames[1:] {
+	for _, name := range sampleaxis.SplitNames[1:] {
 		for _, short := range slices.Sorted(maps.Keys(in["train"])) {
 			if file := in[name][short]; file != "" {
 				return shardify.Mismatch("the files are splits by their names, %s and %s: convert each split by itself; --sample axis makes rows of one field of them, which --split-from 'train=*train*,%s=*%[3]s*' parts; --sample file makes each file one sample",

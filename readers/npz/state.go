@@ -9,7 +9,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/labels"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
@@ -54,7 +54,7 @@ type stateWanted struct {
 // State implements format.Stater.
 func (s *source) State() ([]byte, error) {
 	head := stateHead{ByFile: s.byFile, Left: s.left}
-	if s.axis != rows.AutoAxis {
+	if s.axis != sampleaxis.AutoAxis {
 		head.Axis = &s.axis
 	}
 	for _, g := range s.groups {
@@ -172,7 +172,7 @@ func (s *source) decode(b []byte) error {
 	if err := json.Unmarshal(text, &head); err != nil {
 		return badState(err.Error())
 	}
-	axis := rows.AutoAxis
+	axis := sampleaxis.AutoAxis
 	if head.Axis != nil {
 		axis = *head.Axis
 	}

@@ -7,33 +7,34 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
 // use is a type that some files store an array in.
 type use struct {
 	typ uint32
-	in  rows.Inputs
+	in  survey.Inputs
 }
 
 // unify finds what each field is in all files together, by the rule of all formats, and
 // notes what readers will change for it. npyFile says what may be wrong if there is no
 // such field.
 func (g *group) unify(t *format.Table, npyFile bool) (notes []string, err error) {
-	var empty rows.Inputs
+	var empty survey.Inputs
 	for i := range g.files {
 		if g.files[i].samples == 0 {
 			empty.Add(g.files[i].input)
 		}
 	}
-	notes = rows.Empty(t, &empty)
-	u := rows.Unifier{Table: t}
+	notes = survey.Empty(t, &empty)
+	u := survey.Unifier{Table: t}
 	for j := range g.columns {
 		c := &g.columns[j]
 		uses := g.uses(j)
 		for i := range c.wanted {
 			w := &c.wanted[i]
-			var kinds rows.Kinds
+			var kinds survey.Kinds
 			for k := range uses {
 				leaves := g.types[uses[k].typ].Leaves
 				if w.leaf < 0 || w.leaf >= len(leaves) {
@@ -49,7 +50,7 @@ func (g *group) unify(t *format.Table, npyFile bool) (notes []string, err error)
 			}
 		}
 	}
-	hint := rows.LeaveOut + ", numpy.astype makes them alike"
+	hint := survey.LeaveOut + ", numpy.astype makes them alike"
 	if npyFile {
 		hint = "numpy.astype makes them alike; files with columns of the same samples are joined by --zip A B"
 	}
@@ -122,7 +123,7 @@ func (c *column) field(l *npy.Leaf, name string) shardify.Field {
 // wide is the size of so many bytes of the leaf, once they have the type of all files.
 func (w *wanted) wide(l *npy.Leaf, bytes int64) int64 {
 	d, _ := l.Scalar.DType()
-	return satMul(bytes/int64(d.Size()), int64(w.field.DType.Size()))
+	return rows.SatMul(bytes/int64(d.Size()), int64(w.field.DType.Size()))
 }
 
 // widens reports whether the values of the leaf get another type.

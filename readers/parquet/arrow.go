@@ -5,7 +5,7 @@ import (
 
 	meta "github.com/parquet-go/parquet-go/format"
 
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/coltype"
 	"github.com/shardify/shardify/readers/parquet/internal/pq"
 )
 
@@ -112,7 +112,7 @@ func tensorShape(f *pq.ArrowField) []int {
 
 // huggingFace takes over the names of classes.
 func (h *hints) huggingFace(f *pq.File) {
-	names := rows.ClassNames(f.KeyValue["huggingface"])
+	names := coltype.ClassNames(f.KeyValue["huggingface"])
 	for _, n := range f.Root.Children {
 		if joined, ok := names[n.Name]; ok && n.Leaf >= 0 {
 			h.labels[n] = joined

@@ -55,9 +55,9 @@ func (c *column) slot() int {
 	return 0
 }
 
-// columns makes fields of the leaves of a file. What has no place among fields is in
+// columnsOf makes fields of the leaves of a file. What has no place among fields is in
 // left.
-func columns(f *pq.File, hints *hints, text string) (cols []column, left []leftOut) {
+func columnsOf(f *pq.File, hints *hints, text string) (cols []column, left []leftOut) {
 	w := &walk{names: rows.Names{}, counters: map[*pq.Node]string{}, f: f, hints: hints, text: text}
 	for _, n := range f.Root.Children {
 		w.node(n, n.Name, nil, false)

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/coltype"
 )
 
 // maxColumn bounds the bytes of one column in one batch: a dictionary makes any number
@@ -97,6 +97,6 @@ func pick[T uint32 | uint64](dst, dict []T, index []int32) {
 // putNaNs makes missing floating-point numbers NaN; others stay 0.
 func putNaNs(b []byte, t shardify.DType) {
 	for ; len(b) > 0; b = b[t.Size():] {
-		rows.PutNaN(b, t)
+		coltype.PutNaN(b, t)
 	}
 }

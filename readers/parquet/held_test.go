@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
@@ -28,7 +28,7 @@ func TestReadersCountWhatTheyHold(t *testing.T) {
 			pool := shardify.NewPool(limit)
 			s := src.(*source)
 			p := &reader{s: s}
-			r := rows.NewReader(s.Table, p)
+			r := set.NewReader(s.Table, p)
 			for _, sp := range readertest.Spans(t, src, 200) {
 				mem, err := pool.Grant(context.Background(), sp.Bytes)
 				if err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 )
 
 // partitions are the columns in the names of folders: year=2024/month=05 below an input.
@@ -96,12 +96,12 @@ func (p *partitions) of(path string, cols []column) []part {
 	return all
 }
 
-func (x *part) field(samples int64) rows.Field {
+func (x *part) field(samples int64) survey.Field {
 	f := shardify.Field{Name: x.key, DType: shardify.I64, Nullable: x.null}
 	if x.text {
 		f.DType, f.Levels, f.Media = shardify.U8, 1, "txt"
 	}
-	return rows.Field{Field: f, Bytes: samples * int64(len(x.value))}
+	return survey.Field{Field: f, Bytes: samples * int64(len(x.value))}
 }
 
 // hive fills the columns that are in the path.

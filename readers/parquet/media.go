@@ -10,7 +10,7 @@ import (
 
 	meta "github.com/parquet-go/parquet-go/format"
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/readers/parquet/internal/page"
 	"github.com/shardify/shardify/readers/parquet/internal/pq"
 )
@@ -162,7 +162,7 @@ const previews = 4
 // be numbers that are stored otherwise.
 func (s *source) Preview(ctx context.Context, field string, values int, yield func(value []byte)) {
 	i := slices.IndexFunc(s.Set.Schema(), func(f shardify.Field) bool { return f.Name == field && f.Media != "txt" })
-	var inputs []rows.Input
+	var inputs []set.Input
 	for in := range s.Inputs() {
 		if in.Samples > 0 && i >= 0 {
 			inputs = append(inputs, in)
@@ -177,7 +177,7 @@ func (s *source) Preview(ctx context.Context, field string, values int, yield fu
 
 // preview shows the first values of some row groups of a file. What cannot be read is left
 // to those who read all.
-func (s *source) preview(ctx context.Context, in *rows.Input, col, groups, values int, yield func(value []byte)) {
+func (s *source) preview(ctx context.Context, in *set.Input, col, groups, values int, yield func(value []byte)) {
 	h, err := s.Acquire(ctx, in)
 	if err != nil {
 		return

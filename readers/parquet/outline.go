@@ -27,7 +27,7 @@ func outline(ctx context.Context, fs storage.FS, name string) ([]string, error) 
 	}
 	x := &file{f: rows.Watch(f), pq: p}
 	var left []leftOut
-	x.cols, left = columns(p, h, "utf8")
+	x.cols, left = columnsOf(p, h, "utf8")
 	lines := []string{fmt.Sprintf("%d rows, %d columns", p.Rows, len(p.Leaves))}
 	lines = append(lines, x.describe()...)
 	for _, l := range left {

@@ -1,7 +1,7 @@
 package parquet
 
 import (
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/coltype"
 	"github.com/shardify/shardify/readers/parquet/internal/page"
 )
 
@@ -54,7 +54,7 @@ func (a *assembler) sparse(s *segment, dst []byte, vals *page.Values, index []in
 				if err := a.hole(sample); err != nil {
 					return err
 				}
-				rows.PutNaN(dst[:w], a.col.field.DType)
+				coltype.PutNaN(dst[:w], a.col.field.DType)
 			}
 		}
 		dst = dst[w:]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/readers/parquet/internal/page"
 	"github.com/shardify/shardify/storage"
 )
@@ -49,10 +50,10 @@ type reader struct {
 	keep    int64           // of them between spans, at most
 }
 
-// Close implements rows.Worker.
+// Close implements set.Worker.
 func (r *reader) Close() { r.scratch.Close() }
 
-// Drop implements rows.Worker.
+// Drop implements set.Worker.
 func (r *reader) Drop() {
 	r.file, r.cursors, r.window, r.bytes = nil, nil, window{}, 0
 	for _, p := range r.spare {
@@ -86,8 +87,8 @@ func (r *reader) ahead(c *cursor) int64 {
 	return min(readAhead, headGuess+int64(r.part*float64(c.chunk.End-c.chunk.Off)))
 }
 
-// Read implements rows.Worker.
-func (r *reader) Read(ctx context.Context, _ *rows.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
+// Read implements set.Worker.
+func (r *reader) Read(ctx context.Context, _ *set.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
 	r.mem = mem
 	err := r.read(ctx, &sp, b, mem)
 	if err == nil {
@@ -244,8 +245,8 @@ func (r *reader) forget() {
 	}
 }
 
-// Take implements rows.Worker.
-func (r *reader) Take(f *file, in *rows.Input, b *shardify.Batch) error {
+// Take implements set.Worker.
+func (r *reader) Take(f *file, in *set.Input, b *shardify.Batch) error {
 	cursors := make([]*cursor, len(b.Columns))
 	for i := range b.Columns {
 		k := in.Field(i)

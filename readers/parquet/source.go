@@ -11,7 +11,10 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/readers/parquet/internal/pq"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
@@ -30,7 +33,7 @@ var Format = format.Input{
 var options = []format.Option{
 	format.OptText,
 	format.NullItems,
-	rows.Option,
+	survey.Option,
 }
 
 var magic = []byte("PAR1")
@@ -45,9 +48,9 @@ func sniff(head []byte, name string) bool {
 
 // source is many inputs as one table.
 type source struct {
-	*rows.Table[*file]
+	*set.Table[*file]
 	fs        storage.FS
-	want      *rows.Wanted
+	want      *columns.Wanted
 	opts      format.Options
 	fillItems bool
 	parts     *partitions
@@ -68,18 +71,18 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		}
 	}
 	s := &source{fs: storages.Of(a.Table), opts: opts, fillItems: format.FillsItems(opts), parts: findPartitions(a.Table), used: a.Used}
-	if s.want, err = rows.NewWanted(a.Columns); err != nil {
+	if s.want, err = columns.New(a.Columns); err != nil {
 		return nil, err
 	}
-	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
-	set, err := rows.Open(ctx, a, rows.Format{
+	a.Options = format.Options{survey.Option.Name: opts[survey.Option.Name]}
+	all, err := survey.Open(ctx, a, survey.Format{
 		Name: "Parquet", Look: s.look, Oversize: oversize,
 		Key: fmt.Sprintf("1\x00%s\x00%s", opts["text"], opts[format.NullItems.Name]),
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.Table = rows.NewTable(set, s.acquire, func() shardify.Reader { return &mediaReader{rows.NewReader(s.Table, &reader{s: s}), s} })
+	s.Table = set.NewTable(all, s.acquire, func() shardify.Reader { return &mediaReader{set.NewReader(s.Table, &reader{s: s}), s} })
 	return s, s.findMedia()
 }
 
@@ -93,9 +96,9 @@ type blob struct {
 }
 
 // look surveys one file.
-func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*rows.Facts, error) {
+func (s *source) look(ctx context.Context, path string, want *columns.Wanted) (*survey.Facts, error) {
 	if why := s.parts.unread(path); why != "" {
-		return &rows.Facts{Foreign: why}, nil
+		return &survey.Facts{Foreign: why}, nil
 	}
 	f, err := rows.OpenFile(ctx, s.fs, path, -1)
 	if err != nil {
@@ -108,7 +111,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 		return nil, err
 	}
 	x := &file{f: w, pq: p}
-	facts := &rows.Facts{Samples: p.Rows, Size: w.Size()}
+	facts := &survey.Facts{Samples: p.Rows, Size: w.Size()}
 	out, err := s.choose(p, want)
 	if err != nil {
 		return nil, err
@@ -126,7 +129,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 				state.Media[c.field.Name] = m
 			}
 		}
-		facts.Fields = append(facts.Fields, rows.Field{Field: c.field, Bytes: x.bytes(c)})
+		facts.Fields = append(facts.Fields, survey.Field{Field: c.field, Bytes: x.bytes(c)})
 	}
 	for _, h := range s.parts.of(path, x.cols) {
 		if hit, _ := want.Match(h.key); hit {
@@ -150,12 +153,12 @@ type chosen struct {
 }
 
 // choose makes the wanted columns of a file.
-func (s *source) choose(p *pq.File, want *rows.Wanted) (x chosen, err error) {
+func (s *source) choose(p *pq.File, want *columns.Wanted) (x chosen, err error) {
 	h, err := readHints(p)
 	if err != nil {
 		return x, err
 	}
-	all, out := columns(p, h, s.opts["text"])
+	all, out := columnsOf(p, h, s.opts["text"])
 	for _, c := range all {
 		if hit, _ := want.Match(append(c.aliases, c.field.Name)...); hit {
 			x.cols = append(x.cols, c)
@@ -177,7 +180,7 @@ func (s *source) choose(p *pq.File, want *rows.Wanted) (x chosen, err error) {
 }
 
 // acquire opens a file for reading.
-func (s *source) acquire(ctx context.Context, f storage.File, in *rows.Input) (*file, error) {
+func (s *source) acquire(ctx context.Context, f storage.File, in *set.Input) (*file, error) {
 	p, err := pq.Open(f, in.Size)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 
 	meta "github.com/parquet-go/parquet-go/format"
 
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/readers/parquet/internal/pq"
 	"github.com/shardify/shardify/storage"
 )
@@ -29,8 +29,8 @@ func (f *file) bytes(c *column) int64 {
 
 // borders are the ends of row groups. A long one is cut inside, where pages end, more
 // or less: those of different columns end in different places.
-func (f *file) borders() rows.Borders {
-	b := rows.Borders{At: f.pq.Groups[1:], Inside: 1}
+func (f *file) borders() set.Borders {
+	b := set.Borders{At: f.pq.Groups[1:], Inside: 1}
 	g := f.longest()
 	if g < 0 {
 		return b

@@ -5,7 +5,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/coltype"
 	"github.com/shardify/shardify/readers/parquet/internal/page"
 	"github.com/shardify/shardify/readers/parquet/internal/pq"
 )
@@ -251,7 +251,7 @@ func (t *leafType) decimal(l *format.DecimalType) (leafType, error) {
 		return *t, shardify.Unsupported("a decimal of %d digits, %d of them behind the point", l.Precision, l.Scale)
 	}
 	var f shardify.Field
-	if err := rows.Decimal(&f, int(l.Precision), int(l.Scale)); err != nil {
+	if err := coltype.Decimal(&f, int(l.Precision), int(l.Scale)); err != nil {
 		return *t, err
 	}
 	switch {

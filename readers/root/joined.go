@@ -10,7 +10,10 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
 	"github.com/shardify/shardify/storage"
 )
@@ -26,7 +29,7 @@ type joined struct {
 	cannot  []leftOut
 	wanted  []int // of list, in order
 	// damaged is what of the wanted columns is damaged.
-	damaged []rows.Damage
+	damaged []survey.Damage
 }
 
 // joinedField is a field of one of the tables, under a name that is unique in all.
@@ -237,7 +240,7 @@ func (j *joined) has(table int, name string) bool {
 
 // choose finds the wanted fields, and those of them that are damaged. What was found to
 // be unreadable is left out; asked for by its name it is an error.
-func (j *joined) choose(want *rows.Wanted, bad map[string]string) (left []format.Leftover, err error) {
+func (j *joined) choose(want *columns.Wanted, bad map[string]string) (left []format.Leftover, err error) {
 	refuse := func(name, reason string) error {
 		return &shardify.Error{Op: "open", Field: name, Sample: -1, Offset: -1, Err: fmt.Errorf("%s: %w", reason, shardify.ErrUnsupported)}
 	}
@@ -262,7 +265,7 @@ func (j *joined) choose(want *rows.Wanted, bad map[string]string) (left []format
 		}
 		switch {
 		case hit && c.damage != nil:
-			j.damaged = append(j.damaged, rows.Damage{Object: c.name, Err: c.damage})
+			j.damaged = append(j.damaged, survey.Damage{Object: c.name, Err: c.damage})
 		case exact:
 			return nil, refuse(c.name, c.reason)
 		case hit:
@@ -332,8 +335,8 @@ func (j *joined) alike() map[int]string {
 }
 
 // borders are where all tables may be cut.
-func (j *joined) borders() rows.Borders {
-	var all rows.Borders
+func (j *joined) borders() set.Borders {
+	var all set.Borders
 	for t := range j.tables {
 		var want []int
 		for _, i := range j.wanted {
@@ -362,7 +365,7 @@ func (j *joined) borders() rows.Borders {
 
 // expand lists borders that are given as a distance. Tables without baskets have borders
 // everywhere; then one is enough.
-func expand(b rows.Borders, n int64) []int64 {
+func expand(b set.Borders, n int64) []int64 {
 	if b.Every == 0 {
 		return b.At
 	}

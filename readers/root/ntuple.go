@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/readers/root/internal/rntuple"
 )
 
@@ -73,16 +73,16 @@ func (x *ntuple) try([]int) map[int]string { return nil }
 func (x *ntuple) alike([]int) map[int]string { return nil }
 
 // borders are the clusters' ends. A cluster may be cut inside: pages are small.
-func (x *ntuple) borders(want []int) rows.Borders {
+func (x *ntuple) borders(want []int) set.Borders {
 	var at []int64
 	for _, c := range x.n.Clusters {
 		if c.FirstEntry > 0 && c.FirstEntry < x.n.Entries {
 			at = append(at, c.FirstEntry)
 		}
 	}
-	b := rows.Borders{At: inner(at, x.n.Entries)}
+	b := set.Borders{At: inner(at, x.n.Entries)}
 	if len(b.At) == 0 {
-		b = rows.Borders{Every: max(x.n.Entries, 1)}
+		b = set.Borders{Every: max(x.n.Entries, 1)}
 	}
 	b.Inside = x.n.Select(want).Inside(insideBytes)
 	return b

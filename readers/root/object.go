@@ -8,7 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
 	"github.com/shardify/shardify/readers/root/internal/rntuple"
 	"github.com/shardify/shardify/readers/root/internal/ttree"
@@ -23,7 +23,7 @@ type table interface {
 	// left are those that cannot.
 	left() []leftOut
 	// borders are where the wanted fields may be cut.
-	borders(want []int) rows.Borders
+	borders(want []int) set.Borders
 	// reader reads the wanted fields. It is used by one goroutine at a time.
 	reader(want []int) tableReader
 	// try returns which of the wanted fields turn out to be unreadable once a look is taken

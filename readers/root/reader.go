@@ -5,6 +5,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
 )
 
 // reader reads spans of one input.
@@ -13,10 +14,10 @@ type reader struct {
 	lead []int // by column: the one before with the same counter
 }
 
-// Close implements rows.Worker.
+// Close implements set.Worker.
 func (r *reader) Close() {}
 
-// Drop implements rows.Worker.
+// Drop implements set.Worker.
 func (r *reader) Drop() {
 	if r.r != nil {
 		r.r.close()
@@ -24,8 +25,8 @@ func (r *reader) Drop() {
 	r.r = nil
 }
 
-// Take implements rows.Worker.
-func (r *reader) Take(j *joined, in *rows.Input, b *shardify.Batch) (err error) {
+// Take implements set.Worker.
+func (r *reader) Take(j *joined, in *set.Input, b *shardify.Batch) (err error) {
 	take := make([]int, len(b.Columns))
 	for i := range take {
 		take[i] = in.Field(i)
@@ -42,8 +43,8 @@ func (r *reader) Take(j *joined, in *rows.Input, b *shardify.Batch) (err error) 
 	return err
 }
 
-// Read implements rows.Worker.
-func (r *reader) Read(ctx context.Context, _ *rows.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
+// Read implements set.Worker.
+func (r *reader) Read(ctx context.Context, _ *set.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
 	if err := r.r.read(ctx, sp.Lo, sp.Hi, mem, b); err != nil {
 		return err
 	}

@@ -13,7 +13,10 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -41,7 +44,7 @@ var options = []format.Option{
 	{Name: "counters", Kind: format.KindEnum, Default: "share", Values: []string{"share", "own"}, Idle: "no branches have equal counters",
 		Help: "branches of a collection (Jet_pt, Jet_eta) whose counters are equal share one offsets tensor, or each has its own"},
 	format.OptText,
-	rows.Option,
+	survey.Option,
 	format.GroupedItems,
 }
 
@@ -59,9 +62,9 @@ func sniff(head []byte, name string) bool {
 
 // source is many inputs as one table.
 type source struct {
-	*rows.Table[*joined]
+	*set.Table[*joined]
 	fs      storage.FS
-	want    *rows.Wanted
+	want    *columns.Wanted
 	opts    format.Options
 	friends []friend
 	on      []keyPair
@@ -92,18 +95,18 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if err := checkFriends(s.friends, a.Table.Len()); err != nil && s.on == nil {
 		return nil, err
 	}
-	if s.want, err = rows.NewWanted(a.Columns); err != nil {
+	if s.want, err = columns.New(a.Columns); err != nil {
 		return nil, err
 	}
-	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
-	set, err := rows.Open(ctx, a, rows.Format{
+	a.Options = format.Options{survey.Option.Name: opts[survey.Option.Name]}
+	all, err := survey.Open(ctx, a, survey.Format{
 		Name: "ROOT", Look: s.look, Oversize: oversize,
 		Key: stateKey(opts),
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.Table = rows.NewTable(set, s.acquire, func() shardify.Reader { return rows.NewReader(s.Table, &reader{}) })
+	s.Table = set.NewTable(all, s.acquire, func() shardify.Reader { return set.NewReader(s.Table, &reader{}) })
 	return s, nil
 }
 
@@ -132,7 +135,7 @@ type blob struct {
 }
 
 // look surveys one file.
-func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*rows.Facts, error) {
+func (s *source) look(ctx context.Context, path string, want *columns.Wanted) (*survey.Facts, error) {
 	f, err := rows.OpenFile(ctx, s.fs, path, -1)
 	if err != nil {
 		return nil, err
@@ -155,7 +158,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 		}
 	}
 	state.Friends = j.sizes()
-	facts := &rows.Facts{Samples: j.tables[0].entries(), Size: f.Size(), Left: left, Damaged: j.damaged, Borders: j.borders()}
+	facts := &survey.Facts{Samples: j.tables[0].entries(), Size: f.Size(), Left: left, Damaged: j.damaged, Borders: j.borders()}
 	if facts.Blob, err = json.Marshal(state); err != nil {
 		return nil, err
 	}
@@ -173,7 +176,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 			fd.Media = "bin"
 			s.used.Mark("text")
 		}
-		facts.Fields = append(facts.Fields, rows.Field{Field: fd, Bytes: f.bytes, Alike: says[i]})
+		facts.Fields = append(facts.Fields, survey.Field{Field: fd, Bytes: f.bytes, LengthClass: says[i]})
 	}
 	for t, k := range j.keyed {
 		if k == nil {
@@ -193,7 +196,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 }
 
 // acquire opens a file for reading.
-func (s *source) acquire(ctx context.Context, f storage.File, in *rows.Input) (*joined, error) {
+func (s *source) acquire(ctx context.Context, f storage.File, in *set.Input) (*joined, error) {
 	var state blob
 	if err := json.Unmarshal(in.Blob, &state); err != nil {
 		return nil, errState

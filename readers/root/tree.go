@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/readers/root/internal/entries"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
 	"github.com/shardify/shardify/readers/root/internal/ttree"
@@ -161,10 +162,10 @@ const insideBytes = 16 << 20
 // borders are the entries at which a basket begins in every wanted branch. A few
 // small branches that have other borders do not count: what is decoded twice for
 // them is less than what smaller pieces save.
-func (x *tree) borders(want []int) rows.Borders {
+func (x *tree) borders(want []int) set.Borders {
 	tables, total := x.basketTables(want)
 	if len(tables) == 0 || x.t.Entries == 0 {
-		return rows.Borders{Every: 1}
+		return set.Borders{Every: 1}
 	}
 	slices.SortStableFunc(tables, func(a, b basketTable) int { return cmp.Compare(b.bytes, a.bytes) })
 	common, ignored := tables[0].first, int64(0)
@@ -176,7 +177,7 @@ func (x *tree) borders(want []int) rows.Borders {
 		}
 		common = both
 	}
-	b := rows.Borders{At: inner(common, x.t.Entries), Inside: x.inside(want)}
+	b := set.Borders{At: inner(common, x.t.Entries), Inside: x.inside(want)}
 	if len(b.At) == 0 {
 		b.At = nil
 		b.Every = x.t.Entries

@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/internal/lines"
 	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
 )
 
 // reader walks through the rows of a table, or steps through a view.
@@ -94,7 +95,7 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 }
 
 // open makes the span's input the current one.
-func (r *reader) open(ctx context.Context, in *rows.Input, b *shardify.Batch) error {
+func (r *reader) open(ctx context.Context, in *set.Input, b *shardify.Batch) error {
 	if r.db == nil || r.in != in.Index {
 		r.drop()
 		var err error

@@ -12,7 +12,10 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/internal/columns"
+	"github.com/shardify/shardify/readers/internal/rows/coltype"
+	"github.com/shardify/shardify/readers/internal/rows/set"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -38,7 +41,7 @@ var options = []format.Option{
 	format.OptText,
 	{Name: optTypes, Idle: format.Always, Kind: format.KindString, Default: "types=found",
 		Help: "types of SQLite's columns: types=found, those of all values; types=declared, which is checked when samples are read; types=COLUMN:text|f64,... for some: numbers as texts, or rounded"},
-	rows.Option,
+	survey.Option,
 	format.GroupedItems,
 }
 
@@ -55,7 +58,7 @@ type settings struct {
 	declared bool
 	bytes    bool // texts are bytes
 	used     *format.Used
-	types    rows.Givens
+	types    coltype.Givens
 }
 
 func parseSettings(opts format.Options) (*settings, error) {
@@ -72,7 +75,7 @@ func parseSettings(opts format.Options) (*settings, error) {
 			s.declared = w == "declared"
 			continue
 		}
-		all, err := rows.ParseGivens(optTypes, w, "text or f64", func(g *rows.Given) bool {
+		all, err := coltype.ParseGivens(optTypes, w, "text or f64", func(g *coltype.Given) bool {
 			return !g.Nullable && (g.DType == shardify.Invalid || g.DType == shardify.F64)
 		})
 		if err != nil {
@@ -85,12 +88,12 @@ func parseSettings(opts format.Options) (*settings, error) {
 
 // typeWays say how to give a column a type that has all numbers.
 func (s *settings) typeWays(field string) []format.Way {
-	return rows.TypeWays(optTypes, s.text, rows.PatternOf(field))
+	return coltype.TypeWays(optTypes, s.text, coltype.PatternOf(field))
 }
 
 // source is many databases as one table. Views are runs.
 type source struct {
-	*rows.Runs
+	*set.Runs
 	fs   storage.FS
 	opts format.Options
 	*settings
@@ -113,17 +116,17 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if a.Table != nil {
 		s.jobs = max(s.jobs/max(a.Table.Len(), 1), 1)
 	}
-	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
-	set, err := rows.Open(ctx, a, rows.Format{Name: "SQLite", Look: s.look, Key: strings.Join([]string{"2", opts[optObject], opts[optText], opts[optTypes]}, "\x00")})
+	a.Options = format.Options{survey.Option.Name: opts[survey.Option.Name]}
+	all, err := survey.Open(ctx, a, survey.Format{Name: "SQLite", Look: s.look, Key: strings.Join([]string{"2", opts[optObject], opts[optText], opts[optTypes]}, "\x00")})
 	if err != nil {
 		return nil, err
 	}
 	if a.State == nil {
-		if err := s.types.Unused(optTypes, set.Schema()); err != nil {
+		if err := s.types.Unused(optTypes, all.Schema()); err != nil {
 			return nil, err
 		}
 	}
-	s.Runs, err = rows.NewRuns(set, func(in *rows.Input) (bool, error) {
+	s.Runs, err = set.NewRuns(all, func(in *set.Input) (bool, error) {
 		h, _, err := decodeState(in.Blob, in.Samples)
 		return err == nil && h.View, err
 	})
@@ -219,7 +222,7 @@ func (s *source) choose(d *database) (name string, line string, err error) {
 }
 
 // look surveys one file.
-func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*rows.Facts, error) {
+func (s *source) look(ctx context.Context, path string, want *columns.Wanted) (*survey.Facts, error) {
 	d, err := openDatabase(ctx, s.fs, path, -1)
 	if err != nil {
 		return nil, err
@@ -233,7 +236,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 	if err != nil {
 		return nil, err
 	}
-	facts := &rows.Facts{Size: d.Size(), Borders: rows.Borders{Inside: 1}}
+	facts := &survey.Facts{Size: d.Size(), Borders: set.Borders{Inside: 1}}
 	if line != "" {
 		facts.Lines = []string{line}
 	}
@@ -243,7 +246,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 			facts.Left = append(facts.Left, x)
 		}
 	}
-	v := survey{database: d, table: t}
+	v := scan{database: d, table: t}
 	for _, c := range t.columns {
 		if wanted(c.name) {
 			v.columns = append(v.columns, c)
@@ -279,7 +282,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 		if place.Text = f.Media == "txt" && v.all[i].what&(seenInt|seenFloat) != 0; place.Text {
 			v.all[i].bytes += d.Size() // digits take about as much
 		}
-		facts.Fields = append(facts.Fields, rows.Field{Field: f, Bytes: v.all[i].bytes})
+		facts.Fields = append(facts.Fields, survey.Field{Field: f, Bytes: v.all[i].bytes})
 		h.Fields = append(h.Fields, place)
 	}
 	for _, p := range v.parts {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/coltype"
 )
 
 // What cells of a column were seen, by the numbers of SQLite's types.
@@ -62,7 +62,7 @@ func (x *seen) note(c sqlite.ColumnType, row int64) {
 
 // noteWhole notes an integer that may be beyond what floats hold exactly.
 func (x *seen) noteWhole(v, row int64) {
-	if (v > rows.MaxExact || v < -rows.MaxExact) && x.what&seenWide == 0 {
+	if (v > coltype.MaxExact || v < -coltype.MaxExact) && x.what&seenWide == 0 {
 		x.note(wide, row)
 		x.bits[wide] = uint64(v)
 	}
@@ -85,8 +85,8 @@ func (c *column) declared() (what uint8, ok bool) {
 	return what, ok && c.typed
 }
 
-// survey is a look at the rows of one table.
-type survey struct {
+// scan is a look at the rows of one table.
+type scan struct {
 	*database
 	*table
 	columns []column
@@ -96,7 +96,7 @@ type survey struct {
 }
 
 // look goes through the rows of a table with several goroutines, or of a view with one.
-func (s *survey) look(ctx context.Context, declared bool, jobs int) error {
+func (s *scan) look(ctx context.Context, declared bool, jobs int) error {
 	s.all = make([]seen, len(s.columns))
 	for i := range s.columns {
 		what, ok := s.columns[i].declared()
@@ -139,7 +139,7 @@ func (s *survey) look(ctx context.Context, declared bool, jobs int) error {
 }
 
 // part looks at the rows of a part.
-func (s *survey) part(ctx context.Context, c *cursor, p *part) error {
+func (s *scan) part(ctx context.Context, c *cursor, p *part) error {
 	p.seen = make([]seen, len(s.columns))
 	if err := c.seek(p.path, p.leaves); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (s *survey) part(ctx context.Context, c *cursor, p *part) error {
 }
 
 // join puts together what the parts have.
-func (s *survey) join() error {
+func (s *scan) join() error {
 	before, last := int64(0), int64(math.MinInt64)
 	for i := range s.parts {
 		p := &s.parts[i]
@@ -220,7 +220,7 @@ var viewTime = 10 * time.Minute
 var errEndless = errors.New("no end")
 
 // step looks at the rows of a view.
-func (s *survey) step(ctx context.Context) error {
+func (s *scan) step(ctx context.Context) error {
 	in, stop := context.WithTimeoutCause(ctx, viewTime, errEndless)
 	defer stop()
 	s.conn.SetInterrupt(in.Done())
@@ -253,7 +253,7 @@ func (s *survey) step(ctx context.Context) error {
 
 // added finds the value of a column in rows that are older than it. It asks SQLite, since a
 // default may be any constant.
-func (s *survey) added(i int) (*cell, error) {
+func (s *scan) added(i int) (*cell, error) {
 	x := &s.all[i]
 	row := x.first[added]
 	if row == 0 {
@@ -297,8 +297,8 @@ func (o *settings) field(c *column, x *seen) (f shardify.Field, ok bool, err err
 	case what == seenInt:
 		f.DType = shardify.I64
 	case what == seenInt|seenFloat && x.what&seenWide != 0:
-		return f, false, rows.Inexact(c.name, "", rows.Met{Text: fmt.Sprintf("%d in row %d", int64(x.bits[wide]), x.first[wide]-1)},
-			rows.Met{Text: fmt.Sprintf("%s in row %d", appendFloat(nil, x.bits[sqlite.TypeFloat]), x.first[sqlite.TypeFloat]-1)}, o.typeWays(f.Name)...)
+		return f, false, coltype.Inexact(c.name, "", coltype.Met{Text: fmt.Sprintf("%d in row %d", int64(x.bits[wide]), x.first[wide]-1)},
+			coltype.Met{Text: fmt.Sprintf("%s in row %d", appendFloat(nil, x.bits[sqlite.TypeFloat]), x.first[sqlite.TypeFloat]-1)}, o.typeWays(f.Name)...)
 	case what == seenFloat, what == seenInt|seenFloat:
 		f.DType = shardify.F64
 	case what == seenText && !o.bytes:

@@ -11,8 +11,11 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/internal/lines"
 	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -75,18 +78,18 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if s.docs, err = parseDocs(opts[optDocs]); err != nil {
 		return nil, err
 	}
-	f := rows.Format{Name: "text", Look: s.look, Key: "1\x00" + opts[optDocs]}
+	f := survey.Format{Name: "text", Look: s.look, Key: "1\x00" + opts[optDocs]}
 	if s.mend {
 		f.Key += "\x00replace"
 	}
-	a.Options = format.Options{rows.Option.Name: rows.Option.Default}
+	a.Options = format.Options{survey.Option.Name: survey.Option.Default}
 	if s.docs.kind == docFile {
 		f.Look = s.lookWhole
-		set, err := rows.Open(ctx, a, f)
+		all, err := survey.Open(ctx, a, f)
 		if err != nil {
 			return nil, err
 		}
-		return newWhole(set, s.mend), nil
+		return newWhole(all, s.mend), nil
 	}
 	if a.State == nil {
 		all, err := lines.Each(ctx, &a, s.survey)
@@ -98,12 +101,12 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 			s.found[a.Table.Path(i)] = x
 		}
 	}
-	set, err := rows.Open(ctx, a, f)
+	all, err := survey.Open(ctx, a, f)
 	if err != nil {
 		return nil, err
 	}
 	s.found = nil
-	if s.Source, err = lines.NewSource(set, lines.UTF8, s.parser); err == nil {
+	if s.Source, err = lines.NewSource(all, lines.UTF8, s.parser); err == nil {
 		s.Source.Replace = s.mend
 	}
 	return s, err
@@ -114,10 +117,10 @@ func field() shardify.Field {
 }
 
 // facts are those about a file of size that has texts of so many bytes.
-func facts(want *rows.Wanted, size, samples, bytes int64) *rows.Facts {
-	out := &rows.Facts{Samples: samples, Size: size}
+func facts(want *columns.Wanted, size, samples, bytes int64) *survey.Facts {
+	out := &survey.Facts{Samples: samples, Size: size}
 	if hit, _ := want.Match(Field); hit {
-		out.Fields = []rows.Field{{Field: field(), Bytes: bytes}}
+		out.Fields = []survey.Field{{Field: field(), Bytes: bytes}}
 	}
 	return out
 }
@@ -154,7 +157,7 @@ func (s *source) survey(ctx context.Context, name string, workers int) (*surveye
 }
 
 // look gives package rows what the survey found.
-func (s *source) look(_ context.Context, name string, want *rows.Wanted) (*rows.Facts, error) {
+func (s *source) look(_ context.Context, name string, want *columns.Wanted) (*survey.Facts, error) {
 	x, err := s.found[name].At, s.found[name].Err
 	if err != nil {
 		return nil, err
@@ -221,7 +224,7 @@ func (m *mended) of(p *lines.Piece, lo, hi int) (doc []byte, n int64) {
 var errState = shardify.Corrupt(-1, "survey of the plan: fields")
 
 // parser makes the parser of a file from what the plan has of it, which may be damaged.
-func (s *source) parser(own []byte, _ *rows.Input, columns []shardify.Column) (lines.Parser, error) {
+func (s *source) parser(own []byte, _ *set.Input, columns []shardify.Column) (lines.Parser, error) {
 	if len(own) > 0 || !isText(columns) {
 		return nil, errState
 	}

@@ -8,9 +8,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/readers/internal/lines"
 	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -31,7 +34,7 @@ type document struct {
 func (d *document) Unwrap() any { return d.File }
 
 // lookWhole goes through a file once.
-func (s *source) lookWhole(ctx context.Context, name string, want *rows.Wanted) (*rows.Facts, error) {
+func (s *source) lookWhole(ctx context.Context, name string, want *columns.Wanted) (*survey.Facts, error) {
 	f, err := rows.OpenFile(ctx, s.fs, name, -1)
 	if err != nil {
 		return nil, err
@@ -99,30 +102,30 @@ func unfinished(b []byte) int {
 	return 0
 }
 
-func newWhole(set *rows.Set, mend bool) shardify.Source {
-	var t *rows.Table[*document]
-	t = rows.NewTable(set, func(_ context.Context, f storage.File, in *rows.Input) (*document, error) {
+func newWhole(all *set.Set, mend bool) shardify.Source {
+	var t *set.Table[*document]
+	t = set.NewTable(all, func(_ context.Context, f storage.File, in *set.Input) (*document, error) {
 		n, rest, ok := number(in.Blob)
 		if !ok || len(rest) > 0 {
 			return nil, errState
 		}
 		return &document{f, n}, nil
-	}, func() shardify.Reader { return rows.NewReader(t, &whole{mend: mend}) })
+	}, func() shardify.Reader { return set.NewReader(t, &whole{mend: mend}) })
 	return t
 }
 
-// Take implements rows.Worker.
-func (w *whole) Take(d *document, _ *rows.Input, b *shardify.Batch) error {
+// Take implements set.Worker.
+func (w *whole) Take(d *document, _ *set.Input, b *shardify.Batch) error {
 	if w.of = d; !isText(b.Columns) {
 		return errState
 	}
 	return nil
 }
 
-// Drop implements rows.Worker.
+// Drop implements set.Worker.
 func (w *whole) Drop() { w.of = nil }
 
-// Close implements rows.Worker.
+// Close implements set.Worker.
 func (w *whole) Close() {}
 
 // sure is how much room is made for what a plan alone says.
@@ -143,8 +146,8 @@ func has(ctx context.Context, d *document) error {
 	return nil
 }
 
-// Read implements rows.Worker.
-func (w *whole) Read(ctx context.Context, _ *rows.Input, _ shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
+// Read implements set.Worker.
+func (w *whole) Read(ctx context.Context, _ *set.Input, _ shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
 	d := w.of
 	if d.bytes > max(d.Size(), sure) { // it is packed, or the plan is damaged: before room for it is made
 		if err := has(ctx, d); err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/shardify/shardify/readers/internal/arrays"
 	"github.com/shardify/shardify/readers/internal/arrays/store"
 	sel "github.com/shardify/shardify/readers/internal/grid"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 )
 
 // Format is the readers' table's line for Zarr.
@@ -35,11 +36,11 @@ var kind = arrays.Kind{
 var options = []format.Option{
 	{Name: "object", Idle: "no array and no group has the name", Kind: format.KindString,
 		Help: "arrays or groups to read, as globs of their paths separated by commas: /train/*"},
-	{Name: rows.SampleOption, Idle: format.Always, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", rows.SampleAxis, rows.SampleChunk, rows.SampleFile},
+	{Name: sampleaxis.SampleOption, Idle: format.Always, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", sampleaxis.SampleAxis, sampleaxis.SampleChunk, sampleaxis.SampleFile},
 		Help: "what one sample is: a row of the arrays (axis 0), the rows of a chunk, or a whole store"},
 	arrays.OptAxis,
 	arrays.OptLists,
-	rows.Option,
+	survey.Option,
 	{Name: "missing-chunks", Idle: format.Permission, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "fail", "fill"},
 		Help: "chunks that a store does not have. fill: they are the array's fill_value; fail: an error; auto: fail where an array ends early"},
 	{Name: "cf", Idle: "no attributes say how to decode values", Kind: format.KindEnum, Default: "auto", Off: []string{"off"}, Values: []string{"auto", "on", "off"},

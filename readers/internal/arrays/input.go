@@ -17,7 +17,7 @@ import (
 	"github.com/shardify/shardify/readers/internal/cf"
 	"github.com/shardify/shardify/readers/internal/chunks"
 	sel "github.com/shardify/shardify/readers/internal/grid"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -86,7 +86,7 @@ func newInput(f storage.File, files store.Files) *input {
 // Close implements io.Closer.
 func (in *input) Close() error { return errors.Join(in.shards.Close(), in.file.Close()) }
 
-func (s *source) openInput(ctx context.Context, f storage.File, at *rows.Input) (*input, error) {
+func (s *source) openInput(ctx context.Context, f storage.File, at *set.Input) (*input, error) {
 	files, err := s.opts.kind.Open(ctx, s.fs, at.Path(), f)
 	if err != nil {
 		return nil, err

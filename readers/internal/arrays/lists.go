@@ -9,7 +9,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/arrays/node"
 	"github.com/shardify/shardify/readers/internal/dims"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 )
 
 // n is how many samples an array would have as rows, or as lists of rows.
@@ -88,15 +88,15 @@ func (t *tree) listsOf(ctx context.Context, p *object, used map[string]bool) err
 	}
 	switch {
 	case len(other) > 0 && (len(in) == 0 && plain || of != ""):
-		return format.Cure(shardify.Corrupt(-1, "offsets of %d lists that end at %d, but %s has %d rows; --lists off reads them as they are", n, last, other[0].Path, other[0].rows), rows.WholeFiles)
+		return format.Cure(shardify.Corrupt(-1, "offsets of %d lists that end at %d, but %s has %d rows; --lists off reads them as they are", n, last, other[0].Path, other[0].rows), sampleaxis.WholeFiles)
 	case len(in) == 0:
 		return nil
 	case last == n && of == "":
-		return format.Cure(shardify.Mismatch("offsets of %d lists with %d values in all: it is not certain whether %s has a row or a list for each sample; --lists off reads rows", n, last, in[0].Path), rows.AsRows(p.Path, in[0].Path))
+		return format.Cure(shardify.Mismatch("offsets of %d lists with %d values in all: it is not certain whether %s has a row or a list for each sample; --lists off reads rows", n, last, in[0].Path), sampleaxis.AsRows(p.Path, in[0].Path))
 	}
 	for _, o := range in {
 		if inner, _ := o.scope(); inner != "" {
-			return format.Cure(shardify.Unsupported("lists of lists, by %s and %s; --lists off reads the arrays as they are", o.Path, p.Path), rows.WholeFiles)
+			return format.Cure(shardify.Unsupported("lists of lists, by %s and %s; --lists off reads the arrays as they are", o.Path, p.Path), sampleaxis.WholeFiles)
 		}
 		if o.lists == nil || of != "" {
 			o.lists, o.leaves[0].chars = p.grid, false

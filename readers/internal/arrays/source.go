@@ -13,14 +13,17 @@ import (
 	"github.com/shardify/shardify/readers/internal/chunks"
 	sel "github.com/shardify/shardify/readers/internal/grid"
 	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
+	"github.com/shardify/shardify/readers/internal/rows/set"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
 
 const (
-	byAxis  = rows.SampleAxis
-	byChunk = rows.SampleChunk
-	byFile  = rows.SampleFile
+	byAxis  = sampleaxis.SampleAxis
+	byChunk = sampleaxis.SampleChunk
+	byFile  = sampleaxis.SampleFile
 
 	cfAuto = "auto"
 	cfOn   = "on"
@@ -29,7 +32,7 @@ const (
 
 // Options that every kind has.
 var (
-	OptAxis = format.Option{Name: rows.AxisOption, Idle: "no array has two axes or more", Kind: format.KindString, Default: "auto",
+	OptAxis = format.Option{Name: sampleaxis.AxisOption, Idle: "no array has two axes or more", Kind: format.KindString, Default: "auto",
 		Help: "the axis of the samples in arrays of two axes or more, 0 being the first and -1 the last: auto is 0"}
 	OptLists = format.Option{Name: "lists", Idle: "no array has offsets beside it that make its rows lists", Kind: format.KindEnum, Default: "auto", Off: []string{"off"}, Values: []string{"auto", "off"},
 		Help: "auto: flat arrays beside an array of offsets are lists; off: they are read as they are"}
@@ -41,7 +44,7 @@ type settings struct {
 	objects []string // globs; none means all
 	sample  string   // auto, byAxis or byFile
 	chunked bool     // samples are the chunks of rows
-	axis    int      // of the samples, or rows.AutoAxis
+	axis    int      // of the samples, or sampleaxis.AutoAxis
 	chunks  string   // of missing-chunks
 	cf      string   // cfAuto, cfOn or cfOff
 	media   string   // of texts
@@ -54,7 +57,7 @@ type settings struct {
 }
 
 func (k *Kind) settings(o format.Options) (*settings, error) {
-	s := &settings{kind: k, sample: o[rows.SampleOption], chunks: o["missing-chunks"], cf: o["cf"], media: "txt", lists: o["lists"]}
+	s := &settings{kind: k, sample: o[sampleaxis.SampleOption], chunks: o["missing-chunks"], cf: o["cf"], media: "txt", lists: o["lists"]}
 	if o["text"] == "bytes" {
 		s.media = "bin"
 	}
@@ -62,7 +65,7 @@ func (k *Kind) settings(o format.Options) (*settings, error) {
 		s.sample = byAxis
 	}
 	var err error
-	if s.axis, err = rows.ParseAxis(o[rows.AxisOption]); err != nil {
+	if s.axis, err = sampleaxis.ParseAxis(o[sampleaxis.AxisOption]); err != nil {
 		return nil, err
 	}
 	if s.sel, err = sel.Parse(o[sel.SelOption.Name]); err != nil {
@@ -131,7 +134,7 @@ func matches(glob, p string, above bool) bool {
 
 // source implements shardify.Source.
 type source struct {
-	*rows.Table[*input]
+	*set.Table[*input]
 	fs    storage.FS
 	opts  *settings
 	doubt []string // another reading of the inputs
@@ -157,22 +160,22 @@ func (k *Kind) Source(ctx context.Context, a format.OpenArgs) (shardify.Source, 
 	s.opts.used = a.Used
 	a.Used.Expect("object", s.opts.objects)
 	a.Columns, s.opts.alone = s.opts.channels.Columns(a.Columns)
-	sv := &survey{fs: s.fs, opts: s.opts, inputs: a.Table.Len()}
+	sv := &chooser{fs: s.fs, opts: s.opts, inputs: a.Table.Len()}
 	if a.State == nil {
 		if err := sv.decide(ctx, a); err != nil {
 			return nil, err
 		}
 	}
 	defer sv.drop()
-	f := rows.Format{Name: k.Said, Look: sv.look, Key: s.opts.key(), Ragged: true, Channels: s.opts.channels}
+	f := survey.Format{Name: k.Said, Look: sv.look, Key: s.opts.key(), Ragged: true, Channels: s.opts.channels}
 	if s.opts.chunked {
 		f.Beside = chunks.Field
 	}
-	set, err := rows.Open(ctx, a, f)
+	all, err := survey.Open(ctx, a, f)
 	if err != nil {
 		return nil, err
 	}
-	s.Table = rows.NewTable(set, s.openInput, func() shardify.Reader { return &reader{src: s} })
+	s.Table = set.NewTable(all, s.openInput, func() shardify.Reader { return &reader{src: s} })
 	if a.State == nil {
 		if err := s.opts.sel.Rest(a.Table.Paths()); err != nil {
 			return nil, err
@@ -188,7 +191,7 @@ func (k *Kind) Source(ctx context.Context, a format.OpenArgs) (shardify.Source, 
 }
 
 // chunksOf is how chunks divide the rows of an input, as its survey found.
-func chunksOf(in *rows.Input) (*chunks.Size, error) {
+func chunksOf(in *set.Input) (*chunks.Size, error) {
 	b, err := readBlob(in.Blob)
 	if err != nil {
 		return nil, shardify.Corrupt(-1, "state of arrays: %v", err)
@@ -260,7 +263,7 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	if r.closed {
 		return nil, fmt.Errorf("%s: Read after Close", r.src.opts.kind.Name)
 	}
-	return r.src.ReadSpan(ctx, sp, mem, func(x *input, in *rows.Input, b *shardify.Batch) error {
+	return r.src.ReadSpan(ctx, sp, mem, func(x *input, in *set.Input, b *shardify.Batch) error {
 		err := r.work.begin(ctx, mem)
 		if err == nil {
 			err = r.span(x, in, sp, b, mem)
@@ -273,7 +276,7 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 }
 
 // span reads the columns array by array.
-func (r *reader) span(in *input, at *rows.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
+func (r *reader) span(in *input, at *set.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
 	cols := make([][]int, len(in.grids))
 	for i := range b.Columns {
 		f := at.Field(i)
@@ -304,7 +307,7 @@ func (r *reader) span(in *input, at *rows.Input, sp shardify.Span, b *shardify.B
 }
 
 // array reads the columns that one array has.
-func (r *reader) array(in *input, at *rows.Input, k int, g *grid, cols []int, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
+func (r *reader) array(in *input, at *set.Input, k int, g *grid, cols []int, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
 	if in.lists[k] != nil {
 		fields := make([]place, len(cols))
 		for i, c := range cols {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/internal/arrays/node"
 	"github.com/shardify/shardify/readers/internal/arrays/store"
 	"github.com/shardify/shardify/readers/internal/cf"
@@ -23,11 +24,14 @@ import (
 	"github.com/shardify/shardify/readers/internal/dims"
 	sel "github.com/shardify/shardify/readers/internal/grid"
 	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
+	"github.com/shardify/shardify/readers/internal/rows/set"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/storage"
 )
 
-// survey looks into the inputs.
-type survey struct {
+// chooser looks into the inputs.
+type chooser struct {
 	fs     storage.FS
 	opts   *settings
 	inputs int
@@ -45,7 +49,7 @@ type choice struct {
 	rows      int64
 	why       string
 	times     map[string]cf.Unit // what times are counted in
-	arrays    []rows.Array       // of rows that only their equal number speaks for
+	arrays    []sampleaxis.Array // of rows that only their equal number speaks for
 }
 
 // object is an array that may be fields.
@@ -69,7 +73,7 @@ type tree struct {
 	*store.Tree
 	in      *input
 	objects []object
-	broken  []rows.Damage
+	broken  []survey.Damage
 	left    []format.Leftover
 	path    string
 	several bool // there are other inputs
@@ -82,7 +86,7 @@ type tree struct {
 func (t *tree) close() { t.in.Close() }
 
 // scan opens a store and lists its arrays.
-func (s *survey) scan(ctx context.Context, name string) (*tree, error) {
+func (s *chooser) scan(ctx context.Context, name string) (*tree, error) {
 	f, err := rows.OpenFile(ctx, s.fs, name, -1)
 	if err != nil {
 		return nil, err
@@ -131,7 +135,7 @@ func (t *tree) leave(p string, err error) error {
 	case errors.Is(err, shardify.ErrUnsupported):
 		t.left = append(t.left, format.Unread(p, err))
 	case errors.Is(err, shardify.ErrCorrupt):
-		t.broken = append(t.broken, rows.Damage{Object: cmp.Or(p, "/"), Err: err})
+		t.broken = append(t.broken, survey.Damage{Object: cmp.Or(p, "/"), Err: err})
 	default:
 		return err
 	}
@@ -145,10 +149,10 @@ func (t *tree) add(a *store.Array, opts *settings) error {
 	axis := 0
 	if len(a.Shape) > 1 && opts.sample != byFile {
 		var ok bool
-		if axis, ok = rows.PlaceOfAxis(opts.axis, len(a.Shape)); !ok {
+		if axis, ok = sampleaxis.PlaceOfAxis(opts.axis, len(a.Shape)); !ok {
 			return t.leave(a.Path, shardify.Unsupported("there is no axis %d", opts.axis))
 		}
-		opts.used.Mark(rows.AxisOption)
+		opts.used.Mark(sampleaxis.AxisOption)
 	}
 	o := object{grid: gridOf(a, axis, 0), leaves: leavesOf(&a.Type)}
 	o.coord = len(a.Dims) == 1 && a.Dims[0] != "" && a.Dims[0] == path.Base(a.Path)
@@ -301,9 +305,9 @@ func chooseAny(objects []object, opts *settings, inputs int, before *choice) (*c
 			for i := range objects {
 				o := &objects[i]
 				if !o.single() {
-					c.arrays = append(c.arrays, rows.Array{Name: o.Path, Shape: slices.Concat([]int64{o.n()}, o.shape[1:])})
+					c.arrays = append(c.arrays, sampleaxis.Array{Name: o.Path, Shape: slices.Concat([]int64{o.n()}, o.shape[1:])})
 				} else {
-					c.arrays = append(c.arrays, rows.Array{Name: o.Path})
+					c.arrays = append(c.arrays, sampleaxis.Array{Name: o.Path})
 				}
 			}
 		}
@@ -337,15 +341,15 @@ func settled(objects []object, opts *settings, c *choice) (*choice, error) {
 // ways are the ways to take samples where arrays have different lengths, the one with the
 // most bytes first.
 func ways(objects []object, opts *settings) []format.Way {
-	var parts []rows.Part
+	var parts []sampleaxis.Part
 	for i := range objects {
 		if o := &objects[i]; !o.single() && !o.coord {
-			parts = append(parts, rows.Part{Path: o.Path, Dim: o.dim(0), Rows: o.n(), Bytes: o.bytes})
+			parts = append(parts, sampleaxis.Part{Path: o.Path, Dim: o.dim(0), Rows: o.n(), Bytes: o.bytes})
 		}
 	}
-	return append(rows.Lengths(parts, func(paths []string) format.Way {
-		return format.Way{Options: format.Options{"object": strings.Join(paths, ","), rows.SampleOption: byAxis}}
-	}), format.Way{Options: format.Options{rows.SampleOption: byFile}, Makes: "each " + opts.kind.One + " one sample"})
+	return append(sampleaxis.Lengths(parts, func(paths []string) format.Way {
+		return format.Way{Options: format.Options{"object": strings.Join(paths, ","), sampleaxis.SampleOption: byAxis}}
+	}), format.Way{Options: format.Options{sampleaxis.SampleOption: byFile}, Makes: "each " + opts.kind.One + " one sample"})
 }
 
 const sharedAxis = "axis 0, which all arrays share"
@@ -398,7 +402,7 @@ func shapes(objects []object) string {
 const maxLooks = 64
 
 // decide finds what the samples are from the first input that shows it.
-func (s *survey) decide(ctx context.Context, a format.OpenArgs) error {
+func (s *chooser) decide(ctx context.Context, a format.OpenArgs) error {
 	var first error
 	for i := range min(a.Table.Len(), maxLooks) {
 		err := s.decideBy(ctx, a, i)
@@ -412,12 +416,12 @@ func (s *survey) decide(ctx context.Context, a format.OpenArgs) error {
 	return first
 }
 
-func (s *survey) decideBy(ctx context.Context, a format.OpenArgs, i int) error {
+func (s *chooser) decideBy(ctx context.Context, a format.OpenArgs, i int) error {
 	t, err := s.scan(ctx, a.Table.Path(i))
 	if err != nil {
 		return err
 	}
-	want, err := rows.NewWanted(a.Columns)
+	want, err := columns.New(a.Columns)
 	if err == nil {
 		s.choice, err = t.decide(s, want)
 	}
@@ -434,7 +438,7 @@ func (s *survey) decideBy(ctx context.Context, a format.OpenArgs, i int) error {
 
 // decide chooses by all arrays, whatever the columns: a column alone must have the samples that
 // it has among the others. Where all of these say nothing of it, it decides.
-func (t *tree) decide(s *survey, want *rows.Wanted) (*choice, error) {
+func (t *tree) decide(s *chooser, want *columns.Wanted) (*choice, error) {
 	if bad := t.damaged(want); len(bad) > 0 {
 		return nil, shardify.Annotate(bad[0].Err, "", "", bad[0].Object)
 	}
@@ -474,7 +478,7 @@ func (t *tree) nothing(opts *settings) error {
 }
 
 // wanted reports whether some leaf of an array is wanted, and whether by name.
-func (o *object) wanted(want *rows.Wanted) (hit, exact bool) {
+func (o *object) wanted(want *columns.Wanted) (hit, exact bool) {
 	for i := range o.leaves {
 		h, e := want.Match(o.names(&o.leaves[i])...)
 		hit, exact = hit || h, exact || e
@@ -492,8 +496,8 @@ func (o *object) names(l *leaf) []string {
 }
 
 // damaged is the damage that concerns wanted fields.
-func (t *tree) damaged(want *rows.Wanted) []rows.Damage {
-	return slices.DeleteFunc(slices.Clone(t.broken), func(d rows.Damage) bool {
+func (t *tree) damaged(want *columns.Wanted) []survey.Damage {
+	return slices.DeleteFunc(slices.Clone(t.broken), func(d survey.Damage) bool {
 		hit, _ := want.Match(strings.TrimPrefix(d.Object, "/"), d.Object)
 		return !hit
 	})
@@ -512,7 +516,7 @@ func (c *choice) leaves(o *object) string {
 	return ""
 }
 
-func (s *survey) take(name string) *tree {
+func (s *chooser) take(name string) *tree {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.kept
@@ -524,14 +528,14 @@ func (s *survey) take(name string) *tree {
 }
 
 // drop closes the store that is kept and was not used.
-func (s *survey) drop() {
+func (s *chooser) drop() {
 	if t := s.take(s.path); t != nil {
 		t.close()
 	}
 }
 
-// look implements rows.Format.
-func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (*rows.Facts, error) {
+// look implements survey.Format.
+func (s *chooser) look(ctx context.Context, name string, want *columns.Wanted) (*survey.Facts, error) {
 	t := s.take(name)
 	if t == nil {
 		var err error
@@ -541,7 +545,7 @@ func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (*row
 	}
 	defer t.close()
 	if bad := t.damaged(want); len(bad) > 0 {
-		return &rows.Facts{Size: t.in.file.Size(), Damaged: bad}, nil
+		return &survey.Facts{Size: t.in.file.Size(), Damaged: bad}, nil
 	}
 	c := s.choice
 	if s.inputs > 1 && c.mode == byAxis {
@@ -559,16 +563,16 @@ func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (*row
 
 // ask leaves it to the user what a sample is, where rows are not the only way to read several
 // stores.
-func (s *survey) ask(set *rows.Set) (doubt []string, err error) {
+func (s *chooser) ask(all *set.Set) (doubt []string, err error) {
 	if s.choice == nil || s.choice.mode != byAxis || s.choice.arrays == nil {
 		return nil, nil
 	}
-	return set.Readings(s.choice.arrays).Settle(s.opts.sample == byAxis)
+	return sampleaxis.ReadingsOf(all, s.choice.arrays).Settle(s.opts.sample == byAxis)
 }
 
 // facts describes a store as the choice says.
-func (t *tree) facts(ctx context.Context, s *survey, c *choice, want *rows.Wanted) (*rows.Facts, error) {
-	f := &rows.Facts{Samples: 1, Size: t.in.file.Size()}
+func (t *tree) facts(ctx context.Context, s *chooser, c *choice, want *columns.Wanted) (*survey.Facts, error) {
+	f := &survey.Facts{Samples: 1, Size: t.in.file.Size()}
 	if c.mode == byAxis {
 		f.Samples = c.rows
 	}
@@ -585,7 +589,7 @@ func (t *tree) facts(ctx context.Context, s *survey, c *choice, want *rows.Wante
 			f.Left = append(f.Left, l)
 		}
 	}
-	var units []rows.Unit
+	var units []set.Unit
 	for i := range t.objects {
 		o := &t.objects[i]
 		hit, exact := o.wanted(want)
@@ -642,7 +646,7 @@ func (t *tree) facts(ctx context.Context, s *survey, c *choice, want *rows.Wante
 		}
 		b.Objects = append(b.Objects, x)
 		if !x.Once && c.mode == byAxis {
-			u := rows.Unit{RowBytes: o.bytes / max(o.n(), 1), Rows: o.part[0]}
+			u := set.Unit{RowBytes: o.bytes / max(o.n(), 1), Rows: o.part[0]}
 			if o.lists != nil {
 				u.Rows = 1
 			}
@@ -662,12 +666,12 @@ func (t *tree) facts(ctx context.Context, s *survey, c *choice, want *rows.Wante
 		b.Notes = append(b.Notes, "fill_value of "+names+" counts as a value; --cf on makes it a missing one")
 	}
 	t.anemoi(f, &b)
-	if f.Borders = (rows.Borders{Every: 1}); c.mode == byAxis {
-		f.Borders = rows.JoinUnits(units, f.Samples, slabBytes, keepRow)
+	if f.Borders = (set.Borders{Every: 1}); c.mode == byAxis {
+		f.Borders = set.JoinUnits(units, f.Samples, slabBytes, keepRow)
 		if taken.Rows != nil { // units are of stored rows
-			f.Borders = rows.JoinUnits(units, math.MaxInt64, slabBytes, keepRow)
+			f.Borders = set.JoinUnits(units, math.MaxInt64, slabBytes, keepRow)
 			if f.Borders.Every > 1 {
-				f.Borders = rows.Borders{At: taken.Rows.Borders(f.Borders.Every), Inside: f.Borders.Inside}
+				f.Borders = set.Borders{At: taken.Rows.Borders(f.Borders.Every), Inside: f.Borders.Inside}
 			}
 		}
 	}
@@ -696,7 +700,7 @@ func (t *tree) chunked(c *choice, taken sel.Pick, b *blob) (err error) {
 
 // anemoi reads what the root of a data set of anemoi says: the names of the variables that data
 // stacks, and dates without data.
-func (t *tree) anemoi(f *rows.Facts, b *blob) {
+func (t *tree) anemoi(f *survey.Facts, b *blob) {
 	root := t.Groups[""]
 	names := textsOf(root["variables"])
 	i := slices.IndexFunc(t.objects, func(o object) bool { return o.Path == "data" })
@@ -723,7 +727,7 @@ func (t *tree) anemoi(f *rows.Facts, b *blob) {
 const slabBytes = 512 << 20
 
 // leftOrErr leaves an array out by name, unless it was asked for.
-func leftOrErr(err error, exact bool, name string, f *rows.Facts) error {
+func leftOrErr(err error, exact bool, name string, f *survey.Facts) error {
 	if exact || !errors.Is(err, errNoChunks) && !errors.Is(err, shardify.ErrUnsupported) {
 		return shardify.Annotate(err, "", "", name)
 	}
@@ -732,7 +736,7 @@ func leftOrErr(err error, exact bool, name string, f *rows.Facts) error {
 }
 
 // field adds the field of a leaf.
-func (t *tree) field(o *object, k int, c *choice, opts *settings, want *rows.Wanted, f *rows.Facts, b *blob, x *blobObject) error {
+func (t *tree) field(o *object, k int, c *choice, opts *settings, want *columns.Wanted, f *survey.Facts, b *blob, x *blobObject) error {
 	l := &o.leaves[k]
 	hit, exact := want.Match(o.names(l)...)
 	if !hit {
@@ -803,7 +807,7 @@ func (t *tree) field(o *object, k int, c *choice, opts *settings, want *rows.Wan
 	if l.text() {
 		bytes = satMul(satMul(o.rows, o.elems), int64(max(l.typ.Size, 24))*l.values())
 	}
-	f.Fields = append(f.Fields, rows.Field{Field: field, Bytes: bytes})
+	f.Fields = append(f.Fields, survey.Field{Field: field, Bytes: bytes})
 	return nil
 }
 
@@ -866,7 +870,7 @@ func (k *Kind) Outline(ctx context.Context, fs storage.FS, name string) ([]strin
 	if err != nil {
 		return nil, err
 	}
-	s := &survey{fs: fs}
+	s := &chooser{fs: fs}
 	if s.opts, err = k.settings(o); err != nil {
 		return nil, err
 	}

@@ -11,18 +11,19 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/internal/grid"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
 )
 
 // Field is the name of the field that has the number of the chunk in its input.
 const Field = "chunk"
 
-// Rows is a source of rows, which a rows.Set makes of inputs.
+// Rows is a source of rows, which a set.Set makes of inputs.
 type Rows interface {
 	shardify.Source
 	format.Ranger
-	Inputs() iter.Seq[rows.Input]
+	Inputs() iter.Seq[set.Input]
 }
 
 // Size describes the chunks of an input's rows. A plan keeps it.
@@ -100,8 +101,8 @@ func (in *input) at(chunk int64) int64 {
 }
 
 // Wanted reports whether the field Field is among some columns.
-func Wanted(columns []string) (bool, error) {
-	w, err := rows.NewWanted(columns)
+func Wanted(patterns []string) (bool, error) {
+	w, err := columns.New(patterns)
 	if err != nil {
 		return false, err
 	}
@@ -110,9 +111,9 @@ func Wanted(columns []string) (bool, error) {
 }
 
 // New makes samples of the chunks of rows, which it takes over, with their numbers if they are
-// wanted: the rows are then of a rows.Format with Field beside its fields. size returns the size of
+// wanted: the rows are then of a survey.Format with Field beside its fields. size returns the size of
 // an input's chunks.
-func New(of Rows, number bool, size func(in *rows.Input) (*Size, error)) (shardify.Source, error) {
+func New(of Rows, number bool, size func(in *set.Input) (*Size, error)) (shardify.Source, error) {
 	s, err := newSource(of, number, size)
 	if err != nil {
 		of.Close()
@@ -121,7 +122,7 @@ func New(of Rows, number bool, size func(in *rows.Input) (*Size, error)) (shardi
 	return s, nil
 }
 
-func newSource(of Rows, number bool, size func(in *rows.Input) (*Size, error)) (*Source, error) {
+func newSource(of Rows, number bool, size func(in *set.Input) (*Size, error)) (*Source, error) {
 	s := &Source{Around: format.Around{Rows: of}, number: number, inner: of.Schema()}
 	for in := range of.Inputs() {
 		if in.Samples == 0 {

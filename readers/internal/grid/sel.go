@@ -183,8 +183,8 @@ func (s *Selection) Unknown(dims []string) string {
 	return ""
 }
 
-// Takes reports whether the selection names a dimension.
-func (s *Selection) Takes(dim string) bool { return s.clause(dim) != nil }
+// takes reports whether the selection names a dimension.
+func (s *Selection) takes(dim string) bool { return s.clause(dim) != nil }
 
 // Pick is what is taken of an axis, nil for all of it. A value that the axis does not have is an
 // error, and so is an empty result.

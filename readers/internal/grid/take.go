@@ -71,11 +71,11 @@ func (t *Taker) dimension(a *Array, d int) (Pick, error) {
 	name, n := a.Names[d][0], a.Shape[d]
 	for _, also := range a.Names[d] {
 		t.names = append(t.names, also)
-		if t.Sel.Takes(also) {
+		if t.Sel.takes(also) {
 			name = also
 		}
 	}
-	if !t.Sel.Takes(name) {
+	if !t.Sel.takes(name) {
 		return nil, nil
 	}
 	if have := t.taken[name]; have != nil {

@@ -100,8 +100,8 @@ func (c *Classes) Merge(o *Classes) {
 	}
 }
 
-// InSplits reports whether the first folders are splits and those in them may be classes.
-func (c *Classes) InSplits() bool {
+// inSplits reports whether the first folders are splits and those in them may be classes.
+func (c *Classes) inSplits() bool {
 	return (c.Splits || !c.other) && len(c.levels[0].set) > 0 && c.levels[0].bare.Count == 0 && len(c.levels[1].set) > 0
 }
 
@@ -121,7 +121,7 @@ type Found struct {
 
 // Find lists the classes.
 func (c *Classes) Find() (f Found) {
-	f.Second = c.InSplits()
+	f.Second = c.inSplits()
 	level := &c.levels[0]
 	if f.Second {
 		level = &c.levels[1]
@@ -156,7 +156,7 @@ const reasonSplits = "the folders are splits"
 // several reports whether samples are in different folders that are more than splits.
 func (c *Classes) several() bool {
 	f := &c.levels[0]
-	return f.many || len(f.set) > 1 && !walk.OnlySplits(maps.Keys(f.set)) || c.InSplits()
+	return f.many || len(f.set) > 1 && !walk.OnlySplits(maps.Keys(f.set)) || c.inSplits()
 }
 
 // Unlikely says why the folders of so many samples are probably not classes.

@@ -4,11 +4,11 @@ import (
 	"encoding/binary"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
 )
 
 // Borders are the pieces; a file may also be cut inside of one.
-func (x *Index) Borders() rows.Borders { return rows.Borders{At: x.Row[1:], Inside: 1} }
+func (x *Index) Borders() set.Borders { return set.Borders{At: x.Row[1:], Inside: 1} }
 
 // Append encodes the index behind what a format keeps of a file: the length of that, the number
 // of pieces times 2 plus 1 if it is serial, the differences of offsets and rows, and those of

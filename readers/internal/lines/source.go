@@ -9,7 +9,7 @@ import (
 	"sort"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -28,18 +28,18 @@ type Parser interface {
 
 // Source is many files as one table. A file that can be read in order alone is a run.
 type Source struct {
-	*rows.Runs
+	*set.Runs
 	// Replace: what is not UTF-8 is not an error, and pieces that have such are Dirty.
 	Replace  bool
 	encoding string
-	parser   func(own []byte, in *rows.Input, columns []shardify.Column) (Parser, error)
-	handles  *rows.Handles[*file]
+	parser   func(own []byte, in *set.Input, columns []shardify.Column) (Parser, error)
+	handles  *set.Handles[*file]
 }
 
 // NewSource makes a source of a set whose blobs were made by Index.Append. parser gets the format's
 // own part of the blob.
-func NewSource(set *rows.Set, encoding string, parser func(own []byte, in *rows.Input, columns []shardify.Column) (Parser, error)) (*Source, error) {
-	runs, err := rows.NewRuns(set, func(in *rows.Input) (bool, error) {
+func NewSource(all *set.Set, encoding string, parser func(own []byte, in *set.Input, columns []shardify.Column) (Parser, error)) (*Source, error) {
+	runs, err := set.NewRuns(all, func(in *set.Input) (bool, error) {
 		_, serial, _, _, err := split(in.Blob)
 		return serial, err
 	})
@@ -47,7 +47,7 @@ func NewSource(set *rows.Set, encoding string, parser func(own []byte, in *rows.
 		return nil, err
 	}
 	s := &Source{Runs: runs, encoding: encoding, parser: parser}
-	s.handles = rows.NewHandles(func(_ context.Context, f storage.File, in *rows.Input) (*file, error) {
+	s.handles = set.NewHandles(func(_ context.Context, f storage.File, in *set.Input) (*file, error) {
 		own, x, err := decode(in.Blob, in.Size, in.Samples)
 		return &file{f, own, x}, err
 	})
@@ -82,7 +82,7 @@ type reader struct {
 	s       *Source
 	run     uint32
 	in      uint32
-	handle  *rows.Handle[*file]
+	handle  *set.Handle[*file]
 	parser  Parser
 	text    *text // of a serial file
 	next    int   // the piece that it is at

@@ -12,7 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -308,7 +308,7 @@ func Each[T any](ctx context.Context, a *format.OpenArgs, look func(ctx context.
 		return nil, nil // rows says so
 	}
 	all := make([]Found[T], a.Table.Len())
-	return all, rows.EachInput(ctx, a, func(ctx context.Context, i, workers int) error {
+	return all, survey.EachInput(ctx, a, func(ctx context.Context, i, workers int) error {
 		x, err := look(ctx, a.Table.Path(i), workers)
 		if cause := context.Cause(ctx); err != nil && cause != nil {
 			return cause

@@ -12,7 +12,10 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 )
@@ -49,7 +52,7 @@ func openFile(f storage.File) (*file, error) {
 }
 
 // look is the survey of one file.
-func look(ctx context.Context, path string, want *rows.Wanted) (*rows.Facts, error) {
+func look(ctx context.Context, path string, want *columns.Wanted) (*survey.Facts, error) {
 	f, err := rows.OpenFile(ctx, local.Files, path, -1)
 	if err != nil {
 		return nil, err
@@ -59,12 +62,12 @@ func look(ctx context.Context, path string, want *rows.Wanted) (*rows.Facts, err
 	if err != nil {
 		return nil, err
 	}
-	facts := &rows.Facts{Samples: x.Samples, Size: f.Size(), Borders: rows.Borders{Every: x.Every}}
+	facts := &survey.Facts{Samples: x.Samples, Size: f.Size(), Borders: set.Borders{Every: x.Every}}
 	var places []int // in the file, of the wanted fields
 	for i := range x.Fields {
 		name := x.Fields[i].Name // a companion is wanted if its field is
 		if hit, _ := want.Match(name, strings.TrimSuffix(name, shardify.ShapeSuffix)); hit {
-			facts.Fields = append(facts.Fields, rows.Field{Field: x.Fields[i], Bytes: x.Bytes[i]})
+			facts.Fields = append(facts.Fields, survey.Field{Field: x.Fields[i], Bytes: x.Bytes[i]})
 			places = append(places, i)
 		}
 	}
@@ -72,19 +75,19 @@ func look(ctx context.Context, path string, want *rows.Wanted) (*rows.Facts, err
 	return facts, err
 }
 
-func open(ctx context.Context, a format.OpenArgs, f rows.Format) (shardify.Source, error) {
+func open(ctx context.Context, a format.OpenArgs, f survey.Format) (shardify.Source, error) {
 	var err error
-	if a.Options, err = format.CheckOptions([]format.Option{rows.Option}, a.Options); err != nil {
+	if a.Options, err = format.CheckOptions([]format.Option{survey.Option}, a.Options); err != nil {
 		return nil, err
 	}
 	f.Name, f.Look = "example", look
-	set, err := rows.Open(ctx, a, f)
+	all, err := survey.Open(ctx, a, f)
 	if err != nil {
 		return nil, err
 	}
-	var t *rows.Table[*file] // the whole Source
-	t = rows.NewTable(set, func(_ context.Context, f storage.File, _ *rows.Input) (*file, error) { return openFile(f) },
-		func() shardify.Reader { return rows.NewReader(t, &worker{}) })
+	var t *set.Table[*file] // the whole Source
+	t = set.NewTable(all, func(_ context.Context, f storage.File, _ *set.Input) (*file, error) { return openFile(f) },
+		func() shardify.Reader { return set.NewReader(t, &worker{}) })
 	return t, nil
 }
 
@@ -94,7 +97,7 @@ type worker struct {
 	places []int
 }
 
-func (w *worker) Take(f *file, in *rows.Input, _ *shardify.Batch) error {
+func (w *worker) Take(f *file, in *set.Input, _ *shardify.Batch) error {
 	w.file = f
 	if err := json.Unmarshal(in.Blob, &w.places); err != nil {
 		return shardify.Corrupt(-1, "survey of the plan: %v", err)
@@ -105,7 +108,7 @@ func (w *worker) Take(f *file, in *rows.Input, _ *shardify.Batch) error {
 func (w *worker) Drop()  { *w = worker{} }
 func (w *worker) Close() {}
 
-func (w *worker) Read(_ context.Context, in *rows.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
+func (w *worker) Read(_ context.Context, in *set.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
 	for i := range b.Columns {
 		k := in.Field(i)
 		if k < 0 {
@@ -159,7 +162,7 @@ func Example() {
 		n := writeFile(filepath.Join(dir, fmt.Sprint(i)), header{Samples: 4, Every: 2, Fields: []shardify.Field{x}}, 1)
 		table.Append(0, fmt.Sprint(i), n, 0)
 	}
-	src, err := open(context.Background(), format.OpenArgs{Table: table}, rows.Format{})
+	src, err := open(context.Background(), format.OpenArgs{Table: table}, survey.Format{})
 	if err != nil {
 		fmt.Println(err)
 		return

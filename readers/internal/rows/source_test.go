@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/storage/local"
 )
@@ -101,19 +102,19 @@ func image(dims ...int) shardify.Field {
 func TestConformance(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		missing rows.Missing
-		format  rows.Format
+		missing survey.Missing
+		format  survey.Format
 		files   []header
 	}{
-		{"equal", rows.Fail, rows.Format{}, []header{
+		{"equal", survey.Fail, survey.Format{}, []header{
 			{40, 7, fields(x32, y8, jet, jet2), nil, nil}, {1, 7, fields(x32, y8, jet, jet2), nil, nil}, {77, 5, fields(x32, y8, jet, jet2), nil, nil}}},
-		{"other order, widened, one empty", rows.Fail, rows.Format{}, []header{
+		{"other order, widened, one empty", survey.Fail, survey.Format{}, []header{
 			{40, 7, fields(x32, y8, jet, text), nil, nil}, {0, 0, fields(y8), nil, nil}, {50, 9, fields(text, y16, jet, x64), nil, nil}}},
-		{"filled", rows.Fill, rows.Format{}, []header{
+		{"filled", survey.Fill, survey.Format{}, []header{
 			{40, 7, fields(x32, jet, jet2), nil, nil}, {30, 0, fields(y8, text), nil, nil}, {50, 9, fields(text, y16, jet2, x64), nil, nil}}},
-		{"intersected", rows.Intersect, rows.Format{}, []header{
+		{"intersected", survey.Intersect, survey.Format{}, []header{
 			{40, 7, fields(x32, jet, y8), nil, nil}, {50, 9, fields(text, y16, jet, x64), nil, nil}}},
-		{"ragged", rows.Fill, rows.Format{Ragged: true}, []header{
+		{"ragged", survey.Fill, survey.Format{Ragged: true}, []header{
 			{4, 1, fields(image(2, 3), y8, x32), nil, nil}, {7, 2, fields(y8, images, x64, shapes), nil, nil}, {5, 1, fields(x32, y8, image(1, 5)), nil, nil}, {6, 1, fields(y8, x64, image(0, 2)), nil, nil}, {9, 2, fields(x32, y16), nil, nil}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -141,7 +142,7 @@ func readWhole(t *testing.T, src shardify.Source, input uint32, see func(b *shar
 
 func TestFilledValuesAreMarkedAndEmpty(t *testing.T) {
 	table := folder(t, header{4, 1, fields(x32, jet, text, y8), nil, nil}, header{5, 1, fields(y8), nil, nil})
-	src, err := open(context.Background(), format.OpenArgs{Table: table, Options: format.Options{"missing": "fill"}}, rows.Format{})
+	src, err := open(context.Background(), format.OpenArgs{Table: table, Options: format.Options{"missing": "fill"}}, survey.Format{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +170,7 @@ func TestFilledValuesAreMarkedAndEmpty(t *testing.T) {
 func TestShapesThatDifferMakeRaggedFields(t *testing.T) {
 	files := []header{{1, 1, fields(image(2, 3)), nil, nil}, {1, 1, fields(image(4, 1)), nil, nil}, {1, 1, fields(image(2, 3)), nil, nil}}
 	table := folder(t, files...)
-	src, err := open(context.Background(), format.OpenArgs{Table: table, Jobs: 1}, rows.Format{Ragged: true})
+	src, err := open(context.Background(), format.OpenArgs{Table: table, Jobs: 1}, survey.Format{Ragged: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +189,7 @@ func TestShapesThatDifferMakeRaggedFields(t *testing.T) {
 		}
 	}
 	// Files that agree keep their shape.
-	same, err := open(context.Background(), format.OpenArgs{Table: folder(t, files[0], files[0])}, rows.Format{Ragged: true})
+	same, err := open(context.Background(), format.OpenArgs{Table: folder(t, files[0], files[0])}, survey.Format{Ragged: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +209,7 @@ func TestShapesThatDifferMakeRaggedFields(t *testing.T) {
 		{true, images, "ragged field image has no image.shape"},
 	} {
 		table := folder(t, files[0], header{1, 1, fields(c.field), nil, nil})
-		_, err := open(context.Background(), format.OpenArgs{Table: table}, rows.Format{Ragged: c.ragged})
+		_, err := open(context.Background(), format.OpenArgs{Table: table}, survey.Format{Ragged: c.ragged})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %s", c.field, err, c.want)
 		}
@@ -217,7 +218,7 @@ func TestShapesThatDifferMakeRaggedFields(t *testing.T) {
 
 func TestRaggedInAllFilesNeedsNoOption(t *testing.T) {
 	h := header{3, 1, fields(images, shapes, y8), nil, nil}
-	src, err := open(context.Background(), format.OpenArgs{Table: folder(t, h, h)}, rows.Format{})
+	src, err := open(context.Background(), format.OpenArgs{Table: folder(t, h, h)}, survey.Format{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +232,7 @@ func TestRaggedInAllFilesNeedsNoOption(t *testing.T) {
 
 func TestAFileThatChangedSinceThePlanIsRefused(t *testing.T) {
 	table := folder(t, header{4, 1, fields(y8), nil, nil})
-	src, err := open(context.Background(), format.OpenArgs{Table: table}, rows.Format{})
+	src, err := open(context.Background(), format.OpenArgs{Table: table}, survey.Format{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/readers/hdf5/internal/pandas"
 	"github.com/shardify/shardify/readers/internal/cf"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -26,7 +26,7 @@ type File struct {
 
 	mu      sync.Mutex
 	sets    map[string]*Dataset
-	damaged []rows.Damage // what a scan met
+	damaged []survey.Damage // what a scan met
 }
 
 // Open takes over an open file.
@@ -111,8 +111,8 @@ func (f *File) Fault(p string, err error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	name := strings.TrimPrefix(p, "/")
-	if !slices.ContainsFunc(f.damaged, func(d rows.Damage) bool { return d.Object == name }) {
-		f.damaged = append(f.damaged, rows.Damage{Object: name, Err: err})
+	if !slices.ContainsFunc(f.damaged, func(d survey.Damage) bool { return d.Object == name }) {
+		f.damaged = append(f.damaged, survey.Damage{Object: name, Err: err})
 	}
 	return true
 }
@@ -182,7 +182,7 @@ func (a *Dataset) RowText(media string) element.Leaf {
 }
 
 // Damage is what was met damaged so far.
-func (f *File) Damage() []rows.Damage {
+func (f *File) Damage() []survey.Damage {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.damaged)

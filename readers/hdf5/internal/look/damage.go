@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 )
 
 // leave notes what is no field: damage is an error, anything else has no form that is
@@ -36,7 +37,7 @@ func (t *Tree) attributes(o *h5.Object, p string) element.Attributes {
 
 // concerns reports whether damage at a path is in something that is wanted. The samples may
 // be groups of which it is one.
-func (t *Tree) concerns(want *rows.Wanted, c *Choice, p string) bool {
+func (t *Tree) concerns(want *columns.Wanted, c *Choice, p string) bool {
 	if p == "/" {
 		return true
 	}
@@ -53,12 +54,12 @@ func (t *Tree) concerns(want *rows.Wanted, c *Choice, p string) bool {
 }
 
 // Concerned lists the damage in what is wanted.
-func (t *Tree) Concerned(want *rows.Wanted, c *Choice) []rows.Damage {
-	return slices.DeleteFunc(t.File.Damage(), func(d rows.Damage) bool { return !t.concerns(want, c, d.Object) })
+func (t *Tree) Concerned(want *columns.Wanted, c *Choice) []survey.Damage {
+	return slices.DeleteFunc(t.File.Damage(), func(d survey.Damage) bool { return !t.concerns(want, c, d.Object) })
 }
 
 // DamageErr is the error about damage, nil without.
-func DamageErr(list []rows.Damage) error {
+func DamageErr(list []survey.Damage) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -118,7 +119,7 @@ func (g *groupSet) all() []string {
 }
 
 // Place says for damage in a file which samples cannot be read for it.
-func (t *Tree) Place(c *Choice, list []rows.Damage) []rows.Damage {
+func (t *Tree) Place(c *Choice, list []survey.Damage) []survey.Damage {
 	if c != nil && c.Mode == ByItem {
 		t.placeItems(c, list)
 	}

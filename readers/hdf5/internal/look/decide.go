@@ -11,7 +11,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 	"github.com/shardify/shardify/readers/internal/cf"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 )
 
 // Mode is what one sample is.
@@ -21,7 +21,7 @@ const (
 	ByAxis  Mode = "axis"  // a row of the data sets
 	ByGroup Mode = "group" // a group
 	ByFile  Mode = "file"
-	ByChunk Mode = rows.SampleChunk // read as ByAxis
+	ByChunk Mode = sampleaxis.SampleChunk // read as ByAxis
 )
 
 // Choice is what samples are, decided on one file for all.
@@ -42,7 +42,7 @@ type Choice struct {
 	itemTypes    map[string]string  // by group
 	order        string             // the data set that lists their names
 	Times        map[string]cf.Unit // what times are counted in
-	Arrays       []rows.Array       // of rows that only their equal number speaks for
+	Arrays       []sampleaxis.Array // of rows that only their equal number speaks for
 }
 
 // Choose decides what the samples are. It follows what the data say, and asks
@@ -97,21 +97,21 @@ func (t *Tree) choose(sample string, inputs int) (*Choice, error) {
 
 // sampleWay is the way of --sample.
 func sampleWay(m Mode, makes string) format.Way {
-	return format.Way{Options: format.Options{rows.SampleOption: string(m)}, Makes: makes}
+	return format.Way{Options: format.Options{sampleaxis.SampleOption: string(m)}, Makes: makes}
 }
 
 // ways are the ways to take samples where data sets have different lengths: the rows of
 // some of them, the data sets or groups themselves, of the most bytes first, or the file.
 func (t *Tree) ways(more ...format.Way) []format.Way {
-	var parts []rows.Part
+	var parts []sampleaxis.Part
 	f := t.folded()
 	for i := range f.objects {
 		o := &f.objects[i]
 		if len(o.dims) > 0 && len(o.wanted) > 0 && !o.scale {
-			parts = append(parts, rows.Part{Path: o.path, Dim: o.first(), Rows: o.dims[0], Bytes: o.bytes, Beside: f.note(o) != ""})
+			parts = append(parts, sampleaxis.Part{Path: o.path, Dim: o.first(), Rows: o.dims[0], Bytes: o.bytes, Beside: f.note(o) != ""})
 		}
 	}
-	ways := append(more, rows.Lengths(parts, func(paths []string) format.Way {
+	ways := append(more, sampleaxis.Lengths(parts, func(paths []string) format.Way {
 		w := sampleWay(ByAxis, "")
 		w.Options["object"] = strings.Join(paths, ",")
 		return w
@@ -293,10 +293,10 @@ func (t *Tree) chooseAxis(firm bool, inputs int) *Choice {
 }
 
 // arrays lists the data sets with their dimensions.
-func (t *Tree) arrays() (all []rows.Array) {
+func (t *Tree) arrays() (all []sampleaxis.Array) {
 	for i := range t.objects {
 		if o := &t.objects[i]; t.note(o) == "" && len(o.wanted) > 0 {
-			all = append(all, rows.Array{Name: strings.TrimPrefix(o.path, "/"), Shape: o.dims})
+			all = append(all, sampleaxis.Array{Name: strings.TrimPrefix(o.path, "/"), Shape: o.dims})
 		}
 	}
 	return all

@@ -17,7 +17,7 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 )
 
 // A group may hold a data set for each sample, beside it arrays with a row for each:
@@ -401,7 +401,7 @@ func (t *Tree) others(group string, names []string) []string {
 }
 
 // placeItems says which samples damage in a file is of.
-func (t *Tree) placeItems(c *Choice, list []rows.Damage) {
+func (t *Tree) placeItems(c *Choice, list []survey.Damage) {
 	_, names, err := t.itemsBy(c)
 	if err != nil {
 		return
@@ -441,7 +441,7 @@ func (f *factory) item(s *itemSet) error {
 	name := itemName(cmp.Or(head.asGroup(), s.parent))
 	if media := f.media(s); media != "" {
 		f.blob.Objects = append(f.blob.Objects, BlobObject{Path: s.parent, Leaves: []int{head.wanted[0].index}, Item: true, Bytes: true})
-		f.facts.Fields = append(f.facts.Fields, rows.Field{Field: shardify.Field{Name: name, DType: shardify.U8, Levels: 1, Media: media}, Bytes: total})
+		f.facts.Fields = append(f.facts.Fields, survey.Field{Field: shardify.Field{Name: name, DType: shardify.U8, Levels: 1, Media: media}, Bytes: total})
 		return nil
 	}
 	before, objects := len(f.facts.Fields), len(f.blob.Objects)

@@ -13,7 +13,7 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 	"github.com/shardify/shardify/readers/internal/dims"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 )
 
 // indexGroup is where IceCube's tables have their indexes.
@@ -112,11 +112,11 @@ func (s *scanner) offset(l *column.Lists, of string) error {
 	}
 	switch {
 	case len(other) > 0 && (len(in) == 0 && plain || of != ""):
-		return format.Cure(shardify.Corrupt(-1, "offsets of %d lists that end at %d, but %s has %d rows; --lists off reads them as they are", l.Rows, l.Stored, other[0].path, other[0].dims[0]), rows.WholeFiles)
+		return format.Cure(shardify.Corrupt(-1, "offsets of %d lists that end at %d, but %s has %d rows; --lists off reads them as they are", l.Rows, l.Stored, other[0].path, other[0].dims[0]), sampleaxis.WholeFiles)
 	case len(in) == 0:
 		return nil
 	case l.Stored == l.Rows && of == "":
-		return format.Cure(shardify.Mismatch("offsets of %d lists with %d values in all: it is not certain whether %s has a row or a list for each sample; --lists off reads rows", l.Rows, l.Stored, in[0].path), rows.AsRows(p, in[0].path))
+		return format.Cure(shardify.Mismatch("offsets of %d lists with %d values in all: it is not certain whether %s has a row or a list for each sample; --lists off reads rows", l.Rows, l.Stored, in[0].path), sampleaxis.AsRows(p, in[0].path))
 	}
 	return t.haveLists(l, in)
 }
@@ -136,7 +136,7 @@ func (s *scanner) ends(l *column.Lists, of string) error {
 	o := &t.objects[k]
 	if l.Stored != o.dims[0] {
 		if said {
-			return format.Cure(shardify.Corrupt(-1, "ends of %d lists of which the last one is %d, but %s has %d rows; --lists off reads them as they are", l.Rows, l.Stored, o.path, o.dims[0]), rows.WholeFiles)
+			return format.Cure(shardify.Corrupt(-1, "ends of %d lists of which the last one is %d, but %s has %d rows; --lists off reads them as they are", l.Rows, l.Stored, o.path, o.dims[0]), sampleaxis.WholeFiles)
 		}
 		return nil // numbers of another meaning
 	}

@@ -16,11 +16,12 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 	"github.com/shardify/shardify/readers/internal/chunks"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 )
 
 // Facts describes a file as the choice says.
-func (t *Tree) Facts(ctx context.Context, c *Choice, opts *Settings) (*rows.Facts, error) {
+func (t *Tree) Facts(ctx context.Context, c *Choice, opts *Settings) (*survey.Facts, error) {
 	why, all := c.Why, t.All
 	if c.Mode != ByAxis && c.Mode != ByFile {
 		if err := t.unturned(opts); err != nil {
@@ -39,7 +40,7 @@ func (t *Tree) Facts(ctx context.Context, c *Choice, opts *Settings) (*rows.Fact
 		t = t.folded()
 		why += t.listWhy()
 	}
-	f := &factory{tree: t, all: all, choice: c, opts: opts, facts: &rows.Facts{Size: t.File.Size, Borders: rows.Borders{Every: 1}},
+	f := &factory{tree: t, all: all, choice: c, opts: opts, facts: &survey.Facts{Size: t.File.Size, Borders: set.Borders{Every: 1}},
 		blob: Blob{Mode: c.Mode, Parent: c.parent, Stem: c.stem, Number: c.numbered, Why: why}}
 	switch c.Mode {
 	case ByAxis:
@@ -71,7 +72,7 @@ type factory struct {
 	all    *Tree // of all data sets, where the tree is of some
 	choice *Choice
 	opts   *Settings
-	facts  *rows.Facts
+	facts  *survey.Facts
 	blob   Blob
 }
 
@@ -236,7 +237,7 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 		}
 		f.decoded(field.Name, &w.leaf)
 		b.Leaves = append(b.Leaves, w.index)
-		f.facts.Fields = append(f.facts.Fields, rows.Field{Field: field, Bytes: f.guess(o, &w.leaf)})
+		f.facts.Fields = append(f.facts.Fields, survey.Field{Field: field, Bytes: f.guess(o, &w.leaf)})
 	}
 	if len(b.Leaves) > 0 {
 		f.blob.Objects = append(f.blob.Objects, b)
@@ -305,10 +306,10 @@ var SlabBytes int64 = 512 << 20
 
 // borders finds where spans may be cut without decoding a chunk twice.
 func (f *factory) borders(ctx context.Context, in []*object) error {
-	var units []rows.Unit
+	var units []set.Unit
 	for _, o := range in {
 		if len(o.dims) > 0 {
-			units = append(units, rows.Unit{RowBytes: o.rowBytes(), Rows: o.unit})
+			units = append(units, set.Unit{RowBytes: o.rowBytes(), Rows: o.unit})
 		}
 	}
 	picked := f.tree.rows
@@ -316,10 +317,10 @@ func (f *factory) borders(ctx context.Context, in []*object) error {
 	if picked != nil { // units are of stored rows
 		n = math.MaxInt64
 	}
-	f.facts.Borders = rows.JoinUnits(units, n, SlabBytes, array.KeepRow)
-	unit, perRow := f.facts.Borders.Every, rows.PerRow(units)
+	f.facts.Borders = set.JoinUnits(units, n, SlabBytes, array.KeepRow)
+	unit, perRow := f.facts.Borders.Every, set.PerRow(units)
 	if picked != nil && unit > 1 {
-		f.facts.Borders = rows.Borders{At: picked.Borders(unit), Inside: f.facts.Borders.Inside}
+		f.facts.Borders = set.Borders{At: picked.Borders(unit), Inside: f.facts.Borders.Inside}
 	}
 	if f.opts.Chunked {
 		if err := f.chunks(ctx); err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
 )
 
 // byGroup makes fields of the members that all sample groups have.
@@ -145,7 +145,7 @@ func (f *factory) makeRagged(before int, total int64) {
 		shape := shardify.Field{Name: x.Name + shardify.ShapeSuffix, DType: shardify.I64, Shape: []int{len(x.Shape)}}
 		x.Shape, x.Levels, x.Ragged = nil, 1, true
 		b.Leaves = append(b.Leaves, shapeLeaf)
-		f.facts.Fields = append(f.facts.Fields, x, rows.Field{Field: shape})
+		f.facts.Fields = append(f.facts.Fields, x, survey.Field{Field: shape})
 	}
 }
 

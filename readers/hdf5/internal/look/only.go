@@ -4,14 +4,14 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/internal/columns"
 )
 
 // Only is the tree of the data sets that the globs want.
 func (t *Tree) Only(globs []string) *Tree {
 	sub := *t
 	sub.objects, sub.some = nil, true
-	want, err := rows.NewWanted(globs)
+	want, err := columns.New(globs)
 	if err != nil {
 		return &sub
 	}
@@ -27,7 +27,7 @@ func (t *Tree) Only(globs []string) *Tree {
 }
 
 // Match has all fields of the tree be wanted, as those of a scan are.
-func (t *Tree) Match(want *rows.Wanted) {
+func (t *Tree) Match(want *columns.Wanted) {
 	for i := range t.objects {
 		for _, w := range t.objects[i].wanted {
 			want.Match(t.objects[i].ways(w.leaf.Name)...)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
@@ -16,7 +17,7 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 	"github.com/shardify/shardify/readers/hdf5/internal/pandas"
 	"github.com/shardify/shardify/readers/internal/grid"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 )
 
 // object is a data set found in a file, with what the choice of samples needs.
@@ -61,7 +62,7 @@ type wantedLeaf struct {
 type Tree struct {
 	All     *Tree // of all data sets, where these are some of them and samples are chunks
 	File    *column.File
-	want    *rows.Wanted
+	want    *columns.Wanted
 	Kind    convention
 	objects []object // sorted by path
 	some    bool     // they are those that --columns wants
@@ -90,7 +91,7 @@ type scanner struct {
 	ctx    context.Context
 	tree   *Tree
 	opts   *Settings
-	want   *rows.Wanted
+	want   *columns.Wanted
 	choice *Choice // nil while it is made
 	groups map[int64]bool
 	sets   map[int64]string
@@ -102,7 +103,7 @@ const (
 )
 
 // Scan lists the data sets that --object and --columns want.
-func Scan(ctx context.Context, f *column.File, opts *Settings, want *rows.Wanted, c *Choice) (*Tree, error) {
+func Scan(ctx context.Context, f *column.File, opts *Settings, want *columns.Wanted, c *Choice) (*Tree, error) {
 	t := &Tree{File: f, want: want, media: opts.media, frames: map[string]bool{}, awkward: map[string]bool{}, tables: map[int64]int64{},
 		sparse: map[string]*column.Matrix{}, bounded: map[string]string{}, categories: map[string]string{},
 		lists: map[string]*column.Lists{}, listNotes: map[string]string{}, dims: dimensions{scales: map[int64]scale{}, others: map[int64]string{}}, coords: grid.Memo[int64]{}}
@@ -341,7 +342,7 @@ func (s *scanner) names(p, leaf string) []string {
 		}
 	}
 	if s.opts.Splits {
-		if split, rest := rows.SplitOf(p); split != "" {
+		if split, rest := sampleaxis.SplitOf(p); split != "" {
 			list = append(list, naming.Ways(rest, leaf)...)
 		}
 	}

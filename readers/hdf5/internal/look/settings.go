@@ -8,7 +8,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/internal/grid"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 )
 
 // Settings are the options, read.
@@ -24,7 +24,7 @@ type Settings struct {
 	media    string
 	cf       bool
 	fill     bool // missing items of lists are empty
-	axis     int  // of the samples, or rows.AutoAxis
+	axis     int  // of the samples, or sampleaxis.AutoAxis
 	Sel      *grid.Selection
 	Several  bool // there are several inputs
 	Channels *grid.Channels
@@ -40,7 +40,7 @@ func NewSettings(o format.Options) (*Settings, error) {
 		s.Sample = string(ByAxis)
 	}
 	var err error
-	if s.axis, err = rows.ParseAxis(o[rows.AxisOption]); err != nil {
+	if s.axis, err = sampleaxis.ParseAxis(o[sampleaxis.AxisOption]); err != nil {
 		return nil, err
 	}
 	if s.Sel, err = grid.Parse(o[grid.SelOption.Name]); err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 )
 
 // A file may hold splits: the same data sets once for training and once for testing,
@@ -27,7 +27,7 @@ type SplitTree struct {
 func (t *Tree) Splits() []SplitTree {
 	rests := map[string]map[string]int{} // by split: index of the object by its path without
 	for i := range t.objects {
-		if split, rest := rows.SplitOf(t.objects[i].path); split != "" {
+		if split, rest := sampleaxis.SplitOf(t.objects[i].path); split != "" {
 			if rests[split] == nil {
 				rests[split] = map[string]int{}
 			}
@@ -39,9 +39,9 @@ func (t *Tree) Splits() []SplitTree {
 	}
 	train := rests["train"]
 	var out []SplitTree
-	for _, name := range rows.SplitNames {
+	for _, name := range sampleaxis.SplitNames {
 		in := rests[name]
-		shares := func(o int) bool { _, rest := rows.SplitOf(t.objects[o].path); _, ok := train[rest]; return ok }
+		shares := func(o int) bool { _, rest := sampleaxis.SplitOf(t.objects[o].path); _, ok := train[rest]; return ok }
 		if train == nil || in == nil {
 			continue
 		}
@@ -50,7 +50,7 @@ func (t *Tree) Splits() []SplitTree {
 		n := 0
 		for i := range t.objects {
 			o := t.objects[i]
-			split, rest := rows.SplitOf(o.path)
+			split, rest := sampleaxis.SplitOf(o.path)
 			switch {
 			case split == name && (name == "train" || shares(i)):
 				o.as = rest

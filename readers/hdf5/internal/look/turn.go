@@ -6,7 +6,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 )
 
 // turns chooses the order of axes of all data sets of a tree: as --axis says, or as
@@ -24,12 +24,12 @@ func (t *Tree) turns(opts *Settings) error {
 			continue
 		}
 		if len(o.dims) > 1 {
-			opts.Used.Mark(rows.AxisOption)
+			opts.Used.Mark(sampleaxis.AxisOption)
 		}
 		var how *array.Order
 		var err error
 		chars := o.chars && len(o.axes) > 0 && t.dims.texts.Along(o.axes[len(o.axes)-1].name)
-		if opts.axis != rows.AutoAxis {
+		if opts.axis != sampleaxis.AutoAxis {
 			how, err = turnTo(opts.axis, o, chars)
 		}
 		if chars && err == nil {
@@ -38,7 +38,7 @@ func (t *Tree) turns(opts *Settings) error {
 			}
 			how.Text = true
 		}
-		if o.matlab && (opts.axis == rows.AutoAxis || o.text) {
+		if o.matlab && (opts.axis == sampleaxis.AutoAxis || o.text) {
 			how = matlabTurn(o, n)
 		}
 		if err != nil {
@@ -62,7 +62,7 @@ func turnTo(axis int, o *object, chars bool) (*array.Order, error) {
 	if rank < 2 { // there is no choice
 		return nil, nil
 	}
-	axis, ok := rows.PlaceOfAxis(axis, rank)
+	axis, ok := sampleaxis.PlaceOfAxis(axis, rank)
 	if !ok {
 		return nil, shardify.Misuse("%s has the axes 0 to %d: --columns or --object selects what has others", o.path, rank-1)
 	}
@@ -152,7 +152,7 @@ func (t *Tree) turn(o *object, how *array.Order) error {
 // unturned undoes turns: in a set of groups or data sets that are samples axes stay as
 // they are stored.
 func (t *Tree) unturned(opts *Settings) error {
-	if opts.axis != rows.AutoAxis {
+	if opts.axis != sampleaxis.AutoAxis {
 		return shardify.Mismatch("--axis goes with samples that are rows or files")
 	}
 	for i := range t.objects {

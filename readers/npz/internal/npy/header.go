@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 )
 
 const (
@@ -160,7 +160,7 @@ func (h *Header) Along(axis int) bool {
 	if rank < 2 {
 		return true
 	}
-	axis, ok := rows.PlaceOfAxis(axis, rank)
+	axis, ok := sampleaxis.PlaceOfAxis(axis, rank)
 	if !ok || axis == 0 {
 		return ok
 	}

@@ -118,8 +118,8 @@ func Need(c *Column, h *pq.PageHeader) int64 {
 	return n + min(n/4, spare)
 }
 
-// CheckCRC compares the bytes of a page with the checksum in its header.
-func CheckCRC(h *pq.PageHeader, b []byte) error {
+// checkCRC compares the bytes of a page with the checksum in its header.
+func checkCRC(h *pq.PageHeader, b []byte) error {
 	if h.CRC == 0 {
 		return nil
 	}
@@ -131,7 +131,7 @@ func CheckCRC(h *pq.PageHeader, b []byte) error {
 
 // ReadDict decodes a dictionary page.
 func (d *Dict) ReadDict(c *Column, codec format.CompressionCodec, h *pq.PageHeader, b []byte) (err error) {
-	if err := CheckCRC(h, b); err != nil {
+	if err := checkCRC(h, b); err != nil {
 		return err
 	}
 	if h.Encoding != format.Plain && h.Encoding != pq.PlainDictionary {
@@ -152,7 +152,7 @@ func (p *Page) Own(b []byte) { p.body = b }
 
 // Read decodes a data page. dict may be nil.
 func (p *Page) Read(c *Column, codec format.CompressionCodec, h *pq.PageHeader, b []byte, dict *Dict) error {
-	if err := CheckCRC(h, b); err != nil {
+	if err := checkCRC(h, b); err != nil {
 		return err
 	}
 	p.Entries, p.Rep, p.Def, p.Index, p.Vals = h.Values, nil, nil, nil, Values{}

@@ -8,7 +8,7 @@ import (
 	"github.com/shardify/shardify/readers/internal/flatbuf"
 )
 
-// ArrowKey is where Arrow's writers put their own schema, which says what Parquet's
+// arrowKey is where Arrow's writers put their own schema, which says what Parquet's
 // cannot: base64 of an encapsulated message.
 //
 //	offset width
@@ -18,7 +18,7 @@ import (
 //
 // A field has its name in slot 0, the type's number in 2, the type in 3, children in 5
 // and key-value pairs in 6.
-const ArrowKey = "ARROW:schema"
+const arrowKey = "ARROW:schema"
 
 // ArrowField is a field of Arrow's schema.
 type ArrowField struct {
@@ -39,7 +39,7 @@ const (
 
 // Arrow reads the Arrow schema of a file; nil if it has none.
 func (f *File) Arrow() ([]ArrowField, error) {
-	text, ok := f.KeyValue[ArrowKey]
+	text, ok := f.KeyValue[arrowKey]
 	if !ok {
 		return nil, nil
 	}

@@ -100,7 +100,7 @@ func FuzzMetadata(f *testing.F) {
 		n := int(b[len(b)-8]) | int(b[len(b)-7])<<8
 		f.Add(b[len(b)-8-n : len(b)-8])
 		if x, err := Open(bytes.NewReader(b), int64(len(b))); err == nil {
-			if schema, err := base64.StdEncoding.DecodeString(x.KeyValue[ArrowKey]); err == nil && len(schema) > 0 {
+			if schema, err := base64.StdEncoding.DecodeString(x.KeyValue[arrowKey]); err == nil && len(schema) > 0 {
 				f.Add(schema)
 			}
 		}
@@ -116,7 +116,7 @@ func FuzzMetadata(f *testing.F) {
 		}
 		var h PageHeader
 		ReadPageHeader(b, &h)
-		x := File{KeyValue: map[string]string{ArrowKey: base64.StdEncoding.EncodeToString(b)}}
+		x := File{KeyValue: map[string]string{arrowKey: base64.StdEncoding.EncodeToString(b)}}
 		x.Arrow()
 	})
 }

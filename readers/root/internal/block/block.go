@@ -24,8 +24,8 @@ import (
 	"github.com/shardify/shardify/codecs/inflate"
 )
 
-// HeaderSize is the bytes before the data of each block.
-const HeaderSize = 9
+// headerSize is the bytes before the data of each block.
+const headerSize = 9
 
 // maxBlock is the most that one block decodes to: u has 24 bits.
 const maxBlock = 0xFFFFFF
@@ -50,12 +50,12 @@ func Decode(dst, src []byte) error {
 		if err != nil {
 			return err
 		}
-		body := src[at+HeaderSize:][:h.c]
+		body := src[at+headerSize:][:h.c]
 		if err := h.decode(dst[n:n+h.u], body); err != nil {
 			return located(err, h, at)
 		}
 		n += h.u
-		at += HeaderSize + h.c
+		at += headerSize + h.c
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func Check(size int64, src []byte) error {
 			return err
 		}
 		n += int64(h.u)
-		at += HeaderSize + h.c
+		at += headerSize + h.c
 	}
 	return nil
 }
@@ -79,16 +79,16 @@ func Check(size int64, src []byte) error {
 // parse reads the header at src[at:], of a block of which at most room bytes are
 // still wanted.
 func parse(src []byte, at, room int) (h header, err error) {
-	if len(src)-at < HeaderSize {
-		return h, shardify.Corrupt(int64(at), "%d bytes left, a compression block has a header of %d", len(src)-at, HeaderSize)
+	if len(src)-at < headerSize {
+		return h, shardify.Corrupt(int64(at), "%d bytes left, a compression block has a header of %d", len(src)-at, headerSize)
 	}
 	b := src[at:]
 	h = header{magic: [2]byte(b), method: b[2], c: size24(b[3:]), u: size24(b[6:])}
 	switch {
 	case !h.known():
 		return h, located(shardify.Unsupported("compression block of kind %q method %d", h.magic[:], h.method), h, at)
-	case h.c > len(b)-HeaderSize:
-		return h, shardify.Corrupt(int64(at), "%s block of %d bytes, %d are left", h.magic[:], h.c, len(b)-HeaderSize)
+	case h.c > len(b)-headerSize:
+		return h, shardify.Corrupt(int64(at), "%s block of %d bytes, %d are left", h.magic[:], h.c, len(b)-headerSize)
 	case h.u == 0:
 		return h, shardify.Corrupt(int64(at), "%s block that decodes to nothing", h.magic[:])
 	case h.c == 0 || h.u > h.ratio()*(h.c+16):

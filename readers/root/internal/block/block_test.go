@@ -129,9 +129,9 @@ func TestDamageIsFoundInItsBlock(t *testing.T) {
 		for n := len(one); n < len(chain); n++ {
 			fails("cut", chain[:n])
 		}
-		for i := range 8 * (len(one) - HeaderSize) {
+		for i := range 8 * (len(one) - headerSize) {
 			b := slices.Clone(chain)
-			b[len(one)+HeaderSize+i/8] ^= 1 << (i % 8)
+			b[len(one)+headerSize+i/8] ^= 1 << (i % 8)
 			if err := Decode(dst, b); err == nil && k != "CS" && !bytes.Equal(dst[len(p):], p) {
 				t.Errorf("%s bit %d: wrong bytes without an error", k, i)
 			}

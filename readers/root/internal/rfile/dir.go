@@ -53,7 +53,7 @@ func (f *File) walk() error {
 	if err != nil {
 		return err
 	}
-	if !f.Closed() {
+	if !f.closed() {
 		f.problems = append(f.problems, shardify.Annotate(errNotClosed, "open", f.name, ""))
 	}
 	if head.seekKeys == 0 || head.nbytesKeys == 0 {

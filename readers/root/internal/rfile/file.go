@@ -105,6 +105,6 @@ func (f *File) Name() string { return f.name }
 // Size is the length of the file in bytes.
 func (f *File) Size() int64 { return f.size }
 
-// Closed is false when the writer did not finish the file: it has no list of
+// closed is false when the writer did not finish the file: it has no list of
 // free blocks, which is written last.
-func (f *File) Closed() bool { return f.seekFree != 0 && f.nbytesFree != 0 }
+func (f *File) closed() bool { return f.seekFree != 0 && f.nbytesFree != 0 }

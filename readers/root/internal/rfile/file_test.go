@@ -187,7 +187,7 @@ func TestFileNotClosed(t *testing.T) {
 	copy(b[16:24], make([]byte, 8))              // no list of free blocks
 	copy(b[100+60+2+8+8+8:], []byte{0, 0, 0, 0}) // no list of keys
 	f := openBytes(t, b)
-	if f.Closed() || len(f.Problems()) != 1 || len(f.Objects()) != 0 {
+	if f.closed() || len(f.Problems()) != 1 || len(f.Objects()) != 0 {
 		t.Fatalf("problems %v, %d objects", f.Problems(), len(f.Objects()))
 	}
 	if _, err := f.Lookup("t"); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), "not closed") {
