@@ -99,7 +99,7 @@ func formatNamed(n ast.Node) string {
 // name of an input format.
 var inputWords = []struct{ file, word, why string }{
 	{"transform/set.go", "text", "a type of --set"},
-	{"readers/internal/rows/given.go", "text", "a type of COLUMN:TYPE"},
+	{"readers/internal/rows/coltype/given.go", "text", "a type of COLUMN:TYPE"},
 }
 
 // TestInputFormatsAreNamedInTheirFolders: no code outside of readers/NAME compares with the name of

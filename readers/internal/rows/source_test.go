@@ -16,6 +16,7 @@ import (
 	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/readers/readertest"
+	_ "github.com/shardify/shardify/tests/race"
 	"github.com/shardify/shardify/storage/local"
 )
 

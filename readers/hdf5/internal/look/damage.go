@@ -3,6 +3,7 @@ package look
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -110,10 +111,7 @@ func (t *Tree) brokenPaths() map[string]error {
 
 // all are the names of the sample groups in order, damaged ones among them.
 func (g *groupSet) all() []string {
-	out := slices.Clone(g.names)
-	for name := range g.broken {
-		out = append(out, name)
-	}
+	out := slices.AppendSeq(slices.Clone(g.names), maps.Keys(g.broken))
 	slices.SortFunc(out, naming.Natural)
 	return out
 }

@@ -312,8 +312,7 @@ func (f *factory) borders(ctx context.Context, in []*object) error {
 			units = append(units, set.Unit{RowBytes: o.rowBytes(), Rows: o.unit})
 		}
 	}
-	picked := f.tree.rows
-	n := f.facts.Samples
+	picked, n := f.tree.rows, f.facts.Samples
 	if picked != nil { // units are of stored rows
 		n = math.MaxInt64
 	}

@@ -437,8 +437,7 @@ func (s *scanner) examine(f *column.File, o *h5.Object, p string) (*object, erro
 	item := s.item(obj, leaves)
 	skip := s.blocks(f, o, p, leaves)
 	leaves = s.fixed(f, o, a, obj, leaves)
-	var refused error
-	hits := 0
+	hits, refused := 0, error(nil)
 	for i := range leaves {
 		if skip[i] {
 			continue

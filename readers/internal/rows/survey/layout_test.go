@@ -10,6 +10,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
+	_ "github.com/shardify/shardify/tests/race"
 )
 
 func TestManyInputsWithNothingInCommonEndEarly(t *testing.T) {
