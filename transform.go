@@ -54,9 +54,13 @@ type Survey interface {
 	// by the plan and merged in order, so that sums of floating-point numbers do not
 	// depend on jobs.
 	Merge(next Survey) error
-	// Result is the canonical text of what was found.
+	// Result is the canonical text of what was found. What follows SurveyDetail in it is for
+	// the plan alone.
 	Result() ([]byte, error)
 }
+
+// SurveyDetail begins what of a survey's result manifests do not have.
+const SurveyDetail = "\ndetail: "
 
 // Count is something that a transform did to values and that users must know: numbers that
 // overflowed, elements cut off. Receipts and manifest sum counts by name.

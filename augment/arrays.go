@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/numeric"
 	"github.com/shardify/shardify/numbers/elementary"
+	"github.com/shardify/shardify/transform/op"
 )
 
 var fieldsArg = Arg{Name: "FIELD+FIELD", Help: "fields, by name or glob, joined by +"}
@@ -109,10 +110,10 @@ func (v *values) Cost([]shardify.Field) shardify.Cost { return shardify.Cost{Gro
 
 // Apply changes copies.
 func (v *values) Apply(b *shardify.Batch, seed uint64, mem *shardify.Arena) (*shardify.Batch, error) {
-	if err := match(b, v.n); err != nil {
+	if err := op.Match(b, v.n); err != nil {
 		return nil, err
 	}
-	out := fork(b)
+	out := op.Fork(b)
 	for _, k := range v.cols {
 		own(&out.Columns[k], mem)
 	}
@@ -239,10 +240,10 @@ func (r *rotate) Cost([]shardify.Field) shardify.Cost { return shardify.Cost{Gro
 
 // Apply turns all vectors of a sample alike.
 func (r *rotate) Apply(b *shardify.Batch, seed uint64, mem *shardify.Arena) (*shardify.Batch, error) {
-	if err := match(b, r.n); err != nil {
+	if err := op.Match(b, r.n); err != nil {
 		return nil, err
 	}
-	out := fork(b)
+	out := op.Fork(b)
 	for _, v := range r.vecs {
 		for _, k := range v {
 			own(&out.Columns[k], mem)

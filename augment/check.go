@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/filekind"
 	"github.com/shardify/shardify/internal/guard"
+	"github.com/shardify/shardify/transform/op"
 )
 
 // check decodes images and passes on what was encoded: damaged ones, and those of 0 bytes, are errors.
@@ -41,7 +42,7 @@ func (c *check) Cost([]shardify.Field) shardify.Cost { return shardify.Cost{Grow
 
 // Apply decodes every image of a batch. Those of kinds without a decoder are counted.
 func (c *check) Apply(b *shardify.Batch, _ uint64, _ *shardify.Arena) (*shardify.Batch, error) {
-	if err := match(b, len(c.mine)); err != nil {
+	if err := op.Match(b, len(c.mine)); err != nil {
 		return nil, err
 	}
 	s, _ := c.pool.Get().(*buffers)
@@ -50,7 +51,7 @@ func (c *check) Apply(b *shardify.Batch, _ uint64, _ *shardify.Arena) (*shardify
 	}
 	defer c.pool.Put(s)
 	s.upper = true // pixels are not kept
-	out := fork(b)
+	out := op.Fork(b)
 	for k := range b.Columns {
 		col := &b.Columns[k]
 		var unknown map[string]int64 // by kind
@@ -72,7 +73,7 @@ func (c *check) Apply(b *shardify.Batch, _ uint64, _ *shardify.Arena) (*shardify
 			}
 		}
 		for _, kind := range slices.Sorted(maps.Keys(unknown)) {
-			count(out, unknown[kind], "%s: not checked, as %s of this form is not decoded here", col.Name, kind)
+			op.Count(out, unknown[kind], "%s: not checked, as %s of this form is not decoded here", col.Name, kind)
 		}
 	}
 	return out, nil

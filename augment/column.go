@@ -8,27 +8,14 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/numbers/half"
+	"github.com/shardify/shardify/transform/op"
 )
-
-// fork is a copy of a batch whose columns and counts may be changed.
-func fork(b *shardify.Batch) *shardify.Batch {
-	out := *b
-	out.Columns = slices.Clone(b.Columns)
-	out.Counts = slices.Clip(b.Counts)
-	return &out
-}
 
 // own makes the column's data a copy that may be written to.
 func own(c *shardify.Column, mem *shardify.Arena) {
 	data := mem.Alloc(len(c.Data))
 	copy(data, c.Data)
 	c.Data = data
-}
-
-func count(b *shardify.Batch, n int64, format string, a ...any) {
-	if n > 0 {
-		b.Counts = append(b.Counts, shardify.Count{Name: fmt.Sprintf(format, a...), N: n})
-	}
 }
 
 // find returns the fields that the globs name, in the order of the schema. Each glob
@@ -81,31 +68,16 @@ func plain(globs []string) []string {
 // floats says why a field does not hold floating-point numbers.
 func floats(f *shardify.Field) string {
 	if f.Media != "" || !f.DType.IsFloat() {
-		return "is " + kind(f) + ", not floating-point numbers"
+		return "is " + op.Holds(f) + ", not floating-point numbers"
 	}
 	return ""
 }
 
 func numbers(f *shardify.Field) string {
 	if f.Media != "" || f.DType == shardify.Bool {
-		return "is " + kind(f) + ", not numbers"
+		return "is " + op.Holds(f) + ", not numbers"
 	}
 	return ""
-}
-
-func kind(f *shardify.Field) string {
-	if f.Media != "" {
-		return f.Media
-	}
-	return f.DType.String()
-}
-
-// match refuses a batch that is not of the schema a transform was made for.
-func match(b *shardify.Batch, n int) error {
-	if len(b.Columns) != n {
-		return shardify.Mismatch("a batch of %d columns, %d were announced", len(b.Columns), n)
-	}
-	return nil
 }
 
 // apply changes the values [lo, hi) of floating-point data, counted in numbers.

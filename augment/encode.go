@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/images/jpeg"
+	"github.com/shardify/shardify/transform/op"
 )
 
 // encode makes files of raw pixels.
@@ -86,7 +87,7 @@ func (e *encode) Cost([]shardify.Field) shardify.Cost { return shardify.Cost{Gro
 
 // Apply encodes every picture of a batch.
 func (e *encode) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*shardify.Batch, error) {
-	if err := match(b, e.n); err != nil {
+	if err := op.Match(b, e.n); err != nil {
 		return nil, err
 	}
 	s, _ := e.pool.Get().(*buffers)

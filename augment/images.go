@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/images/resize"
 	"github.com/shardify/shardify/numbers/elementary"
+	"github.com/shardify/shardify/transform/op"
 )
 
 // AttrImage marks a field of raw pixels, which further operations on images take: its
@@ -247,7 +248,7 @@ func (m *images) Cost([]shardify.Field) shardify.Cost {
 
 // Apply changes every picture of a batch.
 func (m *images) Apply(b *shardify.Batch, seed uint64, mem *shardify.Arena) (*shardify.Batch, error) {
-	if err := match(b, m.n); err != nil {
+	if err := op.Match(b, m.n); err != nil {
 		return nil, err
 	}
 	s, _ := m.pool.Get().(*buffers)

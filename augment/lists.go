@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/transform/op"
 )
 
 // group is the lists whose elements go together.
@@ -24,7 +25,7 @@ func (g *group) find(in []shardify.Field) error {
 		f := &in[i]
 		if f.Name == g.target && f.Levels > 0 {
 			if f.Ragged || f.Media != "" && f.Levels == 1 {
-				return shardify.Mismatch("field %s holds %s, no list of elements", f.Name, kind(f))
+				return shardify.Mismatch("field %s holds %s, no list of elements", f.Name, op.Holds(f))
 			}
 			counter = f.Counter
 			g.cols = append(g.cols, i)
@@ -32,8 +33,8 @@ func (g *group) find(in []shardify.Field) error {
 	}
 	for i := range in {
 		f := &in[i]
-		named := f.Counter == g.target || "n"+g.target == f.Counter || "N"+g.target == f.Counter
-		if f.Levels > 0 && f.Counter != "" && (named || f.Counter == counter) && f.Name != g.target {
+		counted := op.IsCounter(f.Counter, g.target) || f.Counter != "" && f.Counter == counter
+		if f.Levels > 0 && counted && f.Name != g.target {
 			g.cols = append(g.cols, i)
 		}
 	}
@@ -45,7 +46,7 @@ func (g *group) find(in []shardify.Field) error {
 
 // check refuses lists that do not have the same lengths.
 func (g *group) check(b *shardify.Batch) error {
-	if err := match(b, g.n); err != nil {
+	if err := op.Match(b, g.n); err != nil {
 		return err
 	}
 	first := &b.Columns[g.cols[0]]
@@ -63,7 +64,7 @@ func (g *group) check(b *shardify.Batch) error {
 // pick rebuilds the columns of the group: element k of the result is element order[k]
 // of b, and ends are the offsets of the result.
 func (g *group) pick(b *shardify.Batch, order []int32, ends []int64, mem *shardify.Arena) (*shardify.Batch, error) {
-	out := fork(b)
+	out := op.Fork(b)
 	for _, k := range g.cols {
 		src := &b.Columns[k]
 		// Elements of the lists are the samples of a smaller batch.
@@ -126,7 +127,7 @@ func (d *drop) Apply(b *shardify.Batch, seed uint64, mem *shardify.Arena) (*shar
 	})
 	out, err := d.pick(b, order, ends, mem)
 	if err == nil {
-		count(out, o[b.Samples]-int64(len(order)), "augment drop %s: elements left out", d.target)
+		op.Count(out, o[b.Samples]-int64(len(order)), "augment drop %s: elements left out", d.target)
 	}
 	return out, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/numeric"
 	"github.com/shardify/shardify/numbers/half"
+	"github.com/shardify/shardify/transform/op"
 )
 
 // Attributes that a normalised field has, for the trainer to undo it: x = y*std + mean.
@@ -185,7 +186,7 @@ type sums struct {
 
 // Add counts all finite values but the sentinel.
 func (s *sums) Add(b *shardify.Batch) error {
-	if err := match(b, s.of.n); err != nil {
+	if err := op.Match(b, s.of.n); err != nil {
 		return err
 	}
 	for j, k := range s.of.cols {
@@ -265,10 +266,10 @@ func (n *normalise) Learn(result []byte) error {
 
 // Apply rebuilds the fields.
 func (n *normalise) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*shardify.Batch, error) {
-	if err := match(b, n.n); err != nil {
+	if err := op.Match(b, n.n); err != nil {
 		return nil, err
 	}
-	out := fork(b)
+	out := op.Fork(b)
 	for _, k := range n.cols {
 		src, dst := &b.Columns[k], &out.Columns[k]
 		m := n.found[src.Name]

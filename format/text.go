@@ -1,6 +1,7 @@
 package format
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -66,4 +67,18 @@ func PlainName(s string) string {
 		return s
 	}
 	return plain
+}
+
+// UnknownField is a name that no field has.
+type UnknownField struct {
+	Name    string
+	Suggest string // the field that was meant, perhaps
+}
+
+// Error names the field, and the one that was meant.
+func (e *UnknownField) Error() string {
+	if e.Suggest != "" {
+		return fmt.Sprintf("no field %s; did you mean %s?", e.Name, e.Suggest)
+	}
+	return "no field " + e.Name
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/transform"
+	"github.com/shardify/shardify/transform/codes"
+	"github.com/shardify/shardify/transform/tables"
 )
 
 // sideFiles are what operations read beside the inputs: tables that are joined, and tokenizers.
@@ -27,7 +29,7 @@ type sideFiles struct {
 }
 
 // openTables are tables that were read, some into files.
-type openTables []*transform.JoinTable
+type openTables []*tables.Table
 
 // Close ends their use.
 func (t *openTables) Close() (err error) {
@@ -41,13 +43,13 @@ func (t *openTables) Close() (err error) {
 // openBeside reads the side files, and completes the texts of the operations: the columns to take
 // are known by then, and the result does not depend on the folder of a file.
 func (s *Settings) openBeside(ctx context.Context, p *Prepared) error {
-	s.beside = sideFiles{side: transform.Side{Tables: map[string]*transform.JoinTable{}, Tokenizers: map[string]*transform.Tokenizer{}}}
+	s.beside = sideFiles{side: transform.Side{Tables: map[string]*tables.Table{}, Tokenizers: map[string]*codes.Tokenizer{}}}
 	if s.Scratch != "" {
 		s.beside.side.Scratch = local.NewDir(s.Scratch, local.SyncNone)
 	}
 	var texts []string
 	for _, text := range s.shape[transform.Join] {
-		j, err := transform.ParseJoin(text)
+		j, err := tables.Parse(text)
 		if err != nil {
 			return shardify.Usage("%v", err)
 		}
@@ -67,7 +69,7 @@ func (s *Settings) openBeside(ctx context.Context, p *Prepared) error {
 	}
 	texts = nil
 	for _, text := range s.shape[transform.Tokenize] {
-		spec, err := transform.ParseTokenize(text)
+		spec, err := codes.ParseTokenize(text)
 		if err != nil {
 			return shardify.Usage("%v", err)
 		}
@@ -111,7 +113,7 @@ func (b *sideFiles) seal(ops []plan.Op) {
 const maxTokenizer = 256 << 20
 
 // readTokenizer reads the file of a tokenizer.
-func readTokenizer(ctx context.Context, spec transform.TokenizeSpec, from string) (*transform.Tokenizer, error) {
+func readTokenizer(ctx context.Context, spec codes.TokenizeSpec, from string) (*codes.Tokenizer, error) {
 	r, err := storages.Stream(ctx, from)
 	if err != nil {
 		return nil, err
@@ -121,7 +123,7 @@ func readTokenizer(ctx context.Context, spec transform.TokenizeSpec, from string
 	if err != nil {
 		return nil, shardify.Annotate(err, "read", from, "")
 	}
-	return transform.OpenTokenizer(spec, data)
+	return codes.OpenTokenizer(spec, data)
 }
 
 // compileBeside makes the operations of a plan, whose files are read when they are wanted first.
@@ -147,7 +149,7 @@ func compileBeside(p *plan.Plan, memory int64, jobs int, joined *openTables) flo
 }
 
 func readBeside(ctx context.Context, p *plan.Plan, memory int64, jobs int) (transform.Side, error) {
-	out := transform.Side{Tables: map[string]*transform.JoinTable{}, Tokenizers: map[string]*transform.Tokenizer{}}
+	out := transform.Side{Tables: map[string]*tables.Table{}, Tokenizers: map[string]*codes.Tokenizer{}}
 	paths := p.Local.Tables
 	for _, op := range p.Steps.Ops {
 		if !readsBeside(op) {
@@ -160,7 +162,7 @@ func readBeside(ctx context.Context, p *plan.Plan, memory int64, jobs int) (tran
 		from := paths[0]
 		paths = paths[1:]
 		if op.Name == transform.Tokenize {
-			spec, err := transform.ParseTokenize(text)
+			spec, err := codes.ParseTokenize(text)
 			if err == nil {
 				out.Tokenizers[text], err = readTokenizer(ctx, spec, from)
 			}
@@ -169,7 +171,7 @@ func readBeside(ctx context.Context, p *plan.Plan, memory int64, jobs int) (tran
 			}
 			continue
 		}
-		j, err := transform.ParseJoin(text)
+		j, err := tables.Parse(text)
 		if err != nil {
 			return out, err
 		}

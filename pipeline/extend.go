@@ -19,6 +19,7 @@ import (
 	"github.com/shardify/shardify/plan/splits"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/transform"
+	"github.com/shardify/shardify/transform/fields"
 )
 
 // Extend adds the samples of further inputs to a finished data set. They are converted as those of
@@ -125,7 +126,7 @@ func (s *Settings) like(dir string, m *index.Manifest) (Settings, error) {
 		op := plan.Op{Name: o.Op, Text: o.Text}
 		if text := transform.Shown(op)[0]; readsBeside(op) {
 			return refuse("it was made with --%s %s: convert the further inputs with it, and use merge-sets", o.Op, text)
-		} else if o.Op == transform.Set && transform.HasTotals(o.Text) {
+		} else if o.Op == transform.Set && fields.HasTotals(o.Text) {
 			return refuse("--set %s is a sum over all its inputs, which further ones would change: convert all of them together", text)
 		}
 	}

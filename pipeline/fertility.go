@@ -10,6 +10,7 @@ import (
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/tokenize"
 	"github.com/shardify/shardify/transform"
+	"github.com/shardify/shardify/transform/codes"
 )
 
 // planTexts is how many texts are tokenized when a plan is made.
@@ -21,7 +22,7 @@ const planTexts = 64
 func (s *Settings) fertility(ctx context.Context, src shardify.Source, samples int64) (notes []string) {
 	schema := src.Schema()
 	for _, text := range s.shape[transform.Tokenize] {
-		spec, err := transform.ParseTokenize(text)
+		spec, err := codes.ParseTokenize(text)
 		i := shardify.FieldIndex(schema, spec.Field)
 		if err != nil || i < 0 || schema[i].Levels != 1 || !format.IsText(schema[i].Media) {
 			continue
@@ -46,7 +47,7 @@ func rounded(n int64) int64 {
 }
 
 // measure tokenizes field i of some samples.
-func measure(ctx context.Context, src shardify.Source, i int, with *transform.Tokenizer, r *tokenize.Rates) error {
+func measure(ctx context.Context, src shardify.Source, i int, with *codes.Tokenizer, r *tokenize.Rates) error {
 	list := glance.Spread(ctx, src, planTexts)
 	if len(list) == 0 {
 		list = glance.First(ctx, src, planTexts)

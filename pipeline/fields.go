@@ -9,7 +9,6 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers"
-	"github.com/shardify/shardify/transform/expr"
 )
 
 // openFields opens the inputs with the fields that were asked for and those that
@@ -50,7 +49,7 @@ func (s *Settings) openFields(ctx context.Context, p *Prepared, src format.Input
 // leftError is the error about an operation on a field that the source has left out: it gives the
 // reason, rather than saying that there is no such field.
 func (s *Settings) leftError(err error, src shardify.Source) error {
-	u, unknown := errors.AsType[*expr.UnknownField](err)
+	u, unknown := errors.AsType[*format.UnknownField](err)
 	l, reports := src.(format.Reporter)
 	if !unknown || !reports {
 		return s.shapeError(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/transform"
+	"github.com/shardify/shardify/transform/tables"
 )
 
 // sideTable is where a table is read, and with how much memory.
@@ -87,7 +88,7 @@ func others(o *readers.Opened, keys []string) []string {
 
 // readJoin reads a table to join: into memory, or into a scratch file if it is too large.
 // Columns that are not named are all of them.
-func readJoin(ctx context.Context, from sideTable, j *transform.JoinSpec) (*key.Table, error) {
+func readJoin(ctx context.Context, from sideTable, j *tables.Spec) (*key.Table, error) {
 	from.op = transform.Join
 	names := j.Keys
 	o, in, err := from.open(ctx, names, j.Take)

@@ -24,7 +24,7 @@ func full() *Plan {
 		Asked: Asked{Static: &Static{Static: index.Static{Schema: someFields}, File: shardify.File{Name: "static", Bytes: 7}}, Grouping: &Grouping{Name: "n", Keys: []string{"k"},
 			Order: OrderAuto, From: &From{Table: "t", Digest: "d", Columns: []string{"c"}}}, Windowing: &Windowing{"4"}, Provenance: true},
 		Pack: Packing{Samples: 11, DecodedBytes: 12, OutputBytes: 13}, Seed: 1<<63 + 1,
-		Steps:  Steps{Ops: []Op{{"where", "a<1"}}, Helpers: []string{"h"}, Findings: []Finding{{1, "mean", "3" + Detail + "more\x01\u2028"}}},
+		Steps:  Steps{Ops: []Op{{"where", "a<1"}}, Helpers: []string{"h"}, Findings: []Finding{{1, "mean", "3" + shardify.SurveyDetail + "more\x01\u2028"}}},
 		Splits: Splits{Rule: &splits.Rule{Parts: []splits.Part{{Name: "train", Share: 0.1}, {Name: "val", Rest: true}}}, Cuts: []splits.Cuts{{Class: "c", Below: []uint64{1, splits.Unbounded}, Order: []int{0, 1}}}, Unsplit: 5},
 		Order:  Order{Shuffle: ShuffleGlobal, Gathers: 3, Buckets: 4, PerShard: 5}, Base: "base",
 		Local: Local{LeftOut: []format.Leftover{{Name: "y", Reason: "other"}}, Tables: []string{"/t.csv"}, Scratch: "/scratch", MaxSample: 9},

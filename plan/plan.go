@@ -218,9 +218,6 @@ func (p *Plan) Expected(shard int) int64 {
 	return p.Pack.Shards[shard].Samples
 }
 
-// Detail begins what of a survey's result is for the plan alone: manifests have what is before it.
-const Detail = "\ndetail: "
-
 // Finding is the result of a survey.
 type Finding struct {
 	Stage  int    `json:"stage"` // the place of the transform that asked
@@ -230,6 +227,6 @@ type Finding struct {
 
 // Brief is what people read of the result.
 func (f *Finding) Brief() string {
-	s, _, _ := strings.Cut(f.Result, Detail)
+	s, _, _ := strings.Cut(f.Result, shardify.SurveyDetail)
 	return s
 }

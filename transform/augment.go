@@ -6,33 +6,33 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify/augment"
-	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/transform/op"
 )
 
-// trainSplit is the split that random changes are for, unless a spec says otherwise.
-const trainSplit = "train"
+// augmentation is the one place where --augment meets package augment.
+var augmentation = op.Kind{Name: Augment, Value: "[SPLIT:]NAME[=VALUE][,KEY=VALUE]...", Example: "train:noise=x,sigma=0.1", Help: "change images and arrays at random, resize, normalise", More: "the list: shardify formats --augment",
+	Phase: op.AfterSplit, New: newAugment, Random: func(text string) bool { s, err := augment.Parse(text); return err != nil || s.Op.Random }}
 
-// augmentation is the one place where --augment meets package augment: the transform
-// that a spec asks for, and the splits that it applies to (nil is all of them).
-func augmentation(c *compiler, spec string, _ ruleRuns) (flow.Stage, error) {
+// newAugment makes the transform that a spec asks for, for the splits that it names. Random
+// changes are for the split to train on, unless the spec says otherwise.
+func newAugment(e *op.Env, spec string) (op.Stage, error) {
 	s, err := augment.Parse(spec)
 	if err != nil {
-		return flow.Stage{}, err
+		return op.Stage{}, err
 	}
-	splits := c.env.Splits
 	for _, name := range s.Splits {
-		if !slices.Contains(splits, name) {
+		if !slices.Contains(e.Splits, name) {
 			have := "there are no splits"
-			if len(splits) > 0 {
-				have = "there are " + strings.Join(splits, ", ")
+			if len(e.Splits) > 0 {
+				have = "there are " + strings.Join(e.Splits, ", ")
 			}
-			return flow.Stage{}, fmt.Errorf("--augment '%s': no split %q: %s", spec, name, have)
+			return op.Stage{}, fmt.Errorf("--augment '%s': no split %q: %s", spec, name, have)
 		}
 	}
-	t, err := s.New(augment.Env{Table: c.env.Table})
-	out := flow.Stage{Transform: t, Splits: s.Splits}
-	if s.Splits == nil && s.Op.Random && slices.Contains(splits, trainSplit) {
-		out.Splits = []string{trainSplit}
+	t, err := s.New(augment.Env{Table: e.Table})
+	out := op.Stage{Transform: t, Splits: s.Splits}
+	if s.Splits == nil && s.Op.Random {
+		out.Splits = e.Train()
 	}
 	return out, err
 }

@@ -28,26 +28,26 @@ func BenchmarkTransforms(b *testing.B) {
 		name, schema string
 		tr           func() (shardify.Transform, error)
 	}{
-		{"where/half", flat, func() (shardify.Transform, error) { return newWhere("a > 0", nil) }},
-		{"where/lists", lists, func() (shardify.Transform, error) { return newWhere("len(Jet_pt) > 4 && any(Jet_eta > 0)", nil) }},
-		{"define/scalar", "a:f32,b:f32", func() (shardify.Transform, error) { return newDefine("z=a*a+b*b > 1 ? a : b") }},
-		{"define/sum", "Jet_pt:f32*9@Jet", func() (shardify.Transform, error) { return newDefine("ht=sum(Jet_pt)") }},
+		{"where/half", flat, func() (shardify.Transform, error) { return New(Where, "a > 0", nil) }},
+		{"where/lists", lists, func() (shardify.Transform, error) { return New(Where, "len(Jet_pt) > 4 && any(Jet_eta > 0)", nil) }},
+		{"define/scalar", "a:f32,b:f32", func() (shardify.Transform, error) { return New(Define, "z=a*a+b*b > 1 ? a : b", nil) }},
+		{"define/sum", "Jet_pt:f32*9@Jet", func() (shardify.Transform, error) { return New(Define, "ht=sum(Jet_pt)", nil) }},
 		{"define/mjj", lists, func() (shardify.Transform, error) {
-			return newDefine("mjj=sqrt(2*Jet_pt[0]*Jet_pt[1]*(cosh(Jet_eta[0]-Jet_eta[1])-cos(Jet_phi[0]-Jet_phi[1]))) ?? 0")
+			return New(Define, "mjj=sqrt(2*Jet_pt[0]*Jet_pt[1]*(cosh(Jet_eta[0]-Jet_eta[1])-cos(Jet_phi[0]-Jet_phi[1]))) ?? 0", nil)
 		}},
-		{"set", flat, func() (shardify.Transform, error) { return newSet("label=1", nil, nil) }},
-		{"fraction", flat, func() (shardify.Transform, error) { return newFraction("0.5", nil, nil) }},
-		{"nan/none", "a:f32,b:f64", func() (shardify.Transform, error) { return newNaN("fail") }},
-		{"cast/f64-f32", "a:f64[4]", func() (shardify.Transform, error) { return newCast("*=f32") }},
-		{"cast/f32-f16", "a:f32[4]", func() (shardify.Transform, error) { return newCast("*=f16") }},
-		{"cast/f32-bf16", "a:f32[4]", func() (shardify.Transform, error) { return newCast("*=bf16") }},
-		{"cast/i64-i32", "a:i64[4]", func() (shardify.Transform, error) { return newCast("a=i32:clip") }},
-		{"encode/text", "a:txt*3", func() (shardify.Transform, error) { return newEncode("a") }},
-		{"encode/int", "a:u8", func() (shardify.Transform, error) { return newEncode("a") }},
-		{"sort", lists, func() (shardify.Transform, error) { return newSort("Jet=-Jet_pt", nil) }},
-		{"stack", lists, func() (shardify.Transform, error) { return newStack("jets=Jet_pt,Jet_eta,Jet_phi,Jet_mass") }},
-		{"pad", "jets:f32*9[4]", func() (shardify.Transform, error) { return newPad("jets=8") }},
-		{"pack", "a:f32,b:f32,c:f32,d:f32,e:f32,f:f32,g:f32,h:f32", func() (shardify.Transform, error) { return newPack("x=*") }},
+		{"set", flat, func() (shardify.Transform, error) { return New(Set, "label=1", nil) }},
+		{"fraction", flat, func() (shardify.Transform, error) { return New(Fraction, "0.5", nil) }},
+		{"nan/none", "a:f32,b:f64", func() (shardify.Transform, error) { return New(NaN, "fail", nil) }},
+		{"cast/f64-f32", "a:f64[4]", func() (shardify.Transform, error) { return New(Cast, "*=f32", nil) }},
+		{"cast/f32-f16", "a:f32[4]", func() (shardify.Transform, error) { return New(Cast, "*=f16", nil) }},
+		{"cast/f32-bf16", "a:f32[4]", func() (shardify.Transform, error) { return New(Cast, "*=bf16", nil) }},
+		{"cast/i64-i32", "a:i64[4]", func() (shardify.Transform, error) { return New(Cast, "a=i32:clip", nil) }},
+		{"encode/text", "a:txt*3", func() (shardify.Transform, error) { return New(Encode, "a", nil) }},
+		{"encode/int", "a:u8", func() (shardify.Transform, error) { return New(Encode, "a", nil) }},
+		{"sort", lists, func() (shardify.Transform, error) { return New(Sort, "Jet=-Jet_pt", nil) }},
+		{"stack", lists, func() (shardify.Transform, error) { return New(Stack, "jets=Jet_pt,Jet_eta,Jet_phi,Jet_mass", nil) }},
+		{"pad", "jets:f32*9[4]", func() (shardify.Transform, error) { return New(Pad, "jets=8", nil) }},
+		{"pack", "a:f32,b:f32,c:f32,d:f32,e:f32,f:f32,g:f32,h:f32", func() (shardify.Transform, error) { return New(Pack, "x=*", nil) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			tr, err := c.tr()

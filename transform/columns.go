@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/internal/suggest"
 	"github.com/shardify/shardify/transform/expr"
+	"github.com/shardify/shardify/transform/op"
 )
 
 // need is a field of the source that an operation names.
@@ -24,7 +26,7 @@ type need struct {
 // needs lists the fields of the source that the operations name, without names that other
 // operations make.
 func (s Settings) needs() ([]need, error) {
-	l := looker{defs: map[string]*expr.Expr{}, old: map[string]string{}, made: map[string]bool{}}
+	l := looker{defs: map[string]string{}, old: map[string]string{}, made: map[string]bool{}}
 	// What is defined, and renamed, must be known before those that name it.
 	lines := []int{lineOf(Define), lineOf(Rename)}
 	for i := range Table {
@@ -33,7 +35,7 @@ func (s Settings) needs() ([]need, error) {
 	for _, i := range lines {
 		texts, err := s.texts(&Table[i])
 		for _, t := range texts {
-			if err == nil && Table[i].looks != nil {
+			if err == nil && Table[i].Fields != nil {
 				err = l.look(i, t)
 			}
 		}
@@ -67,27 +69,27 @@ func (l *looker) matchedMade(glob string) string {
 type looker struct {
 	needs []need
 	made  map[string]bool
-	defs  map[string]*expr.Expr
+	defs  map[string]string
 	old   map[string]string // names of the source, by those of --rename
 }
 
 // look looks at an operation of a line of the table.
 func (l *looker) look(line int, text string) error {
 	k := &Table[line]
-	f, err := k.looks(text, l.defs)
+	f, err := k.Fields(&op.Env{Defs: l.defs}, text)
 	if err != nil {
 		return err
 	}
-	for _, n := range f.made {
+	for _, n := range f.Made {
 		l.made[n] = true
 	}
-	maps.Copy(l.defs, f.defs)
-	maps.Copy(l.old, f.old)
-	for _, n := range f.named {
+	maps.Copy(l.defs, f.Defs)
+	maps.Copy(l.old, f.Old)
+	for _, n := range f.Named {
 		if old, ok := l.old[n]; ok && line > lineOf(Rename) {
 			n = old
 		}
-		l.needs = append(l.needs, need{n, k.Name, text, k.keeps})
+		l.needs = append(l.needs, need{n, k.Name, text, k.Keeps})
 	}
 	return nil
 }
@@ -187,7 +189,7 @@ func (s Settings) Check(schema []shardify.Field) error {
 		if n.flag == "" || slices.Contains(known, n.name) || expr.IsGlob(n.name) && slices.ContainsFunc(known, func(k string) bool { return matches([]string{n.name}, k) }) {
 			continue
 		}
-		unknown := &expr.UnknownField{Name: n.name, Suggest: suggest.Word(n.name, known)}
+		unknown := &format.UnknownField{Name: n.name, Suggest: suggest.Word(n.name, known)}
 		return shardify.Misused(fmt.Errorf("--%s '%s': %w", n.flag, n.text, unknown))
 	}
 	return nil

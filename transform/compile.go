@@ -1,13 +1,16 @@
 package transform
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
-	"github.com/shardify/shardify/transform/expr"
+	"github.com/shardify/shardify/transform/codes"
+	"github.com/shardify/shardify/transform/op"
+	"github.com/shardify/shardify/transform/tables"
 )
 
 // Compile is flow.Compile.
@@ -15,68 +18,75 @@ func Compile(list []plan.Op, env flow.Env) (*flow.Pipeline, error) {
 	return CompileWith(Side{})(list, env)
 }
 
-// Side is what operations read beside the inputs, by their texts: those of JoinSpec and
-// TokenizeSpec.
+// Side is what operations read beside the inputs, by their texts: those of tables.Spec and
+// codes.TokenizeSpec.
 type Side struct {
-	Tables     map[string]*JoinTable
-	Tokenizers map[string]*Tokenizer
+	Tables     map[string]*tables.Table
+	Tokenizers map[string]*codes.Tokenizer
 	// Scratch is where surveys keep what is too much for memory; nil is the system's folder.
 	Scratch storage.Store
 }
 
-// CompileWith is Compile with what operations read beside the inputs.
-func CompileWith(side Side) flow.Compile {
-	return func(list []plan.Op, env flow.Env) (*flow.Pipeline, error) { return compile(list, env, side) }
+// opened is the file of an operation; nil if it is not open.
+func (s *Side) opened(name, text string) any {
+	switch name {
+	case Join:
+		return s.Tables[text]
+	case Tokenize:
+		return s.Tokenizers[text]
+	}
+	return nil
 }
 
-func compile(list []plan.Op, env flow.Env, side Side) (*flow.Pipeline, error) {
-	c := compiler{side: side, env: env, pipe: &flow.Pipeline{}, defs: map[string]*expr.Expr{}}
-	if err := c.lookAhead(list); err != nil {
-		return nil, err
-	}
-	dropped := false
-	for i, op := range list {
-		k := Lookup(op.Name)
-		if k == nil {
-			return nil, shardify.Unsupported("operation %q of the plan", op.Name)
-		}
-		if k.phase == last && !dropped {
-			c.drop()
-			dropped = true
-		}
-		if err := c.add(i, k, op); err != nil {
+// CompileWith is Compile with what operations read beside the inputs.
+func CompileWith(side Side) flow.Compile {
+	return func(list []plan.Op, env flow.Env) (*flow.Pipeline, error) {
+		c := compiler{side: side, helpers: env.Helpers, pipe: &flow.Pipeline{}}
+		c.env = op.Env{Table: env.Table, Splits: env.Splits, Helpers: env.Helpers, Scratch: side.Scratch, Defs: map[string]string{}, Parts: map[string][]string{}}
+		if err := c.compile(list); err != nil {
 			return nil, err
 		}
+		return c.pipe, nil
 	}
-	if !dropped {
-		c.drop()
-	}
-	return c.pipe, nil
 }
 
 type compiler struct {
-	env   flow.Env
-	side  Side
-	pipe  *flow.Pipeline
-	defs  map[string]*expr.Expr
-	stack *stackFields
+	env     op.Env
+	side    Side
+	pipe    *flow.Pipeline
+	helpers []string // fields that are still to go
+}
+
+func (c *compiler) compile(list []plan.Op) error {
+	if err := c.lookAhead(list); err != nil {
+		return err
+	}
+	for i, o := range list {
+		k := Lookup(o.Name)
+		if k == nil {
+			return shardify.Unsupported("operation %q of the plan", o.Name)
+		}
+		if k.Phase == op.AtEnd {
+			c.drop()
+		}
+		if err := c.add(i, k, o); err != nil {
+			return err
+		}
+	}
+	c.drop()
+	return nil
 }
 
 // lookAhead reads what earlier operations must know of later ones.
 func (c *compiler) lookAhead(list []plan.Op) error {
-	for _, op := range list {
-		switch op.Name {
-		case Define:
-			d, err := newDefine(op.Text)
+	for _, o := range list {
+		if k := Lookup(o.Name); k != nil && k.Fields != nil {
+			f, err := k.Fields(&op.Env{}, shown(o.Text))
 			if err != nil {
 				return err
 			}
-			c.defs[d.Name] = d.Expr
-		case Stack:
-			var err error
-			if c.stack, err = newStack(op.Text); err != nil {
-				return err
-			}
+			maps.Copy(c.env.Defs, f.Defs)
+			maps.Copy(c.env.Parts, f.Parts)
 		}
 	}
 	return nil
@@ -85,25 +95,48 @@ func (c *compiler) lookAhead(list []plan.Op) error {
 // drop leaves out fields that were read for operations alone. What still comes needs
 // none of them, and globs must not take them for data.
 func (c *compiler) drop() {
-	if len(c.env.Helpers) > 0 {
-		c.pipe.After = append(c.pipe.After, flow.Stage{Transform: flow.DropFields(c.env.Helpers...), Op: -1})
+	if len(c.helpers) > 0 {
+		c.pipe.After = append(c.pipe.After, flow.Stage{Transform: flow.DropFields(c.helpers...), Op: -1})
 	}
+	c.helpers = nil
 }
 
-func (c *compiler) add(i int, k *Kind, op plan.Op) error {
-	text, rules, err := resolved(op.Text)
+// add adds operation i of the list.
+func (c *compiler) add(i int, k *op.Kind, o plan.Op) error {
+	text, env := shown(o.Text), c.env
+	if _, runs, ok := strings.Cut(o.Text, runsLine); ok {
+		var err error
+		if env.Runs, err = op.ParseRuns(runs); err != nil {
+			return err
+		}
+	}
+	_, env.Digest, _ = strings.Cut(o.Text, openedLine)
+	env.Beside = c.side.opened(k.Name, text)
+	s, err := k.New(&env, text)
 	if err != nil {
 		return err
 	}
-	s, err := k.stage(c, text, rules)
-	if err != nil || s.Transform == nil {
-		return err
+	if s.Packer != nil {
+		c.pipe.Packer = packer{s.Packer}
 	}
-	s.Op, s.Text = i, op.Name+" "+strings.Join(Shown(op), ", ")
-	if k.phase == first {
-		c.pipe.Before = append(c.pipe.Before, s)
+	if s.Copies > 0 {
+		c.pipe.Copies, c.pipe.CopySplits = s.Copies, s.Splits
+	}
+	if s.Transform == nil {
+		return nil
+	}
+	stage := flow.Stage{Transform: s.Transform, Splits: s.Splits, Op: i, Text: o.Name + " " + strings.Join(Shown(o), ", ")}
+	if k.Phase == op.BeforeSplit {
+		c.pipe.Before = append(c.pipe.Before, stage)
 	} else {
-		c.pipe.After = append(c.pipe.After, s)
+		c.pipe.After = append(c.pipe.After, stage)
 	}
 	return nil
+}
+
+// packer is a flow.Packer.
+type packer struct{ op.Packer }
+
+func (p packer) New(store storage.Store, pool *shardify.Pool, emit func(*shardify.Batch, *shardify.Arena) error) flow.Packing {
+	return p.Begin(store, pool, emit)
 }

@@ -13,8 +13,9 @@
 //
 // Operations run in the order of the table, whatever the order in which they are given:
 //
-//	set -> fraction -> where -> (split) -> copies -> patch -> augment -> define -> nan -> encode
-//	-> sort -> (fields read for others go) -> stack -> pad -> rename -> cast -> pack
+//	join -> set -> fraction -> where -> drop-duplicates -> (split) -> copies -> patch -> augment
+//	-> define -> nan -> encode -> tokenize -> pick -> sort -> (fields read for others go)
+//	-> stack -> pad -> rename -> cast -> pack -> sequences
 //
 // Map of the files:
 //
@@ -22,12 +23,10 @@
 //	settings.go  values as given for each kind -> the operations of a plan
 //	compile.go   the operations of a plan -> a pipeline
 //	columns.go   which fields of the source the operations need, and which are only helpers
-//	totals.go    sums over other tables of the inputs, for --set
-//	inputs.go    globs that give each input its rule, for --set, --fraction and --split-from
-//	where.go define.go nan.go encode.go sort.go stack.go pad.go rename.go cast.go pack.go
-//	set.go fraction.go augment.go   one transform each
-//	cast_int.go cast_float.go       the conversion of numbers, counting what does not fit
+//	split.go     splits by globs of inputs
+//	augment.go   the line for package augment
 //
-// Package expr, below, is the language of conditions and computed fields. docs/guides/shape.md
-// says what the operations do to values.
+// Below are op, what operations are made with; the folders of operations (samples, fields,
+// lists, cast, codes, tables, sequence); and expr, the language of conditions and computed
+// fields. docs/guides/shape.md says what the operations do to values.
 package transform

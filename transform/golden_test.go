@@ -3,6 +3,7 @@ package transform
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/shardify/shardify/convert/flow"
 	"math"
 	"os"
 	"slices"
@@ -13,7 +14,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/numbers/half"
 	"github.com/shardify/shardify/tests/race"
-	"github.com/shardify/shardify/transform/expr"
+	"github.com/shardify/shardify/transform/cast"
 )
 
 // goldenColumn is a column as numpy and awkward have it.
@@ -151,7 +152,7 @@ func same(t *testing.T, what string, got *shardify.Column, want shardify.Column,
 			return
 		}
 		for k := lo / want.DType.Size(); k < hi/want.DType.Size(); k++ {
-			x, y := valueText(got.DType, got.Data, k), valueText(want.DType, want.Data, k)
+			x, y := cast.Text(got.DType, got.Data, k), cast.Text(want.DType, want.Data, k)
 			if x != y && !close(x, y) {
 				t.Errorf("%s: sample %d value %d is %s, want %s", what, i, k, x, y)
 				return
@@ -173,7 +174,7 @@ func TestExpressionsAgreeWithNumpy(t *testing.T) {
 	g := golden(t)
 	b := g.batch(t)
 	for _, c := range g.Cases {
-		d := made[*defineField](t)(newDefine("out=" + c.Expr))
+		d := made(t)(New(Define, "out="+c.Expr, nil))
 		if _, err := d.Schema(schemaOf(b)); err != nil {
 			t.Error(err)
 			continue
@@ -193,27 +194,11 @@ func TestCastsAgreeWithNumpy(t *testing.T) {
 	g := golden(t)
 	b := g.batch(t)
 	for _, c := range g.Casts {
-		tr := made[*castFields](t)(newCast(c.From + "=" + c.To))
+		tr := made(t)(New(Cast, c.From+"="+c.To, nil))
 		out := run(t, tr, b)
 		i := shardify.FieldIndex(schemaOf(b), c.From)
 		same(t, c.From+" as "+c.To, &out.Columns[i], c.column(t), g.Samples)
 	}
-}
-
-func run(t testing.TB, tr shardify.Transform, b *shardify.Batch) *shardify.Batch {
-	t.Helper()
-	fields, err := tr.Schema(schemaOf(b))
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := tr.Apply(b, seed, arena(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Match(fields); err != nil {
-		t.Fatal(err)
-	}
-	return out
 }
 
 func TestListsAgreeWithAwkward(t *testing.T) {
@@ -227,15 +212,15 @@ func TestListsAgreeWithAwkward(t *testing.T) {
 		}
 		return &b.Columns[i]
 	}
-	sorted := run(t, made[*sortLists](t)(newSort("jet=-pt", nil)), b)
+	sorted := run(t, made(t)(New(Sort, "jet=-pt", nil)), b)
 	for _, c := range g.Sorted {
 		same(t, "sorted "+c.Name, find(sorted, c.Name), c.column(t), g.Samples)
 	}
-	padded := run(t, made[*padLists](t)(newPad("eta=3:-1")), b)
+	padded := run(t, made(t)(New(Pad, "eta=3:-1", nil)), b)
 	for _, c := range g.Padded {
 		same(t, "padded "+c.Name, find(padded, c.Name), c.column(t), g.Samples)
 	}
-	stacked := run(t, made[*stackFields](t)(newStack("jets=pt,eta,jid")), b)
+	stacked := run(t, made(t)(New(Stack, "jets=pt,eta,jid", nil)), b)
 	same(t, "stacked", find(stacked, "jets"), g.Stacked.column(t), g.Samples)
 }
 
@@ -288,7 +273,7 @@ func TestExpressionsThatCannotBe(t *testing.T) {
 		"string(x) == '1'":      "no function string",
 		"tag[0] && eta[0][1]>0": "one value a sample",
 	} {
-		w, err := newWhere(e, nil)
+		w, err := New(Where, e, nil)
 		if err == nil {
 			_, err = w.Schema(in)
 		}
@@ -330,7 +315,7 @@ func TestIntegersNeverWrap(t *testing.T) {
 		"a * 1 == a":   "",
 		"a / 0 > 0":    "",
 	} {
-		d := made[*defineField](t)(newDefine("z=" + e))
+		d := made(t)(New(Define, "z="+e, nil))
 		if _, err := d.Schema(schemaOf(b)); err != nil {
 			t.Fatal(err)
 		}
@@ -364,7 +349,7 @@ func TestMissingValues(t *testing.T) {
 		"isnan(m + 0.5)":       "0-0",
 		"max(m, x) == m":       "1-1",
 	} {
-		d := made[*defineField](t)(newDefine("z=" + e))
+		d := made(t)(New(Define, "z="+e, nil))
 		if _, err := d.Schema(schemaOf(b)); err != nil {
 			t.Fatal(err)
 		}
@@ -384,7 +369,7 @@ func TestMissingValues(t *testing.T) {
 		if got != want {
 			t.Errorf("%s is %s, want %s", e, got, want)
 		}
-		kept := run(t, made[*whereFilter](t)(newWhere(e, nil)), b)
+		kept := run(t, made(t)(New(Where, e, nil)), b)
 		if n := strings.Count(want, "1"); kept.Samples != n {
 			t.Errorf("--where %s keeps %d samples, want %d", e, kept.Samples, n)
 		}
@@ -394,21 +379,28 @@ func TestMissingValues(t *testing.T) {
 // TestWhereSeesDefinitions computes what is defined later from what is there.
 func TestWhereSeesDefinitions(t *testing.T) {
 	b := golden(t).batch(t)
-	defs := map[string]*expr.Expr{}
-	for _, text := range []string{"ht=sum(pt)", "big=ht > 80", "a=b", "b=a"} {
-		d := made[*defineField](t)(newDefine(text))
-		defs[d.Name] = d.Expr
+	where := func(text string) shardify.Transform {
+		s := Settings{Where: {text}, Define: {"ht=sum(pt)", "big=ht > 80", "a=b", "b=a"}}
+		list, err := s.Ops(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Compile(list, flow.Env{Schema: schemaOf(b)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Before[0]
 	}
-	got := run(t, made[*whereFilter](t)(newWhere("big && n > 1", defs)), b)
-	want := run(t, made[*whereFilter](t)(newWhere("sum(pt) > 80 && n > 1", nil)), b)
+	got := run(t, where("big && n > 1"), b)
+	want := run(t, made(t)(New(Where, "sum(pt) > 80 && n > 1", nil)), b)
 	if got.Samples != want.Samples || got.Samples == 0 || got.Samples == b.Samples {
 		t.Errorf("%d samples, want %d of %d", got.Samples, want.Samples, b.Samples)
 	}
-	w := made[*whereFilter](t)(newWhere("a > 1", defs))
-	if _, err := w.Schema(schemaOf(b)); err == nil || !contains(err.Error(), "defined by itself") {
+	if _, err := where("a > 1").Schema(schemaOf(b)); err == nil || !contains(err.Error(), "defined by itself") {
 		t.Errorf("a circle: %v", err)
 	}
-	if n := made[*whereFilter](t)(newWhere("big && x > 0", defs)).fields().named; !slices.Equal(n, []string{"pt", "x"}) {
-		t.Errorf("needs %v", n)
+	s := Settings{Where: {"big && x > 0"}, Define: {"ht=sum(pt)", "big=ht > 80"}}
+	if open, helpers, err := s.Columns([]string{"n"}); err != nil || !slices.Equal(open, []string{"n", "pt", "x"}) || !slices.Equal(helpers, []string{"pt", "x"}) {
+		t.Errorf("needs %v and %v, %v", open, helpers, err)
 	}
 }

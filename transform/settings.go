@@ -12,7 +12,8 @@ import (
 	"github.com/shardify/shardify/augment"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
-	"github.com/shardify/shardify/transform/expr"
+	"github.com/shardify/shardify/transform/fields"
+	"github.com/shardify/shardify/transform/op"
 )
 
 // Settings are the values that are given for each kind of operation, in their order, by
@@ -37,9 +38,16 @@ func (s Settings) Orients() bool {
 	})
 }
 
-// rulesLine begins the line of an operation's text that says which rule each input
-// has. It is found when the plan is made, and holds wherever the inputs are later.
-const rulesLine = "\ninputs: "
+// Lines of an operation's text that are found when the plan is made, and hold wherever the
+// inputs are later.
+const (
+	runsLine   = "\ninputs: " // which line of the value each input has
+	openedLine = "\ntable: "  // what was in the file beside the inputs
+)
+
+// Opened is an operation that reads a file beside the inputs, which must be the same whenever
+// it is carried out.
+func Opened(o plan.Op, digest string) plan.Op { o.Text += openedLine + digest; return o }
 
 // Ops lists the operations in their order. The globs of set and fraction are looked up
 // among the inputs.
@@ -52,12 +60,12 @@ func (s Settings) Ops(table *format.Table) ([]plan.Op, error) {
 			return nil, err
 		}
 		for _, t := range texts {
-			if k.rules != nil {
-				runs, err := k.rules(t, table)
+			if k.ByInput {
+				made, err := k.New(&op.Env{Table: table}, t)
 				if err != nil {
 					return nil, err
 				}
-				t += rulesLine + runs.String()
+				t += runsLine + made.Transform.(op.Lines).Runs().String()
 			}
 			out = append(out, plan.Op{Name: k.Name, Text: t})
 		}
@@ -66,7 +74,7 @@ func (s Settings) Ops(table *format.Table) ([]plan.Op, error) {
 }
 
 // texts are the texts of the operations of one kind.
-func (s Settings) texts(k *Kind) ([]string, error) {
+func (s Settings) texts(k *op.Kind) ([]string, error) {
 	given := s[k.Name]
 	if len(given) == 0 {
 		return nil, nil
@@ -76,16 +84,16 @@ func (s Settings) texts(k *Kind) ([]string, error) {
 			return nil, fmt.Errorf("--%s %q has a line feed", k.Name, g)
 		}
 	}
-	if k.texts == nil {
+	if k.Texts == nil {
 		return given, nil
 	}
-	return k.texts(given)
+	return k.Texts(given)
 }
 
 // WithTotals completes the sums over other tables of the inputs in --set: they are read
 // from a source of that format.
 func (s Settings) WithTotals(ctx context.Context, src format.Input, table *format.Table, pool *shardify.Pool, jobs int) (Settings, error) {
-	if !slices.ContainsFunc(s[Set], HasTotals) {
+	if !slices.ContainsFunc(s[Set], fields.HasTotals) {
 		return s, nil
 	}
 	texts, err := s.texts(Lookup(Set))
@@ -94,9 +102,9 @@ func (s Settings) WithTotals(ctx context.Context, src format.Input, table *forma
 	}
 	out := maps.Clone(s)
 	out[Set] = nil
-	t := totals{src: src, table: table, pool: pool, jobs: jobs, known: map[total][]inputSum{}}
+	t := fields.NewTotals(src, table, pool, jobs)
 	for _, text := range texts {
-		if text, err = t.complete(ctx, text); err != nil {
+		if text, err = t.Complete(ctx, text); err != nil {
 			return nil, err
 		}
 		out[Set] = append(out[Set], strings.Split(text, "\n")...)
@@ -105,25 +113,18 @@ func (s Settings) WithTotals(ctx context.Context, src format.Input, table *forma
 }
 
 // Shown is an operation's text as it was given: a line for each value.
-func Shown(op plan.Op) []string {
-	text, _, _ := strings.Cut(op.Text, rulesLine)
-	text, _, _ = strings.Cut(text, tableLine)
-	return strings.Split(text, "\n")
-}
+func Shown(o plan.Op) []string { return strings.Split(shown(o.Text), "\n") }
 
-// resolved splits an operation's text.
-func resolved(text string) (string, ruleRuns, error) {
-	text, runs, ok := strings.Cut(text, rulesLine)
-	if !ok {
-		return text, nil, nil
-	}
-	in, err := parseRuns(runs)
-	return text, in, err
+// shown is a text without the lines that were found.
+func shown(text string) string {
+	text, _, _ = strings.Cut(text, runsLine)
+	text, _, _ = strings.Cut(text, openedLine)
+	return text
 }
 
 // Correct is the flag of an error with the field that was meant in it, "" if that is not known.
 func (s Settings) Correct(err error) string {
-	u, ok := errors.AsType[*expr.UnknownField](err)
+	u, ok := errors.AsType[*format.UnknownField](err)
 	if !ok || u.Suggest == "" {
 		return ""
 	}

@@ -19,6 +19,9 @@ func TestEveryKindDescribesItself(t *testing.T) {
 	}
 	for i := range transform.Table {
 		k := &transform.Table[i]
+		if i > 0 && k.Phase < transform.Table[i-1].Phase {
+			t.Errorf("%s is behind kinds of a later phase", k.Name)
+		}
 		values := []string{k.Example}
 		if k.Name == transform.Set {
 			values = append(values, "label=0")

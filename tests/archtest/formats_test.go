@@ -98,7 +98,7 @@ func formatNamed(n ast.Node) string {
 // inputWords are places outside of a format's folder that compare a word which is also the
 // name of an input format.
 var inputWords = []struct{ file, word, why string }{
-	{"transform/set.go", "text", "a type of --set"},
+	{"transform/fields/set.go", "text", "a type of --set"},
 	{"readers/internal/rows/coltype/given.go", "text", "a type of COLUMN:TYPE"},
 }
 

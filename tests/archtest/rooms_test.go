@@ -31,6 +31,15 @@ type room struct {
 }
 
 var rooms = []room{
+	{name: "transform", lines: 800, back: 1, methodsOf: "Settings", methods: 10, inFiles: 2},
+	{name: "transform/op", lines: 800, back: 0, methodsOf: "Env", methods: 2, inFiles: 1},
+	{name: "transform/cast", lines: 1000, back: 0, methodsOf: "castFields", methods: 5, inFiles: 1},
+	{name: "transform/codes", lines: 1000, back: 0, methodsOf: "encodeField", methods: 12, inFiles: 1},
+	{name: "transform/fields", lines: 1300, back: 2, methodsOf: "setField", methods: 7, inFiles: 1},
+	{name: "transform/lists", lines: 1000, back: 0, methodsOf: "sortLists", methods: 7, inFiles: 1},
+	{name: "transform/samples", lines: 1100, back: 1, methodsOf: "dropDuplicates", methods: 7, inFiles: 1},
+	{name: "transform/sequence", lines: 1000, back: 0, methodsOf: "Packing", methods: 18, inFiles: 1},
+	{name: "transform/tables", lines: 1000, back: 0, methodsOf: "tableJoin", methods: 11, inFiles: 1},
 	{name: "convert", lines: 3714, back: 12, methodsOf: "Job", methods: 49, inFiles: 15},
 	{name: "plan", lines: 2846, back: 1, methodsOf: "Plan", methods: 9, inFiles: 4},
 	{name: "plan/splits", lines: 575, back: 0, methodsOf: "Rule", methods: 15, inFiles: 2},

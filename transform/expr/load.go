@@ -70,7 +70,7 @@ func (b *binder) defined(name string) (*value, error) {
 			known = append(known, n)
 		}
 		slices.Sort(known)
-		return nil, &UnknownField{Name: name, Suggest: suggest.Word(name, known)}
+		return nil, &format.UnknownField{Name: name, Suggest: suggest.Word(name, known)}
 	}
 	if slices.Contains(b.inside, name) {
 		return nil, fmt.Errorf("%s is defined by itself", name)

@@ -194,17 +194,3 @@ func Quote(name string) string {
 	}
 	return fmt.Sprintf("field(%q)", name)
 }
-
-// UnknownField is a name that no field has.
-type UnknownField struct {
-	Name    string
-	Suggest string // the field that was meant, perhaps
-}
-
-// Error names the field, and the one that was meant.
-func (e *UnknownField) Error() string {
-	if e.Suggest != "" {
-		return fmt.Sprintf("no field %s; did you mean %s?", e.Name, e.Suggest)
-	}
-	return "no field " + e.Name
-}

@@ -23,6 +23,10 @@ import (
 	"github.com/shardify/shardify/tests/race"
 )
 
+// Wide is a schema with every form of field.
+const Wide = "id:i64,nJet:u8,eta:f32,w:f64,h:f16,g:bf16,flag:bool,x:f32[3],m:i16[2,2],big:u64,miss:f32?,imiss:i32?," +
+	"Jet_pt:f32*5@Jet,Jet_eta:f32*5@Jet,Jet_id:i32*5@Jet,Jet_vec:f32*5[2]@Jet,hits:i32*4,hmiss:f64*3?,deep:f32**3,name:txt*6,nmiss:txt*4?,tags:txt**3"
+
 // Invent is a batch of synthetic samples.
 func Invent(t testing.TB, schema string, samples int, mem *shardify.Arena) *shardify.Batch {
 	t.Helper()
@@ -58,6 +62,39 @@ func SchemaOf(b *shardify.Batch) []shardify.Field {
 		s = append(s, b.Columns[i].Field)
 	}
 	return s
+}
+
+// Column is a column of a type.
+func Column(name string, d shardify.DType, data []byte) shardify.Column {
+	return shardify.Column{Field: shardify.Field{Name: name, DType: d}, Data: data}
+}
+
+// Made is a transform, or the test's end.
+func Made[T shardify.Transform](t testing.TB) func(T, error) T {
+	return func(x T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+}
+
+// Run is what a transform makes of a batch, which has the fields that it promised.
+func Run(t testing.TB, tr shardify.Transform, b *shardify.Batch) *shardify.Batch {
+	t.Helper()
+	fields, err := tr.Schema(SchemaOf(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := tr.Apply(b, Seed, Arena(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Match(fields); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 var rubbish = bytes.Repeat([]byte{0xab}, 8<<10)
