@@ -248,9 +248,9 @@ func (a *Arena) ids(n int) []ID {
 	return a.idents[at : at+n : at+n]
 }
 
-// Beside is Pool.Overdraft of the arena's pool: for what is made on the way to a batch, and
+// Overdraft is Pool.Overdraft of the arena's pool: for what is made on the way to a batch, and
 // counted by a Scratch.
-func (a *Arena) Beside() *Arena { return a.pool.Overdraft() }
+func (a *Arena) Overdraft() *Arena { return a.pool.Overdraft() }
 
 // Used is the bytes allocated so far.
 func (a *Arena) Used() int64 { return a.used }

@@ -149,7 +149,7 @@ func (j *Job) streams(s shardify.Span) bool {
 
 // serve reads what it is asked for until the channel is closed.
 func (j *Job) serve(ctx context.Context, in <-chan request, pace *pace) {
-	l := j.lane()
+	l := j.spanReader()
 	defer l.end(j)
 	for r := range in {
 		if l.serve(ctx, &r.result) > allowed(r.span) {
@@ -163,7 +163,7 @@ func (j *Job) serve(ctx context.Context, in <-chan request, pace *pace) {
 // grant takes the memory for a span; without it, err says why.
 func (j *Job) grant(ctx context.Context, s shardify.Span) result {
 	s.Stream = j.streams(s)
-	mem, err := j.Pool.Grant(ctx, memoryOf(j.Plan, s)+j.beside(s))
+	mem, err := j.Pool.Grant(ctx, memoryOf(j.Plan, s)+j.operationMemory(s))
 	if err != nil {
 		err = context.Cause(ctx)
 	}

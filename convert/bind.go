@@ -41,9 +41,9 @@ func (j *Job) bind() error {
 // share is the memory that one unit may have beside the batches that are read.
 func (j *Job) share() int64 { return max(j.Pool.Limit()/int64(2*j.jobs()), 1<<20) }
 
-// beside is what a span's grant allows for operations. A span that would take more is
+// operationMemory is what a span's grant allows for operations. A span that would take more is
 // cut into parts that do not.
-func (j *Job) beside(s shardify.Span) int64 {
+func (j *Job) operationMemory(s shardify.Span) int64 {
 	return min(j.flow.Memory(int(s.Samples()), s.Bytes), j.share())
 }
 

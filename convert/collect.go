@@ -44,7 +44,7 @@ func (j *Job) collect(ctx context.Context) (*collected, error) {
 		one.Dropped, one.Counts = 0, nil // of all splits together
 		m.splits = append(m.splits, &one)
 	}
-	var all proofs
+	var all partSums
 	var missing []int
 	if p.Splits.Rule == nil {
 		m.Shards = make([]shardify.Shard, 0, p.Outputs())

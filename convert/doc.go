@@ -24,16 +24,16 @@
 //	work.go        Job, and units by several goroutines
 //	partsource.go  the source of a plan in parts
 //	ahead.go       spans are read before they are asked for; inline.go: or by the goroutine that needs them
-//	lane.go        one reader; retry.go: after errors that pass
+//	spanreader.go  one reader; retry.go: after errors that pass
 //	worker.go      one unit: its spans, its shards, damage, receipts
 //	changed.go     inputs that change while they are read; stall.go: a job that does not move
-//	outlet.go      where the samples of a shard go: sinks, a fragment, an order
+//	destination.go where the samples of a shard go: sinks, a fragment, an order
 //	gather.go      the shards of a global shuffle
 //	store.go       receipts: what is done, in the store
 //
 // Completing the set:
 //
 //	merge.go       the manifest is published
-//	collect.go     what receipts say; proofs.go: checksums of inputs read in parts
+//	collect.go     what receipts say; partsums.go: checksums of inputs read in parts
 //	origin.go      which sample came from where
 package convert

@@ -167,7 +167,7 @@ func (s receipts) scatterOrWaiting(i int) (*plan.Receipt, error) {
 
 // collectScatter adds the results of the first stage, and compares the samples that went in with
 // those that came out.
-func (j *Job) collectScatter(ctx context.Context, m *collected, all *proofs) error {
+func (j *Job) collectScatter(ctx context.Context, m *collected, all *partSums) error {
 	p := j.Plan
 	want := make([]int64, max(len(p.Splits.Names()), 1))
 	gathered := make([]int64, len(want))

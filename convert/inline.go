@@ -15,7 +15,7 @@ import (
 // then written before it leaves the core's cache, and no other goroutine has to wake up. It returns
 // the spans that remain, in the list that was passed.
 func (j *Job) inline(ctx context.Context, spans []shardify.Span, w *worker) (rest []shardify.Span, err error) {
-	l := j.lane()
+	l := j.spanReader()
 	defer l.end(j)
 	parts := divider{limit: j.Pool.Limit()}
 	queue := host.OpenQueue()
@@ -62,7 +62,7 @@ func (j *Job) busy() bool {
 
 // part is what to read next: the first span, or as much of it, or of it and those that follow, as
 // suits a sink that takes frames. rest is the remaining spans.
-func (j *Job) part(l *lane, d *divider, spans []shardify.Span, w *worker) (part shardify.Span, rest []shardify.Span, err error) {
+func (j *Job) part(l *spanReader, d *divider, spans []shardify.Span, w *worker) (part shardify.Span, rest []shardify.Span, err error) {
 	part = spans[0]
 	f := j.framed(part)
 	if f == nil {
@@ -100,7 +100,7 @@ func (j *Job) part(l *lane, d *divider, spans []shardify.Span, w *worker) (part 
 func follows(a, b shardify.Span) bool { return b.Lo == a.Hi && b.Input == a.Input && b.Run == a.Run }
 
 // fit is how many samples of a span it takes to fill so many bytes of its frame.
-func (l *lane) fit(s shardify.Span, bytes int64) (int64, error) {
+func (l *spanReader) fit(s shardify.Span, bytes int64) (int64, error) {
 	if err := l.open(s.Run); err != nil {
 		return 0, err
 	}

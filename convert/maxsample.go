@@ -32,7 +32,7 @@ func atSample(s shardify.Span, t *format.Table, cause error) *shardify.Error {
 
 // memoryFits refuses a span whose samples take more than twice the memory, unless they pass
 // in pieces. Up to then one is held alone.
-func (l *lane) memoryFits(s shardify.Span) error {
+func (l *spanReader) memoryFits(s shardify.Span) error {
 	each := s.Bytes / max(s.Samples(), 1)
 	if p, ok := l.source.(format.Passer); ok && s.Stream {
 		each = min(each, p.Held(s))

@@ -133,7 +133,7 @@ func (w *partPlanner) look(ctx context.Context, t *format.Table) (*partWritten, 
 		return x, nil
 	}
 	defer src.Close()
-	if err := w.facts(src, len(w.left)-1); err != nil {
+	if err := w.report(src, len(w.left)-1); err != nil {
 		return nil, err
 	}
 	x.spans, err = w.measure(ctx, src)
@@ -147,8 +147,8 @@ func leftovers(src any) []format.Leftover {
 	return nil
 }
 
-// facts is what a part leaves out and has to say; it checks the names of its samples.
-func (w *partPlanner) facts(src shardify.Source, part int) error {
+// report is what a part leaves out and has to say; it checks the names of its samples.
+func (w *partPlanner) report(src shardify.Source, part int) error {
 	w.left[part] = leftovers(src)
 	w.Parts.Survey.Note(part, src)
 	k, ok := src.(format.Keyer)
@@ -245,7 +245,7 @@ func (w *partPlanner) again(ctx context.Context, i int) error {
 	}
 	defer src.Close()
 	p.Sample.Schema = src.Schema()
-	if err := w.facts(src, i); err != nil {
+	if err := w.report(src, i); err != nil {
 		return err
 	}
 	m, err := w.measure(ctx, src)

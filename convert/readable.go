@@ -30,7 +30,7 @@ func (j *Job) Readable(ctx context.Context) bool {
 }
 
 func (j *Job) readable(ctx context.Context, s shardify.Span) bool {
-	l := bareLane(j)
+	l := bareReader(j)
 	defer l.close()
 	mem := j.Pool.Overdraft()
 	defer mem.Release()

@@ -29,7 +29,7 @@ func passing(err error) bool {
 }
 
 // retry reads a span again that failed with err, by new readers of files that are opened again.
-func (l *lane) retry(ctx context.Context, s shardify.Span, mem *shardify.Arena, err error) (*shardify.Batch, error) {
+func (l *spanReader) retry(ctx context.Context, s shardify.Span, mem *shardify.Arena, err error) (*shardify.Batch, error) {
 	src, ok := l.source.(format.Reopener)
 	for _, wait := range again {
 		fetched := ok && l.refetch(ctx, s, err)
@@ -62,7 +62,7 @@ func tried(err error) error {
 	})
 }
 
-func (l *lane) refetch(ctx context.Context, s shardify.Span, err error) bool {
+func (l *spanReader) refetch(ctx context.Context, s shardify.Span, err error) bool {
 	return l.table != nil && int(s.Input) < l.table.Len() && refetch(ctx, l.table, l.table.Path(int(s.Input)), err)
 }
 

@@ -19,11 +19,11 @@ type worker struct {
 	shard    int   // being written, or -1
 	left     int   // its spans still to come
 	run      *flow.Runner
-	out      outlet // the shard being written
+	out      destination // the shard being written
 	emit     func(split int, b *shardify.Batch, mem *shardify.Arena) error
 	sum      flow.Tally
 	rec      plan.Receipt
-	proofs   proofs
+	sums     partSums
 	activity *activity
 	followed
 }
@@ -114,7 +114,7 @@ func (w *worker) open() {
 	}
 	i := w.shards[0]
 	s := w.j.Plan.Pack.Shards[i]
-	w.shards, w.shard, w.left, w.out = w.shards[1:], i, s.Hi-s.Lo, w.j.outlet(i)
+	w.shards, w.shard, w.left, w.out = w.shards[1:], i, s.Hi-s.Lo, w.j.destination(i)
 	w.rec = plan.Receipt{Plan: w.j.Plan.Digest(), Index: i}
 	w.sum = flow.Tally{Written: make([]int64, len(w.j.flow.Splits))}
 }
@@ -125,7 +125,7 @@ func (w *worker) write(ctx context.Context, b *shardify.Batch) error {
 	if err := w.run.Run(ctx, b, &w.sum, w.emit); err != nil {
 		return err
 	}
-	w.proofs.add(b.Proofs...) // streams have theirs at their end
+	w.sums.add(b.Proofs...) // streams have theirs at their end
 	for _, s := range w.sum.Skipped[before:] {
 		w.j.Progress.Skipped.Add(s.Hi - s.Lo)
 	}
@@ -139,7 +139,7 @@ func (w *worker) commit(ctx context.Context) error {
 	if err := w.unchanged(ctx); err != nil {
 		return err
 	}
-	if err := w.proofs.check(w.j.Source, w.j.Plan.In.Table); err != nil {
+	if err := w.sums.check(w.j.Source, w.j.Plan.In.Table); err != nil {
 		w.j.Progress.Samples.Add(-w.rec.Read)
 		w.j.Progress.Bytes.Add(-w.j.Plan.Pack.ShardBytes(w.shard))
 		return &unproven{err}
@@ -150,7 +150,7 @@ func (w *worker) commit(ctx context.Context) error {
 	if w.j.Plan.Splits.Rule != nil || w.j.Plan.Order.Shuffle == plan.ShuffleGlobal {
 		r.Written = w.sum.Written
 	}
-	for _, p := range w.proofs.list {
+	for _, p := range w.sums.list {
 		if !complete(p) { // what is whole was checked
 			r.Proofs = append(r.Proofs, p)
 		}
@@ -164,7 +164,7 @@ func (w *worker) commit(ctx context.Context) error {
 	if err := w.j.receipts().publishPortion(ctx, r); err != nil {
 		return err
 	}
-	w.proofs.list = w.proofs.list[:0]
+	w.sums.list = w.sums.list[:0]
 	w.out, w.shard = nil, -1
 	w.j.Progress.Shards.Add(1)
 	w.j.Progress.Made.Add(1)
@@ -187,7 +187,7 @@ func (w *worker) skip(ctx context.Context, r result) error {
 	if r.span.Run > 0 || r.span.Samples() == 1 {
 		return w.skipped(r.span, r.err)
 	}
-	l := bareLane(w.j)
+	l := bareReader(w.j)
 	defer l.close()
 	mid := r.span.Lo + r.span.Samples()/2
 	for _, half := range []shardify.Span{plan.Sub(r.span, r.span.Lo, mid), plan.Sub(r.span, mid, r.span.Hi)} {
@@ -198,7 +198,7 @@ func (w *worker) skip(ctx context.Context, r result) error {
 	return nil
 }
 
-func (w *worker) retry(ctx context.Context, l *lane, s shardify.Span) error {
+func (w *worker) retry(ctx context.Context, l *spanReader, s shardify.Span) error {
 	// Beyond the budget, by less than the span that failed: waiting for a grant
 	// here, with that span's still held, could wait for ever.
 	mem := w.j.Pool.Overdraft()

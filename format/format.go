@@ -23,7 +23,7 @@ type Input struct {
 	Asked bool
 	// Beside: files of the format are often beside samples of other kinds, as tables about them.
 	// In a folder they decide nothing unless they are most of what is there.
-	Beside bool
+	Companion bool
 	// Roots are names of files, each of which makes the folder that holds it one input: the
 	// first that is there stands for the folder in the table. nil: folders are no inputs.
 	Roots []string

@@ -66,7 +66,7 @@ func (d *Dataset) window(text string) (*window, error) {
 		switch {
 		case i == 0 || len(w.Anchors) == 0 && len(v.Anchors) > 0:
 			w.In, w.Out = v.In, v.Out
-		case len(v.Anchors) > 0 && !view.Alike(&w.View, v):
+		case len(v.Anchors) > 0 && !view.SameOffsets(&w.View, v):
 			err := shardify.Mismatch("window %q is of rows %v and %v from the anchor, but %v and %v in %s", text, v.In, v.Out, w.In, w.Out, d.inputs[0].Path)
 			return nil, shardify.Annotate(err, "open", in.Where(), "")
 		}

@@ -104,7 +104,7 @@ func TestSplitOfPercentIsAsked(t *testing.T) {
 		"train=1,val=rest":      nil,
 	} {
 		_, err := Convert(t.Context(), synth(filepath.Join(t.TempDir(), "out"), func(s *Settings) { s.Split = text }))
-		var d *format.Doubt
+		var d *format.Ambiguous
 		if errors.As(err, &d) != (want != nil) || d == nil && want != nil {
 			t.Errorf("%s: %v", text, err)
 			continue

@@ -95,7 +95,7 @@ func ChooseListed(ctx context.Context, fs storage.FS, names []string) (f format.
 	at := place{ctx, filesOr(fs)}
 	for _, n := range names[:min(len(names), sampleInputs)] {
 		if f, why, err := byName(path.Base(filepath.ToSlash(n))); err == nil {
-			f, why = at.begun(f, why+" in the list", n)
+			f, why = at.named(f, why+" in the list", n)
 			return f, why
 		}
 	}
@@ -224,9 +224,9 @@ func shared(base string) bool {
 	return n > 1
 }
 
-// begun returns the format f that the name of a file says, or the one that its first bytes say, where
+// named returns the format f that the name of a file says, or the one that its first bytes say, where
 // several have such names.
-func (at place) begun(f format.Input, why, name string) (format.Input, string) {
+func (at place) named(f format.Input, why, name string) (format.Input, string) {
 	if name != "" && shared(path.Base(filepath.ToSlash(name))) {
 		if g, w, err := at.detectFile(name); err == nil && g.Name != f.Name {
 			return g, w
@@ -262,7 +262,7 @@ func (at place) detectFolder(dir string) (f format.Input, why string, err error)
 		return f, "", err
 	}
 	if f, why, err = c.decide(dir); err == nil {
-		f, why = at.begun(f, why, c.first[f.Name])
+		f, why = at.named(f, why, c.first[f.Name])
 	}
 	return f, why, err
 }
@@ -454,7 +454,7 @@ func (c *census) decide(dir string) (f format.Input, why string, err error) {
 	}
 	kinds := slices.Sorted(maps.Keys(c.kinds))
 	if len(kinds) > 1 || len(kinds) == 1 && c.kinds[kinds[0]]*2 < c.files { // tables about the others
-		kinds = slices.DeleteFunc(kinds, func(k string) bool { f, _ := Lookup(k); return f.Beside })
+		kinds = slices.DeleteFunc(kinds, func(k string) bool { f, _ := Lookup(k); return f.Companion })
 	}
 	name := "files"
 	switch {

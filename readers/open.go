@@ -155,7 +155,7 @@ func List(ctx context.Context, f format.Input, r Request) (*format.Table, []form
 	r.Inputs = stands(&f, r.Inputs)
 	w := walkOf(f, r)
 	if r.Options.Bool("zip") {
-		return apart(ctx, w)
+		return separateRoots(ctx, w)
 	}
 	t, left, err := walk.Walk(ctx, w)
 	if err == nil && f.StandIn != nil {
@@ -231,8 +231,8 @@ func without(t *format.Table, inputs []uint32) *format.Table {
 	return rest
 }
 
-// apart lists every input under a root of its own: inputs side by side.
-func apart(ctx context.Context, w walk.Request) (*format.Table, []format.Leftover, error) {
+// separateRoots lists every input under a root of its own: inputs side by side.
+func separateRoots(ctx context.Context, w walk.Request) (*format.Table, []format.Leftover, error) {
 	all := &format.Table{FS: w.FS}
 	var left []format.Leftover
 	for _, in := range w.Inputs {

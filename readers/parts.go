@@ -77,7 +77,7 @@ type More struct {
 // listed is a part; last: the listing is complete.
 type listed struct {
 	*format.Table
-	last, apart bool
+	last, separate bool
 }
 
 // openParts lists the inputs in parts, if there are enough.
@@ -95,7 +95,7 @@ func openParts(ctx context.Context, f format.Input, r Request) (*Opened, error) 
 	for range tables - 1 {
 		m.free <- &format.Table{}
 	}
-	m.parts = walk.Parts{Files: PartFiles, Cutter: f.Parts.Cutter(r.args(nil), r.FilesFrom != nil), Take: m.take}
+	m.parts = walk.Parts{Files: PartFiles, Cutter: f.Parts.Cutter(r.args(nil), r.FilesFrom != nil), Emit: m.pass}
 	go m.list(inner, walkOf(f, r))
 	first, err := m.receive(ctx)
 	if err != nil {
@@ -149,14 +149,14 @@ func (m *More) list(ctx context.Context, w walk.Request) {
 	m.left, m.err = left, err
 	if err == nil {
 		select {
-		case m.next <- listed{t, true, m.parts.Apart}:
+		case m.next <- listed{t, true, m.parts.Stopped}:
 		case <-ctx.Done():
 		}
 	}
 }
 
-// take passes on a part and waits for a table to go on with.
-func (m *More) take(ctx context.Context, t *format.Table) (*format.Table, error) {
+// pass passes on a part and waits for a table to go on with.
+func (m *More) pass(ctx context.Context, t *format.Table) (*format.Table, error) {
 	select {
 	case m.next <- listed{t, false, false}:
 	case <-ctx.Done():
@@ -174,7 +174,7 @@ func (m *More) take(ctx context.Context, t *format.Table) (*format.Table, error)
 // on in such an order that the inputs are to be planned in one table.
 func (m *More) Next(ctx context.Context) (*format.Table, error) {
 	l, err := m.receive(ctx)
-	if err == nil && l.apart {
+	if err == nil && l.separate {
 		err = format.ErrNotInParts
 	}
 	return l.Table, err

@@ -43,7 +43,7 @@ func TestReservedNamesBecomeOthers(t *testing.T) {
 		}
 	}
 	_, err := openReserved(t, "two.h5")
-	if d := (*format.Doubt)(nil); !errors.As(err, &d) || !strings.Contains(err.Error(), "more than one field is named ccd_1") {
+	if d := (*format.Ambiguous)(nil); !errors.As(err, &d) || !strings.Contains(err.Error(), "more than one field is named ccd_1") {
 		t.Fatalf("a collision: %v", err)
 	} else if o, err := openReserved(t, "two.h5", d.Ways[0].Columns...); err != nil {
 		t.Errorf("%v: %v", d.Ways[0].Columns, err)

@@ -35,7 +35,7 @@ func Choose(source string, places []Place, memory int64) (dest, why string, err 
 	var not []string
 	for _, x := range places {
 		dest := filepath.Join(x.Dir, filepath.Base(p.source))
-		if at, err := placeOf(dest); err == nil && at.begun() {
+		if at, err := placeOf(dest); err == nil && at.started() {
 			return dest, x.From, nil // the first process has chosen it
 		}
 		if reason := x.lacks(p.bytes, memory); reason != "" {
@@ -47,8 +47,8 @@ func Choose(source string, places []Place, memory int64) (dest, why string, err 
 	return "", "", fmt.Errorf("no place of this node can have the copy, of %s: %s: %w", shardify.FormatSize(p.bytes), strings.Join(not, "; "), ErrSpace)
 }
 
-// begun reports whether the copy exists, or another process makes it.
-func (p *place) begun() bool {
+// started reports whether the copy exists, or another process makes it.
+func (p *place) started() bool {
 	for _, name := range []string{p.staging, filepath.Join(p.dest, MarkName)} {
 		if _, err := os.Lstat(name); err == nil {
 			return true

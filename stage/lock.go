@@ -37,9 +37,9 @@ const (
 	nobody = unix.LOCK_UN
 )
 
-// take takes the lock, alone or shared, or changes from one to the other, or lets go of it. It does
+// set takes the lock, alone or shared, or changes from one to the other, or lets go of it. It does
 // not wait: false means that another process has it.
-func (l *lock) take(how int) (bool, error) {
+func (l *lock) set(how int) (bool, error) {
 	for {
 		err := unix.Flock(int(l.f.Fd()), how|unix.LOCK_NB)
 		switch {
@@ -112,7 +112,7 @@ func try(name string) (*lock, error) {
 		if err != nil {
 			return nil, err
 		}
-		ok, err := l.take(alone)
+		ok, err := l.set(alone)
 		if ok && l.current() {
 			return l, nil
 		}

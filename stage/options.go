@@ -153,8 +153,8 @@ func placeOf(dest string) (place, error) {
 	return place{abs, filepath.Dir(abs), beside(".stage-lock"), beside(".staging"), beside(".removing")}, nil
 }
 
-// apart refuses a copy onto the source, into it, or around it.
-func (p *place) apart(source string) error {
+// checkSeparate refuses a copy onto the source, into it, or around it.
+func (p *place) checkSeparate(source string) error {
 	if !storages.Local(source) {
 		return nil
 	}

@@ -79,15 +79,15 @@ func (g *Shared) try(ctx context.Context, jobs int) (ok bool, err error) {
 			return false, err
 		}
 	}
-	if ok, err := g.take(shared); !ok || err != nil {
+	if ok, err := g.acquire(shared); !ok || err != nil {
 		return false, err
 	}
 	if g.complete() {
 		return true, nil
 	}
-	if ok, err := g.take(alone); !ok || err != nil {
+	if ok, err := g.acquire(alone); !ok || err != nil {
 		if g.lock != nil { // a process that waits for it alone must find it free
-			_, e := g.lock.take(nobody)
+			_, e := g.lock.set(nobody)
 			err = errors.Join(err, e)
 		}
 		return false, err
@@ -97,12 +97,12 @@ func (g *Shared) try(ctx context.Context, jobs int) (ok bool, err error) {
 			return false, err
 		}
 	}
-	return g.lock.take(shared)
+	return g.lock.set(shared)
 }
 
-// take takes the lock, unless its last user has removed it meanwhile.
-func (g *Shared) take(how int) (bool, error) {
-	ok, err := g.lock.take(how)
+// acquire takes the lock, unless its last user has removed it meanwhile.
+func (g *Shared) acquire(how int) (bool, error) {
+	ok, err := g.lock.set(how)
 	if ok && !g.lock.current() {
 		g.unlock()
 		return false, nil
@@ -187,7 +187,7 @@ func (g *Shared) Close() error {
 	if g.keep {
 		return nil
 	}
-	if ok, err := g.take(alone); !ok || err != nil {
+	if ok, err := g.acquire(alone); !ok || err != nil {
 		return nil
 	}
 	var err error

@@ -29,7 +29,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	step := o.Steps.Begin("reading the manifests of " + o.Source)
 	p, err := load(o.Source)
 	if err == nil {
-		err = at.apart(p.source)
+		err = at.checkSeparate(p.source)
 	}
 	if err == nil && o.digest != "" && o.digest != p.digest {
 		err = p.annotate(shardify.Mismatch("the data set has changed since it was opened: xxh3 is %s, it was %s", p.digest, o.digest), index.ManifestName)

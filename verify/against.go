@@ -207,7 +207,7 @@ func sourceNamed(o *Options, name string) (*format.Input, error) {
 
 // unit compares the shards that come from one run, in its order.
 func (c *comparison) unit(ctx context.Context, u plan.Unit) error {
-	l := &lane{c: c}
+	l := &openReaders{c: c}
 	defer l.close()
 	for i := u.Lo; i < u.Hi; i++ {
 		if j, ok := c.byName[c.plan.Names().Shard(i)]; ok && c.results[j].read {
@@ -219,8 +219,8 @@ func (c *comparison) unit(ctx context.Context, u plan.Unit) error {
 	return nil
 }
 
-// lane is the readers of one goroutine.
-type lane struct {
+// openReaders are the readers of one goroutine.
+type openReaders struct {
 	c      *comparison
 	source shardify.Reader
 	run    uint32
@@ -229,7 +229,7 @@ type lane struct {
 	at     int64
 }
 
-func (l *lane) close() {
+func (l *openReaders) close() {
 	if l.source != nil {
 		l.source.Close()
 		l.source = nil
@@ -241,7 +241,7 @@ func (l *lane) close() {
 }
 
 // shard compares planned shard i, which is shard j of the set.
-func (l *lane) shard(ctx context.Context, i, j int) error {
+func (l *openReaders) shard(ctx context.Context, i, j int) error {
 	p, e := l.c.plan, &l.c.shards[j]
 	l.number, l.at = j, 0
 	skips := l.c.skips(e.Name)
@@ -263,7 +263,7 @@ func (l *lane) shard(ctx context.Context, i, j int) error {
 	return nil
 }
 
-func (l *lane) count(i int, e *expected) problem.Problem {
+func (l *openReaders) count(i int, e *expected) problem.Problem {
 	p := problem.New(problem.LevelValues, problem.KindMismatch, e.Name, "samples")
 	p.Want = problem.Says(plan.FileName, fmt.Sprintf("%d less those skipped", l.c.plan.Pack.Shards[i].Samples))
 	p.Got = problem.Says(e.from, fmt.Sprint(e.Samples))
@@ -333,7 +333,7 @@ func kept(s shardify.Span, skips []index.Skip) []shardify.Span {
 
 // span compares one span with the next samples of the shard. That either side
 // cannot be read is a problem of that span alone.
-func (l *lane) span(ctx context.Context, s shardify.Span) error {
+func (l *openReaders) span(ctx context.Context, s shardify.Span) error {
 	theirs, err := l.reader(&l.source, l.c.source, s.Run)
 	if err != nil {
 		return err
@@ -372,7 +372,7 @@ func closed(r shardify.Reader) shardify.Reader {
 	return nil
 }
 
-func (l *lane) reader(have *shardify.Reader, src shardify.Source, run uint32) (shardify.Reader, error) {
+func (l *openReaders) reader(have *shardify.Reader, src shardify.Source, run uint32) (shardify.Reader, error) {
 	if have == &l.source && l.source != nil && l.run != run {
 		l.source = closed(l.source)
 	}
@@ -389,7 +389,7 @@ func (l *lane) reader(have *shardify.Reader, src shardify.Source, run uint32) (s
 	return *have, nil
 }
 
-func (l *lane) unread(ctx context.Context, side string, s shardify.Span, err error) error {
+func (l *openReaders) unread(ctx context.Context, side string, s shardify.Span, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

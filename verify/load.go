@@ -41,7 +41,7 @@ func (s *set) load(sizes map[string]int64) error {
 	if err != nil {
 		return err
 	}
-	if !found && s.damaged == nil && s.prefix == "" && !s.begun() {
+	if !found && s.damaged == nil && s.prefix == "" && !s.started() {
 		return fmt.Errorf("no %s and no plan: %w", index.ManifestName, ErrNotDataSet)
 	}
 	if s.prefix == "" {
@@ -55,9 +55,9 @@ func (s *set) load(sizes map[string]int64) error {
 	return s.prepare()
 }
 
-// begun reports whether a folder is empty, or a conversion has left nothing in it but its private
+// started reports whether a folder is empty, or a conversion has left nothing in it but its private
 // folder: a crash right after the start may leave that.
-func (s *set) begun() bool {
+func (s *set) started() bool {
 	if s.o.Dir == "" {
 		return false
 	}

@@ -191,7 +191,7 @@ func (c *comparison) differing(ctx context.Context, r *replay, shards []int) err
 	g.SetLimit(c.o.Jobs)
 	for _, j := range shards {
 		g.Go(func() error {
-			l := &lane{c: &again, number: j}
+			l := &openReaders{c: &again, number: j}
 			defer l.close()
 			return l.replayed(each, r)
 		})
@@ -200,7 +200,7 @@ func (c *comparison) differing(ctx context.Context, r *replay, shards []int) err
 }
 
 // replayed compares one shard with that of the replay, sample by sample.
-func (l *lane) replayed(ctx context.Context, r *replay) error {
+func (l *openReaders) replayed(ctx context.Context, r *replay) error {
 	e := &l.c.shards[l.number]
 	first, n := r.firsts[l.c.prefix+e.Name], max(plan.SpanBytes*e.Samples/max(e.Bytes, 1), 1)
 	for l.at < e.Samples {

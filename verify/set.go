@@ -177,16 +177,16 @@ func (s *set) ourSummary(name string) bool {
 	if s.plan != nil && s.root == nil {
 		for _, split := range s.plan.Splits.Names() {
 			if rest, ok := strings.CutPrefix(name, split+"/"); ok {
-				return rest == index.ManifestName || s.beside(rest)
+				return rest == index.ManifestName || s.belongs(rest)
 			}
 		}
 	}
-	return s.beside(name)
+	return s.belongs(name)
 }
 
-// beside reports whether a name is that of a file for a whole set or of one beside a shard: of its
+// belongs reports whether a name is that of a file for a whole set or of one beside a shard: of its
 // format, or of any format while the set's is unknown.
-func (s *set) beside(name string) bool {
+func (s *set) belongs(name string) bool {
 	return name == index.InputsName || name == index.StaticName || slices.ContainsFunc(s.o.Sinks, func(f format.Output) bool {
 		return f.Owns != nil && (s.format == "" || s.format == f.Name) && f.Owns(name)
 	})

@@ -16,7 +16,7 @@ import (
 
 // compare reports every field of every sample in which the data set differs from
 // the source.
-func (l *lane) compare(a, b *shardify.Batch, s shardify.Span) {
+func (l *openReaders) compare(a, b *shardify.Batch, s shardify.Span) {
 	l.c.count(int64(a.Samples), len(a.Columns))
 	if len(a.Columns) != len(b.Columns) {
 		l.differs(s, 0, "", fmt.Sprintf("%d columns", len(a.Columns)), fmt.Sprintf("%d columns", len(b.Columns)))
@@ -54,7 +54,7 @@ func (c *comparison) count(samples int64, fields int) {
 }
 
 // differs reports sample k of a span.
-func (l *lane) differs(s shardify.Span, k int, field, want, got string) {
+func (l *openReaders) differs(s shardify.Span, k int, field, want, got string) {
 	e := &l.c.shards[l.number]
 	p := problem.New(problem.LevelValues, problem.KindValue, e.Name, "value")
 	p.Field, p.Sample = field, e.sample(l.at+int64(k))

@@ -36,12 +36,12 @@ func adler32(sum uint32, p []byte) uint32 {
 			even += w & lanes
 			odd += w >> 8 & lanes
 		}
-		s2 += s1*adlerBlock + 8*(lane(evens, 0)+lane(evens, 1)+lane(evens, 2)+lane(evens, 3)+
-			lane(odds, 0)+lane(odds, 1)+lane(odds, 2)+lane(odds, 3)) +
-			8*lane(even, 0) + 7*lane(odd, 0) + 6*lane(even, 1) + 5*lane(odd, 1) +
-			4*lane(even, 2) + 3*lane(odd, 2) + 2*lane(even, 3) + lane(odd, 3)
-		s1 += lane(even, 0) + lane(even, 1) + lane(even, 2) + lane(even, 3) +
-			lane(odd, 0) + lane(odd, 1) + lane(odd, 2) + lane(odd, 3)
+		s2 += s1*adlerBlock + 8*(lane16(evens, 0)+lane16(evens, 1)+lane16(evens, 2)+lane16(evens, 3)+
+			lane16(odds, 0)+lane16(odds, 1)+lane16(odds, 2)+lane16(odds, 3)) +
+			8*lane16(even, 0) + 7*lane16(odd, 0) + 6*lane16(even, 1) + 5*lane16(odd, 1) +
+			4*lane16(even, 2) + 3*lane16(odd, 2) + 2*lane16(even, 3) + lane16(odd, 3)
+		s1 += lane16(even, 0) + lane16(even, 1) + lane16(even, 2) + lane16(even, 3) +
+			lane16(odd, 0) + lane16(odd, 1) + lane16(odd, 2) + lane16(odd, 3)
 		s1 %= adlerMod
 		s2 %= adlerMod
 	}
@@ -52,5 +52,5 @@ func adler32(sum uint32, p []byte) uint32 {
 	return uint32(s2%adlerMod<<16 | s1%adlerMod)
 }
 
-// lane returns the i-th 16 bits of v.
-func lane(v uint64, i uint) uint64 { return v >> (16 * i) & 0xffff }
+// lane16 returns the i-th 16 bits of v.
+func lane16(v uint64, i uint) uint64 { return v >> (16 * i) & 0xffff }

@@ -9,8 +9,8 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// BenchmarkInflate decodes 4 MiB of each kind of data, deflated at level 6.
-func BenchmarkInflate(b *testing.B) {
+// BenchmarkRivals decodes 4 MiB of each kind of data, deflated at level 6.
+func BenchmarkRivals(b *testing.B) {
 	for _, k := range kinds {
 		data := k.make(4 << 20)
 		comp := deflated(b, data, 6)
@@ -31,7 +31,7 @@ func BenchmarkInflate(b *testing.B) {
 			return err
 		})
 		var r Reader
-		bench("ours-reader", func() error {
+		bench("stream", func() error {
 			r.Reset(bytes.NewReader(comp))
 			_, err := io.ReadFull(&r, dst)
 			return err

@@ -567,7 +567,7 @@ func (r *reader) collected(ctx context.Context, sp shardify.Span, mem *shardify.
 		return nil, err
 	}
 	defer r.scratch.Hold(ctx, mem, 0)
-	beside := mem.Beside()
+	beside := mem.Overdraft()
 	defer beside.Release()
 	var v *view
 	select {

@@ -323,7 +323,7 @@ func (l *listed) fields(first int64, n int, mem *shardify.Arena) (*shardify.Batc
 	if l.table.ByRow == nil {
 		return b.Take(rows, mem)
 	}
-	beside := mem.Beside()
+	beside := mem.Overdraft()
 	defer beside.Release()
 	numbers := key.Column{Nums: shardify.View[uint64](beside.Alloc(8 * n)), Signed: true}
 	for i := range numbers.Nums {

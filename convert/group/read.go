@@ -134,7 +134,7 @@ func (r *reader) read(ctx context.Context, pieces []shardify.Span, mem *shardify
 	defer r.scratch.Hold(ctx, mem, 0)
 	list := make([]*shardify.Batch, len(pieces))
 	for i, p := range pieces {
-		beside := mem.Beside()
+		beside := mem.Overdraft()
 		defer beside.Release()
 		from, err := r.reader(p.Run)
 		if err == nil {

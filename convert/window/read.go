@@ -42,7 +42,7 @@ type held struct {
 	unit int
 	view.Stretch
 	buf    []byte
-	proofs []shardify.Proof
+	sums   []shardify.Proof
 	counts []shardify.Count
 }
 
@@ -94,11 +94,11 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	// What is known of rows is said once, with the first window that has one of them.
 	for k := range r.have {
 		h := &r.have[k]
-		if len(h.proofs)+len(h.counts) == 0 {
+		if len(h.sums)+len(h.counts) == 0 {
 			continue
 		}
 		if first := set.firstWith(h.Lo, h.Hi); first >= lo && first < hi {
-			b.Proofs, b.Counts = append(b.Proofs, h.proofs...), append(b.Counts, h.counts...)
+			b.Proofs, b.Counts = append(b.Proofs, h.sums...), append(b.Counts, h.counts...)
 		}
 	}
 	return b, nil
@@ -216,7 +216,7 @@ func (r *reader) unit(ctx context.Context, in, k int, row int64, mem *shardify.A
 	if err != nil {
 		return h, err
 	}
-	beside := mem.Beside()
+	beside := mem.Overdraft()
 	defer beside.Release()
 	b, err := from.Read(ctx, u.span, beside)
 	if err != nil {
@@ -243,7 +243,7 @@ func (r *reader) unit(ctx context.Context, in, k int, row int64, mem *shardify.A
 	case s.made >= 0 && !s.axis.same(u, &b.Columns[s.made]):
 		return h, s.changes()
 	}
-	h = held{unit: k, Stretch: view.Stretch{Lo: u.at, Hi: u.end()}, proofs: proofs, counts: tally.Counts, buf: r.buffer(int(n * row))}
+	h = held{unit: k, Stretch: view.Stretch{Lo: u.at, Hi: u.end()}, sums: proofs, counts: tally.Counts, buf: r.buffer(int(n * row))}
 	rest := h.buf
 	for i := range b.Columns {
 		c := &b.Columns[i]

@@ -69,7 +69,7 @@ func again(spec *view.Spec, m *index.Manifest, r view.Rows) (*index.View, error)
 
 // differ says how a view is another one, "" if it is not.
 func differ(a, want *index.View, axis string) string {
-	if !view.Alike(a, want) {
+	if !view.SameOffsets(a, want) {
 		return fmt.Sprintf("rows %v and %v from the anchor, by the values of %s %v and %v", a.In, a.Out, axis, want.In, want.Out)
 	}
 	if slices.Equal(a.Anchors, want.Anchors) {

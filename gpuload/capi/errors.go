@@ -44,7 +44,7 @@ type way struct {
 
 func waysOf(err error) (ways []way) {
 	var found []format.Way
-	if d, ok := errors.AsType[*format.Doubt](err); ok {
+	if d, ok := errors.AsType[*format.Ambiguous](err); ok {
 		found = d.Ways
 	} else if c, ok := errors.AsType[*format.Cured](err); ok {
 		found = c.Ways

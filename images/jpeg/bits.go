@@ -43,8 +43,8 @@ func (s *stream) symbol(h *huffman) entry {
 	return e
 }
 
-// take is the next k bits, at most 16.
-func (s *stream) take(k uint) int32 {
+// bits is the next k bits, at most 16.
+func (s *stream) bits(k uint) int32 {
 	if s.n < 32 {
 		s.fill()
 	}

@@ -137,7 +137,7 @@ func (d *Decoder) segments() (marker byte, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if err := d.take(marker, body, start); err != nil {
+		if err := d.read(marker, body, start); err != nil {
 			return 0, err
 		}
 	}
@@ -178,8 +178,8 @@ func (d *Decoder) segment() ([]byte, error) {
 	return body, nil
 }
 
-// take reads one segment, which begins at start.
-func (d *Decoder) take(marker byte, b []byte, start int) error {
+// read reads one segment, which begins at start.
+func (d *Decoder) read(marker byte, b []byte, start int) error {
 	switch marker {
 	case 0xc0, 0xc1, 0xc2:
 		return d.frame(marker, b, start)

@@ -193,7 +193,7 @@ func (s *scan) acFirst(h *huffman, out *[64]int16) bool {
 		}
 		if e.size() == 0 {
 			if e.run() < 15 {
-				s.eobRun = 1<<e.run() + s.take(uint(e.run())) - 1
+				s.eobRun = 1<<e.run() + s.bits(uint(e.run())) - 1
 				return true
 			}
 			k += 15
@@ -224,7 +224,7 @@ func (s *scan) acRefine(h *huffman, out *[64]int16) bool {
 			run, v := e.run(), int16(0)
 			if e.size() == 0 {
 				if run < 15 {
-					s.eobRun = 1<<run + s.take(uint(run))
+					s.eobRun = 1<<run + s.bits(uint(run))
 					break
 				}
 			} else if v = -one; s.bit() {

@@ -84,7 +84,7 @@ func (r *Resizer) prepare(c *Cut) (o jpeg.Options, err error) {
 // kept.
 func (r *Resizer) stream(o jpeg.Options) error {
 	if r.sink == nil {
-		r.sink = r.take
+		r.sink = r.addRows
 	}
 	r.begin(r.channels)
 	r.width, r.waiting = o.X1-o.X0, 0
@@ -98,8 +98,8 @@ func (r *Resizer) stream(o jpeg.Options) error {
 	return nil
 }
 
-// take makes the first pass of rows that were decoded, and says where the next ones go.
-func (r *Resizer) take(rows []byte) []byte {
+// addRows makes the first pass of rows that were decoded, and says where the next ones go.
+func (r *Resizer) addRows(rows []byte) []byte {
 	step := r.channels * r.width
 	n := r.waiting + len(rows)/step
 	done := r.push(r.pix, r.width, step, n, r.across.first, false)

@@ -30,8 +30,10 @@ func (s *Spec) Of(windows map[string]index.View) (*index.View, error) {
 	return &v, nil
 }
 
-// Alike reports whether the rows of two views are at the same distances from the anchor.
-func Alike(a, b *index.View) bool { return slices.Equal(a.In, b.In) && slices.Equal(a.Out, b.Out) }
+// SameOffsets reports whether the rows of two views are at the same distances from the anchor.
+func SameOffsets(a, b *index.View) bool {
+	return slices.Equal(a.In, b.In) && slices.Equal(a.Out, b.Out)
+}
 
 // Samples says how rows are copied into the windows of a view.
 type Samples struct {

@@ -217,7 +217,7 @@ func (x *file) find(f *Found, keys *Column, never []int32, fields []shardify.Fie
 				return err
 			}
 			if at = -1; ok {
-				if at = int32(len(f.Used)); !r.take(f) {
+				if at = int32(len(f.Used)); !r.add(f) {
 					return r.damaged()
 				}
 			}
@@ -357,8 +357,8 @@ func (r *reading) record(n, i int) (key, rest []byte, ok bool) {
 	return data[:size], data[size:], true
 }
 
-// take adds the row that was found.
-func (r *reading) take(f *Found) bool {
+// add adds the row that was found.
+func (r *reading) add(f *Found) bool {
 	b := r.rest
 	f.Used = append(f.Used, int32(binary.LittleEndian.Uint32(b)))
 	b = b[4:]

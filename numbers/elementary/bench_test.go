@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkFunctions has ours beside package math's.
-func BenchmarkFunctions(b *testing.B) {
+// BenchmarkRivals has ours beside package math's.
+func BenchmarkRivals(b *testing.B) {
 	r := rand.New(rand.NewPCG(7, 8))
 	x, y := make([]float64, 1024), make([]float64, 1024)
 	for i := range x {
@@ -17,7 +17,7 @@ func BenchmarkFunctions(b *testing.B) {
 		for _, who := range []struct {
 			name string
 			f    func(float64) float64
-		}{{"ours", f.ours}, {"math", f.theirs}} {
+		}{{"ours", f.ours}, {"stdlib", f.theirs}} {
 			b.Run(f.name+"/"+who.name, func(b *testing.B) {
 				in := y
 				switch f.name {
@@ -39,7 +39,7 @@ func BenchmarkFunctions(b *testing.B) {
 		for _, who := range []struct {
 			name string
 			f    func(x, y float64) float64
-		}{{"ours", f.ours}, {"math", f.theirs}} {
+		}{{"ours", f.ours}, {"stdlib", f.theirs}} {
 			b.Run(f.name+"/"+who.name, func(b *testing.B) {
 				for i := range b.N {
 					sink += who.f(y[i&1023], x[i&1023])

@@ -39,7 +39,7 @@ func TestInputsAreOpenedOneByOneWhereTheyDiffer(t *testing.T) {
 				} else if c.broken && a.Options["tree"] != "" {
 					return nil, shardify.Mismatch("no tree")
 				} else if a.Options["tree"] == "" {
-					d := format.NewDoubt("several trees", ways)
+					d := format.NewAmbiguous("several trees", ways)
 					d.Differ = c.differ
 					return nil, d
 				}

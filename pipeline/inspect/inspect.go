@@ -95,7 +95,7 @@ type Field struct {
 // them one by one and says how they differ.
 func Inputs(ctx context.Context, r Request) (*Report, error) {
 	o, err := readers.Open(ctx, r.Format, r.open())
-	var doubt *format.Doubt
+	var doubt *format.Ambiguous
 	var some *format.Skippable
 	switch {
 	case errors.As(err, &doubt):
@@ -145,7 +145,7 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 
 // doubtful shows how inputs differ, or else the first way to read them that works, with all
 // ways that do.
-func (r Request) doubtful(ctx context.Context, cause error, d *format.Doubt) (*Report, error) {
+func (r Request) doubtful(ctx context.Context, cause error, d *format.Ambiguous) (*Report, error) {
 	var first *Report
 	var ways []Request
 	for i := range d.Ways {

@@ -324,7 +324,7 @@ func (s *Rule) Unused(n int64) (int64, error) {
 	way := func(x *Rule, makes string) format.Way {
 		return format.Way{Options: format.Options{"split": x.String()}, Makes: makes}
 	}
-	return 0, format.NewDoubt(fmt.Sprintf("--split %s may be percent, or numbers that use %d of %d samples", s, sum, n), []format.Way{
+	return 0, format.NewAmbiguous(fmt.Sprintf("--split %s may be percent, or numbers that use %d of %d samples", s, sum, n), []format.Way{
 		way(&shares, "shares of all samples"), way(&all, fmt.Sprintf("numbers that use all %d samples", n)), way(&rest, fmt.Sprintf("these numbers, and a split of the other %d samples", n-sum)),
 	})
 }

@@ -22,11 +22,11 @@ import (
 // Format is the readers' table's line for CSV.
 var Format = format.Input{
 	Name: "csv", Words: []string{"tsv"},
-	Help:    "CSV and TSV, also .gz and .zst: tables of numbers and texts, a line a sample",
-	Sniff:   sniff,
-	Beside:  true,
-	Options: options,
-	Open:    open,
+	Help:      "CSV and TSV, also .gz and .zst: tables of numbers and texts, a line a sample",
+	Sniff:     sniff,
+	Companion: true,
+	Options:   options,
+	Open:      open,
 }
 
 const optCSV = "csv"

@@ -21,7 +21,7 @@ type builder struct {
 	all        []member // of all samples
 	stray      []bool   // by g.kinds: these are no samples
 	folders    bool     // the first folders are splits
-	facts      *facts
+	known      *knowledge
 	strays     []uint32 // files that are no samples
 	leftStrays []format.Leftover
 	notes      []string
@@ -75,7 +75,7 @@ func build(ctx context.Context, a format.OpenArgs, options format.Options) (*con
 	if err != nil {
 		return nil, err
 	}
-	b.all = v.facts.members(v.sample)
+	b.all = v.known.members(v.sample)
 	table, err := b.readLabels(ctx, a.Jobs)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func build(ctx context.Context, a format.OpenArgs, options format.Options) (*con
 // verdict is what the samples of a set are.
 type verdict struct {
 	by     labels.Stem
-	facts  *facts
+	known  *knowledge
 	strays map[*kind]bool // no samples
 	note   string
 }
@@ -119,14 +119,14 @@ func (v *verdict) sample(k *kind) bool { return !v.strays[k] }
 
 // decide chooses between names that end at the first dot and those that go on behind
 // digits; auto says that there is a choice.
-func decide(auto bool, missing string, first, number *facts) *verdict {
-	v := &verdict{by: labels.First, facts: first, strays: first.strays(missing)}
+func decide(auto bool, missing string, first, number *knowledge) *verdict {
+	v := &verdict{by: labels.First, known: first, strays: first.strays(missing)}
 	switch {
 	case !auto || first.numbered == "":
 	case first.equal(v.strays):
 		v.note = "a sample's name ends at the first dot, also before a digit, since all samples have the same extensions; --stem number, or last, ends names behind the digits, as in " + first.numbered
 	default:
-		v = &verdict{by: labels.Number, facts: number, strays: number.strays(missing)}
+		v = &verdict{by: labels.Number, known: number, strays: number.strays(missing)}
 		v.note = "a dot and a digit are part of a sample's name, as in " + first.numbered + "; --stem first ends names at the first dot"
 	}
 	return v
@@ -139,7 +139,7 @@ func (b *builder) look(ctx context.Context) (*verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &verdict{by: b.names.By, facts: known, strays: known.strays(missing)}
+	v := &verdict{by: b.names.By, known: known, strays: known.strays(missing)}
 	if auto && known.numbered != "" {
 		names, g := b.names, b.g
 		number, err := b.group(ctx, labels.Number)
@@ -153,16 +153,16 @@ func (b *builder) look(ctx context.Context) (*verdict, error) {
 	if v.note != "" {
 		b.notes = append(b.notes, v.note)
 	}
-	b.leftStrays = v.facts.leftStrays(v.strays)
-	for _, k := range v.facts.kinds {
+	b.leftStrays = v.known.leftStrays(v.strays)
+	for _, k := range v.known.kinds {
 		b.stray = append(b.stray, v.strays[k])
 	}
-	b.facts = v.facts
+	b.known = v.known
 	return v, b.paired(noClasses)
 }
 
 // group groups the files by a rule for stems.
-func (b *builder) group(ctx context.Context, by labels.Stem) (f *facts, err error) {
+func (b *builder) group(ctx context.Context, by labels.Stem) (f *knowledge, err error) {
 	b.names = labels.NewPaths(b.table, by)
 	if b.g, err = group(ctx, b.names); err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ func newDirs(fs storage.FS, max int) *dirs { return &dirs{fs: fs, max: max, byKe
 func (d *dirs) hold(ctx context.Context, key []byte, path func() string) (*dir, error) {
 	d.mu.Lock()
 	if x := d.byKey[string(key)]; x != nil {
-		d.take(x)
+		d.keep(x)
 		d.mu.Unlock()
 		return x, nil
 	}
@@ -51,7 +51,7 @@ func (d *dirs) hold(ctx context.Context, key []byte, path func() string) (*dir, 
 	defer d.mu.Unlock()
 	if x := d.byKey[string(key)]; x != nil { // another reader was faster
 		fd.Close()
-		d.take(x)
+		d.keep(x)
 		return x, nil
 	}
 	x := &dir{Folder: fd, key: string(key), holds: 1, listed: true}
@@ -59,8 +59,8 @@ func (d *dirs) hold(ctx context.Context, key []byte, path func() string) (*dir, 
 	return x, nil
 }
 
-// take is called with mu held.
-func (d *dirs) take(x *dir) {
+// keep is called with mu held.
+func (d *dirs) keep(x *dir) {
 	x.holds++
 	if x.idle != nil {
 		d.idle.Remove(x.idle)

@@ -58,7 +58,7 @@ func (b *builder) settle(c *labels.Classes, samples int) (err error) {
 	if found.Second {
 		level = 1
 	}
-	if found.Table && reason == "" && found.Reason == "" && b.facts.sides.find(level) != nil {
+	if found.Table && reason == "" && found.Reason == "" && b.known.sides.find(level) != nil {
 		found.Reason = "folders hold files of the same names"
 	}
 	var left []format.Leftover
@@ -80,8 +80,8 @@ func (b *builder) paired(level int) error {
 	if b.options[optLabels] != labels.Auto {
 		return nil
 	}
-	if list := b.facts.sides.find(level); list != nil {
-		return pairedError(list, b.facts.alike(b.facts.strays(b.options[optMissing])))
+	if list := b.known.sides.find(level); list != nil {
+		return pairedError(list, b.known.uniform(b.known.strays(b.options[optMissing])))
 	}
 	return nil
 }

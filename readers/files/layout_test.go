@@ -186,7 +186,7 @@ func TestFoldersSideBySideAreRefused(t *testing.T) {
 		if !strings.Contains(err.Error(), "hold files of the same names") || !strings.Contains(hints, "shardify convert ") {
 			t.Errorf("%s: %v\n%s", name, err, hints)
 		}
-		if doubt, ok := errors.AsType[*format.Doubt](err); ok { // each way works
+		if doubt, ok := errors.AsType[*format.Ambiguous](err); ok { // each way works
 			for _, w := range doubt.Ways {
 				openTable(t, listing(t, folder(t, files...)), w.Options)
 			}
@@ -226,7 +226,7 @@ func TestPairsOfTheHint(t *testing.T) {
 // TestMixedSplitsAreRefused: some folders are splits, others are not.
 func TestMixedSplitsAreRefused(t *testing.T) {
 	_, err := Format.Open(context.Background(), format.OpenArgs{Table: listing(t, folder(t, "train/1.jpg", "val/2.jpg", "extra/3.jpg"))})
-	var doubt *format.Doubt
+	var doubt *format.Ambiguous
 	if !errors.As(err, &doubt) || !strings.Contains(err.Error(), "--labels folder") || !strings.Contains(err.Error(), "--split-from dirs") {
 		t.Error(err)
 	}

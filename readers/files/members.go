@@ -324,7 +324,7 @@ func (b *builder) evenByLast() bool {
 	if f.learn(n, g) != nil {
 		return false
 	}
-	return f.alike(f.strays("fail"))
+	return f.uniform(f.strays("fail"))
 }
 
 // simplify drops lists that follow from the order of the files.

@@ -45,7 +45,7 @@ type partSurvey struct {
 	prefixes []string
 	// What the parts show if names end at the first dot, or as the user says; and if they go
 	// on behind digits, nil if that is not to be found out.
-	first, number *facts
+	first, number *knowledge
 	left          []format.Leftover // of the whole
 	notes         []string
 	empty         [][]emptyFiles // by part
@@ -114,7 +114,7 @@ func (s *partSurvey) learn(ctx context.Context, t *format.Table) (*verdict, *nam
 
 // survey is the state as far as it is known; last says that this is all.
 func (s *partSurvey) survey(v *verdict, last bool) (*survey, error) {
-	b := &builder{options: s.options, all: v.facts.members(v.sample), facts: v.facts, names: &names{}}
+	b := &builder{options: s.options, all: v.known.members(v.sample), known: v.known, names: &names{}}
 	if last {
 		b.used = s.used
 		if err := b.paired(noClasses); err != nil {
@@ -123,17 +123,17 @@ func (s *partSurvey) survey(v *verdict, last bool) (*survey, error) {
 		if err := b.choose(s.columns, nil); err != nil {
 			return nil, err
 		}
-		b.left = v.facts.leftStrays(v.strays)
+		b.left = v.known.leftStrays(v.strays)
 	} else {
 		b.narrow(anyOf(s.columns))
 	}
-	classes := labels.Classes{Splits: v.facts.dirs}
-	samples := v.facts.samples
+	classes := labels.Classes{Splits: v.known.dirs}
+	samples := v.known.samples
 	state := &survey{
 		Version: stateVersion, Parts: true, Prefixes: slices.Clone(s.prefixes), Assume: s.options.Size(optAssume),
 		By: v.by, Ordinal: s.options[optKeys] == "ordinal", Bytes: s.options[optText] == "bytes", Missing: s.options[optMissing],
 	}
-	for _, k := range v.facts.kinds {
+	for _, k := range v.known.kinds {
 		if v.strays[k] {
 			samples -= k.count
 			state.Strays = append(state.Strays, stray{k.exts, k.about})
@@ -147,7 +147,7 @@ func (s *partSurvey) survey(v *verdict, last bool) (*survey, error) {
 	if s.options[optMissing] == "fill" {
 		for i := range b.members {
 			m := &b.members[i]
-			m.Nullable = v.facts.have(m.Exts, v.sample) < samples
+			m.Nullable = v.known.have(m.Exts, v.sample) < samples
 		}
 	}
 	if v.note != "" {

@@ -266,7 +266,7 @@ func pairedError(list []*side, alike bool) error {
 	if !alike {
 		return shardify.Hint(shardify.Mismatch("%s", text), cures...)
 	}
-	return shardify.Hint(&format.Doubt{
+	return shardify.Hint(&format.Ambiguous{
 		Text: text, Facts: append([]string{text}, cures...),
 		Ways: []format.Way{way(labels.Always, "if the folders are classes"), way(labels.Never, "if all files are samples of one kind")},
 	}, cures...)

@@ -41,7 +41,7 @@ func (s *source) Notes() []string {
 		}
 		break
 	}
-	out = append(out, s.doubt...)
+	out = append(out, s.ambiguity...)
 	return append(out, s.Set.Notes()...)
 }
 

@@ -129,7 +129,7 @@ func mutate(rng *rand.Rand, all []seed, b []byte) []byte {
 				b[at]++
 			}
 		}
-		mend(b)
+		repairSums(b)
 	}
 	return b
 }
@@ -149,9 +149,9 @@ func placeOf(rng *rand.Rand, b []byte) int {
 	return at
 }
 
-// mend makes the checksums of object headers right again, so that damage reaches
+// repairSums makes the checksums of object headers right again, so that damage reaches
 // what they protect.
-func mend(b []byte) {
+func repairSums(b []byte) {
 	for at := 0; ; {
 		k := bytes.Index(b[at:], []byte("OHDR"))
 		if k < 0 {
@@ -282,7 +282,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		name := filepath.Join(t.TempDir(), "f.h5")
-		mend(b)
+		repairSums(b)
 		if err := os.WriteFile(name, b, 0o666); err != nil {
 			t.Fatal(err)
 		}

@@ -92,7 +92,7 @@ type source struct {
 	named      *labels.Named // files are
 	prefixOnce sync.Once
 	prefixes   []string // of keys, by input
-	doubt      []string // another reading of the inputs
+	ambiguity  []string // another reading of the inputs
 }
 
 // ask leaves it to the user what a sample is, where rows are not the only way to read
@@ -101,7 +101,7 @@ func (s *source) ask(c *look.Choice) (err error) {
 	if c == nil || c.Mode != look.ByAxis || c.Arrays == nil {
 		return nil
 	}
-	s.doubt, err = sampleaxis.ReadingsOf(s.Set, c.Arrays).Settle(s.opts.Sample == string(look.ByAxis))
+	s.ambiguity, err = sampleaxis.ReadingsOf(s.Set, c.Arrays).Settle(s.opts.Sample == string(look.ByAxis))
 	return err
 }
 

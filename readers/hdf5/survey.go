@@ -163,8 +163,8 @@ func (s *chooser) decideAlone(ctx context.Context, f *column.File, patterns []st
 	return sub.Choose(s.opts.Sample, s.inputs)
 }
 
-// take returns the kept tree of a file, once.
-func (s *chooser) take(name string) *look.Tree {
+// keptTree returns the kept tree of a file, once.
+func (s *chooser) keptTree(name string) *look.Tree {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.kept
@@ -197,7 +197,7 @@ func (s *chooser) file(ctx context.Context, name string) (*column.File, error) {
 
 // look implements survey.Format.
 func (s *chooser) look(ctx context.Context, name string, want *columns.Wanted) (_ *survey.Facts, err error) {
-	t := s.take(name)
+	t := s.keptTree(name)
 	if t == nil {
 		f, err := s.file(ctx, name)
 		if err != nil {

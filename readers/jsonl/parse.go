@@ -140,7 +140,7 @@ func (x *parser) Held() (n int64) {
 	for _, k := range x.sinks {
 		n += int64(cap(k.data)+cap(k.keep)) + 8*int64(cap(k.ends[0])+cap(k.ends[1]))
 	}
-	return n + int64(cap(x.plain)+cap(x.mended))
+	return n + int64(cap(x.plain)+cap(x.repaired))
 }
 
 // Begin implements lines.Parser.

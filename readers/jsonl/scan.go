@@ -26,8 +26,8 @@ type scanner struct {
 	stamp  int64
 	plain  []byte
 
-	mend     bool // what is not UTF-8 is replaced
-	mended   []byte
+	repair   bool // what is not UTF-8 is replaced
+	repaired []byte
 	replaced int64 // in the text that was read last
 }
 
@@ -440,8 +440,8 @@ func (s *scanner) text(i int) (t []byte, end int, err error) {
 	s.replaced = 0
 	if t, end, err = s.string(i); s.p.Dirty && err == nil {
 		var n int64
-		s.mended, n = lines.Valid(s.mended[:0], t)
-		t, s.replaced = s.mended, s.replaced+n
+		s.repaired, n = lines.Valid(s.repaired[:0], t)
+		t, s.replaced = s.repaired, s.replaced+n
 	}
 	return t, end, err
 }
@@ -498,7 +498,7 @@ func (s *scanner) escaped(from, i int) (t []byte, end int, err error) {
 			}
 			if r = utf16.DecodeRune(r, low); ok && r != utf8.RuneError {
 				i += 6
-			} else if r = utf8.RuneError; s.mend {
+			} else if r = utf8.RuneError; s.repair {
 				s.replaced++
 			} else {
 				return nil, 0, s.wrong(i, "half a pair of surrogates")

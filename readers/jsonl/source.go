@@ -25,11 +25,11 @@ import (
 // Format is the readers' table's line for JSON lines.
 var Format = format.Input{
 	Name: "jsonl", Words: []string{"ndjson"},
-	Help:    "JSON lines, also .gz and .zst: an object on each line is a sample",
-	Sniff:   sniff,
-	Beside:  true,
-	Options: options,
-	Open:    open,
+	Help:      "JSON lines, also .gz and .zst: an object on each line is a sample",
+	Sniff:     sniff,
+	Companion: true,
+	Options:   options,
+	Open:      open,
 }
 
 const (
@@ -166,7 +166,7 @@ func (s *source) surveyFile(ctx context.Context, path string, workers int) (*sur
 	defer f.Close()
 	learners := make([]learner, workers)
 	for i := range learners {
-		learners[i] = learner{scanner: scanner{learns: true, mend: s.mend, file: path}, root: newRoot(), skip: s.skip}
+		learners[i] = learner{scanner: scanner{learns: true, repair: s.mend, file: path}, root: newRoot(), skip: s.skip}
 	}
 	x := &surveyed{size: f.Size(), root: newRoot()}
 	x.index, err = lines.Survey{Workers: workers, Encoding: lines.UTF8, Replace: s.mend, Work: func(w int, p *lines.Piece) (int64, error) { return learners[w].piece(p) }}.Run(ctx, f)
@@ -334,7 +334,7 @@ func (s *source) parser(own []byte, in *set.Input, columns []shardify.Column) (l
 	if json.Unmarshal(own, &leaves) != nil {
 		return nil, errState
 	}
-	x := &parser{scanner: scanner{fill: s.fill, mend: s.mend}}
+	x := &parser{scanner: scanner{fill: s.fill, repair: s.mend}}
 	x.root.stamp = -1
 	for i := range columns {
 		c, k := &columns[i], in.Field(i)

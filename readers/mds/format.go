@@ -34,11 +34,11 @@ const indexName = "index.json"
 
 // Format is the line of the readers' table.
 var Format = format.Input{
-	Name:   index.FormatMDS,
-	Help:   "sets of MosaicML Streaming (MDS): a folder with its index.json",
-	Sniff:  sniff,
-	Beside: true,
-	Roots:  []string{indexName},
+	Name:      index.FormatMDS,
+	Help:      "sets of MosaicML Streaming (MDS): a folder with its index.json",
+	Sniff:     sniff,
+	Companion: true,
+	Roots:     []string{indexName},
 	StandIn: func(base string) string {
 		if strings.HasSuffix(base, ext) || strings.HasSuffix(base, ext+zipExt) || strings.HasSuffix(base, ext+".zst") {
 			return indexName

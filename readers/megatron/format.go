@@ -21,10 +21,10 @@ import (
 
 // Format is the line of the readers' table.
 var Format = format.Input{
-	Name:   index.FormatMegatron,
-	Help:   "Megatron's token sequences: .idx with .bin beside, also of NeMo and BlendCorpus",
-	Sniff:  sniff,
-	Beside: true,
+	Name:      index.FormatMegatron,
+	Help:      "Megatron's token sequences: .idx with .bin beside, also of NeMo and BlendCorpus",
+	Sniff:     sniff,
+	Companion: true,
 	StandIn: func(base string) string {
 		if stem, ok := strings.CutSuffix(base, megatron.DataExt); ok && stem != "" {
 			return megatron.Index(base)

@@ -36,10 +36,10 @@ const (
 // source is many pairs as one table.
 type source struct {
 	*set.Table[*pair]
-	fs    storage.FS
-	table *format.Table
-	apart bool // a sample is a sequence
-	sets  dataset.Besides
+	fs         storage.FS
+	table      *format.Table
+	bySequence bool // a sample is a sequence
+	sets       dataset.Besides
 }
 
 // pair is an open pair; the readers of a source share it.
@@ -115,7 +115,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{fs: storages.Of(a.Table), table: a.Table, apart: opts[sampleaxis.SampleOption] == bySequence, sets: dataset.Besides{Format: index.FormatMegatron}}
+	s := &source{fs: storages.Of(a.Table), table: a.Table, bySequence: opts[sampleaxis.SampleOption] == bySequence, sets: dataset.Besides{Format: index.FormatMegatron}}
 	if a.State == nil {
 		if err := s.sets.Whole(ctx, a.Table); err != nil {
 			return nil, err
@@ -128,7 +128,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	}
 	s.Table = set.NewTable(all, func(ctx context.Context, f storage.File, in *set.Input) (*pair, error) {
 		p, err := s.openPair(ctx, f, in.Path())
-		if err == nil && p.samples(s.apart) != in.Samples {
+		if err == nil && p.samples(s.bySequence) != in.Samples {
 			p.data.Close()
 			return nil, errState
 		}
@@ -156,7 +156,7 @@ func (s *source) look(ctx context.Context, path string, want *columns.Wanted) (*
 		return nil, err
 	}
 	facts := &survey.Facts{
-		Samples: p.samples(s.apart), Size: f.Size(), Borders: set.Borders{Every: 1},
+		Samples: p.samples(s.bySequence), Size: f.Size(), Borders: set.Borders{Every: 1},
 		Lines: []string{fmt.Sprintf("%s of %s: %d documents, %d sequences, %d tokens", field.Name, p.DType, p.Documents, p.Sequences, p.data.Size()/int64(p.DType.Size()))},
 	}
 	add := func(f shardify.Field, bytes int64, number byte) {
@@ -168,7 +168,7 @@ func (s *source) look(ctx context.Context, path string, want *columns.Wanted) (*
 	add(field, p.data.Size(), tokensField)
 	if p.Modes {
 		mode := shardify.Field{Name: modesName, DType: shardify.I8}
-		if !s.apart {
+		if !s.bySequence {
 			mode.Levels = 1
 		}
 		add(mode, p.Sequences, modesField)
@@ -228,7 +228,7 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 func (r *reader) read(ctx context.Context, p *pair, in *set.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
 	n := int(sp.Hi - sp.Lo)
 	ends := mem.Int64s(n + 1) // of samples, in sequences
-	if r.s.apart {
+	if r.s.bySequence {
 		for i := range ends {
 			ends[i] = sp.Lo + int64(i)
 		}

@@ -31,7 +31,7 @@ func (s *source) choose(text string, sets []*dataset.Set) error {
 	}
 	for _, m := range sets {
 		v, err := spec.Of(m.Windows)
-		if err == nil && len(s.survey.Views) > 0 && !view.Alike(&s.survey.Views[0], v) {
+		if err == nil && len(s.survey.Views) > 0 && !view.SameOffsets(&s.survey.Views[0], v) {
 			err = shardify.Mismatch("view %s is of other rows than in %s", spec.View, sets[0].Path)
 		}
 		if err != nil {
@@ -49,7 +49,7 @@ func newViewed(s *source) (*viewed, error) {
 		return nil, shardify.Corrupt(-1, "%d views of %d inputs", len(s.survey.Views), len(s.Inputs))
 	}
 	for i := range s.survey.Views {
-		if !view.Alike(&s.survey.Views[i], &s.survey.Views[0]) {
+		if !view.SameOffsets(&s.survey.Views[i], &s.survey.Views[0]) {
 			return nil, shardify.Corrupt(-1, "views of other rows")
 		}
 		rows := int64(0)

@@ -23,7 +23,7 @@ var Format = format.Input{
 }
 
 var kind = arrays.Kind{
-	Name: "netcdf3", Said: "netCDF-3", Key: "netcdf3 1", One: "file",
+	Name: "netcdf3", Title: "netCDF-3", Key: "netcdf3 1", One: "file",
 	Open: open, Scan: scan, Reopen: reopen,
 	Options: []format.Option{
 		{Name: "object", Idle: "no variable has the name", Kind: format.KindString, Help: "variables to read, as globs of their names separated by commas: t2m,tp"},

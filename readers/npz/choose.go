@@ -190,7 +190,7 @@ func lengths(all []candidate) error {
 		sides = append(sides, fmt.Sprintf("%s %d", strings.Join(names[:min(len(names), most)], ", "), n))
 	}
 	ways := sampleaxis.Lengths(parts, func(paths []string) format.Way { return format.Way{Columns: paths} })
-	return format.NewDoubt("the arrays have different lengths: "+strings.Join(sides, "; "),
+	return format.NewAmbiguous("the arrays have different lengths: "+strings.Join(sides, "; "),
 		append(ways, format.Way{Options: format.Options{sampleaxis.SampleOption: sampleaxis.SampleFile}, Makes: "each file one sample"}))
 }
 

@@ -111,7 +111,7 @@ func (b *groupBuilder) empty(at map[string]*npy.Array) bool {
 func (b *groupBuilder) agree(c *column, a *npy.Array) error {
 	k := slices.IndexFunc(b.ref.Arrays, func(r npy.Array) bool { return r.Key == c.key && r.Err == nil })
 	ref := &b.ref.Arrays[k]
-	same := a.Item.Alike(&ref.Item) && len(a.Shape) == len(ref.Shape)
+	same := a.Item.SameFields(&ref.Item) && len(a.Shape) == len(ref.Shape)
 	if same && (b.choose.byFile || slices.Equal(a.Inner(), ref.Inner())) {
 		return nil
 	}

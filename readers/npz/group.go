@@ -177,7 +177,7 @@ func (b *groupBuilder) ask(g *group) error {
 	if b.choose.byFile || len(g.files) < 2 {
 		return nil
 	}
-	r := sampleaxis.Readings{Files: int64(len(g.files)), Rows: g.samples, Equal: g.alike()}
+	r := sampleaxis.Readings{Files: int64(len(g.files)), Rows: g.samples, Equal: g.sameSamples()}
 	n, ok := leading(b.ref)
 	for i := range b.ref.Arrays {
 		if a := &b.ref.Arrays[i]; a.Err == nil && (len(a.Shape) == 0 || ok && a.Shape[0] == n) {
@@ -189,8 +189,8 @@ func (b *groupBuilder) ask(g *group) error {
 	return err
 }
 
-// alike reports whether all files have as many samples.
-func (g *group) alike() bool {
+// sameSamples reports whether all files have as many samples.
+func (g *group) sameSamples() bool {
 	return !slices.ContainsFunc(g.files, func(f file) bool { return f.samples != g.files[0].samples })
 }
 

@@ -79,7 +79,7 @@ func (c *chooser) splits(cands []candidate) error {
 		ways = append(ways, format.Way{Options: format.Options{sampleaxis.SampleOption: sampleaxis.SampleAxis}, Makes: "them columns of the same samples"})
 	}
 	ways = append(ways, format.Way{Options: format.Options{sampleaxis.SampleOption: sampleaxis.SampleFile}, Makes: "each file one sample"})
-	return format.NewDoubt(fmt.Sprintf("it holds the splits %s: %s", strings.Join(names, ", "), strings.Join(sides, "; ")), ways)
+	return format.NewAmbiguous(fmt.Sprintf("it holds the splits %s: %s", strings.Join(names, ", "), strings.Join(sides, "; ")), ways)
 }
 
 // splitFiles refuses .npy files that are splits by their names, x_train.npy and x_test.npy:

@@ -305,7 +305,7 @@ func (c *cursor) each(ctx context.Context, n int64, do func(s *segment) error) e
 			continue
 		}
 		s := segment{page: c.page, dict: c.dict, from: c.entry, value: c.value, off: c.pageOff}
-		c.take(want)
+		c.skipTo(want)
 		s.to, s.valueEnd = c.entry, c.value
 		if s.to > s.from {
 			if err := do(&s); err != nil {
@@ -318,8 +318,8 @@ func (c *cursor) each(ctx context.Context, n int64, do func(s *segment) error) e
 	}
 }
 
-// take goes behind the entries of rows before want.
-func (c *cursor) take(want int64) {
+// skipTo goes behind the entries of rows before want.
+func (c *cursor) skipTo(want int64) {
 	p := c.page
 	from := c.entry
 	if p.Rep == nil {

@@ -119,9 +119,9 @@ func (s *suite) littleMemory(t *testing.T) {
 	}
 }
 
-// proofs checks that the CRC-32 parts of each object cover it once and join to
+// checksums checks that the CRC-32 parts of each object cover it once and join to
 // the sum that the input stores.
-func (s *suite) proofs(t *testing.T) {
+func (s *suite) checksums(t *testing.T) {
 	src := s.source(t, nil, nil)
 	for _, target := range s.targets() {
 		var all []shardify.Proof

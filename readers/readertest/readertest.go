@@ -69,7 +69,7 @@ func Run(t *testing.T, open Open) {
 		{"UnknownColumnIsAnError", s.unknownColumn},
 		{"ReleaseOfOneBatchLeavesTheOther", s.release},
 		{"LittleMemoryGivesTheSame", s.littleMemory},
-		{"ProofsJoin", s.proofs},
+		{"ProofsJoin", s.checksums},
 		{"WrongSpansAreErrors", s.wrongSpans},
 		{"CloseTwice", s.closeTwice},
 		{"CloseFreesFiles", s.closeFrees},

@@ -16,7 +16,7 @@ import (
 func Ways(t testing.TB, open func(columns []string, o format.Options) (shardify.Source, error), makes ...string) {
 	t.Helper()
 	src, err := open(nil, nil)
-	var d *format.Doubt
+	var d *format.Ambiguous
 	if !errors.As(err, &d) {
 		if err == nil {
 			src.Close()

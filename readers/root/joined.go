@@ -315,8 +315,8 @@ func (j *joined) try() map[string]string {
 	return bad
 }
 
-// alike returns, by place in j.list, which wanted fields have lists of equal lengths.
-func (j *joined) alike() map[int]string {
+// equalLists returns, by place in j.list, which wanted fields have lists of equal lengths.
+func (j *joined) equalLists() map[int]string {
 	says := map[int]string{}
 	for t := range j.tables {
 		var want []int
@@ -327,7 +327,7 @@ func (j *joined) alike() map[int]string {
 				at[j.list[i].index] = i
 			}
 		}
-		for k, s := range j.tables[t].alike(want) {
+		for k, s := range j.tables[t].equalLists(want) {
 			says[at[k]] = fmt.Sprintf("%d %s", t, s)
 		}
 	}

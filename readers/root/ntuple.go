@@ -69,8 +69,8 @@ func (x *ntuple) left() []leftOut { return x.cannot }
 
 func (x *ntuple) try([]int) map[int]string { return nil }
 
-// alike returns nothing: collections share their offsets, and of others nothing is known.
-func (x *ntuple) alike([]int) map[int]string { return nil }
+// equalLists returns nothing: collections share their offsets, and of others nothing is known.
+func (x *ntuple) equalLists([]int) map[int]string { return nil }
 
 // borders are the clusters' ends. A cluster may be cut inside: pages are small.
 func (x *ntuple) borders(want []int) set.Borders {

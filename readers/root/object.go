@@ -30,7 +30,7 @@ type table interface {
 	// at the bytes, and why.
 	try(want []int) map[int]string
 	// alike returns which wanted fields have lists that are equally long in each entry.
-	alike(want []int) map[int]string
+	equalLists(want []int) map[int]string
 	describe() []string
 }
 
@@ -113,7 +113,7 @@ func find(f *rfile.File, r io.ReaderAt, path string) (rfile.Object, error) {
 	case 0:
 		return rfile.Object{}, shardify.Annotate(shardify.Mismatch("no tree in it"), "open", f.Name(), "")
 	}
-	return rfile.Object{}, shardify.Annotate(format.NewDoubt("several trees", waysOf(f, r, all)), "open", f.Name(), "")
+	return rfile.Object{}, shardify.Annotate(format.NewAmbiguous("several trees", waysOf(f, r, all)), "open", f.Name(), "")
 }
 
 // waysOf are the trees to choose from, the one with the most bytes first.

@@ -162,7 +162,7 @@ func (s *source) look(ctx context.Context, path string, want *columns.Wanted) (*
 	if facts.Blob, err = json.Marshal(state); err != nil {
 		return nil, err
 	}
-	says := j.alike()
+	says := j.equalLists()
 	if len(says) > 0 {
 		s.used.Mark("counters")
 	}

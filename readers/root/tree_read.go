@@ -31,7 +31,7 @@ type treeReader struct {
 	counters []*branchReader // those that count the elements of wanted ones
 	inner    []*branchReader // those that count the values of such elements
 	queue    []request
-	apart    []*branchReader
+	separate []*branchReader
 	chunk    []byte
 	payload  []byte
 	kept     int64 // bytes of baskets kept
@@ -217,19 +217,19 @@ func (b *branchReader) ratio() float64 {
 // are in another order there than their entries is read separately.
 func (t *treeReader) run(ctx context.Context, branches []*branchReader) error {
 	t.queue = t.queue[:0]
-	t.apart = t.apart[:0]
+	t.separate = t.separate[:0]
 	for _, b := range branches {
 		have := len(t.queue)
 		if !t.enqueue(b) {
 			t.queue = t.queue[:have]
-			t.apart = append(t.apart, b)
+			t.separate = append(t.separate, b)
 		}
 	}
 	slices.SortStableFunc(t.queue, func(a, b request) int { return cmp.Compare(a.off, b.off) })
 	if err := t.drain(ctx); err != nil {
 		return err
 	}
-	for _, b := range t.apart {
+	for _, b := range t.separate {
 		t.queue = t.queue[:0]
 		t.enqueue(b)
 		if err := t.drain(ctx); err != nil {

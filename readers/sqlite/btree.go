@@ -156,13 +156,13 @@ type inner struct {
 	number uint32
 	cells  int
 	at     int  // the child below: that of cell at, or the last one
-	told   bool // its own row behind that child was given
+	given  bool // its own row behind that child was given
 }
 
 // load makes an inner page the current one.
 func (t *tree) load(x *inner, n uint32) (err error) {
 	x.page = slices.Grow(x.page[:0], t.size)[:t.size]
-	x.number, x.at, x.told = n, 0, false
+	x.number, x.at, x.given = n, 0, false
 	if err = t.read(x.page, n); err != nil {
 		return err
 	}
@@ -399,15 +399,15 @@ func (c *cursor) next() (bool, error) {
 			return false, nil
 		}
 		x := &c.levels[k]
-		if c.index && !x.told {
-			x.told = true
+		if c.index && !x.given {
+			x.given = true
 			p, err := c.place(x.page, x.number, 12, x.at, x.cells)
 			if err != nil {
 				return false, err
 			}
 			return true, c.find(x.page[p+4:c.usable], x.number)
 		}
-		x.at, x.told = x.at+1, false
+		x.at, x.given = x.at+1, false
 		for {
 			n, err := c.child(x)
 			if err != nil {

@@ -26,7 +26,7 @@ type survey struct {
 // head is stored once for all tars.
 type head struct {
 	Exts  []string          `json:"exts"`
-	Facts []facts           `json:"facts"`
+	Facts []common          `json:"facts"`
 	Left  []format.Leftover `json:"left,omitempty"`
 	Notes []string          `json:"notes,omitempty"`
 }
@@ -111,7 +111,7 @@ func surveyAll(ctx context.Context, t *format.Table, jobs int) (*survey, error) 
 	ids := map[string]uint16{}
 	forms, left, again := map[tar.Rule]int64{}, map[string]int64{}, int64(0)
 	for i, x := range scans {
-		if err := s.take(x, ids); err != nil {
+		if err := s.add(x, ids); err != nil {
 			return nil, shardify.Annotate(err, "open", t.Path(i), "")
 		}
 		for r, n := range x.forms {
@@ -147,8 +147,8 @@ func (s *survey) whole() {
 	}
 }
 
-// take adds a tar, whose extensions get the numbers that they have here.
-func (s *survey) take(x *scan, ids map[string]uint16) error {
+// add adds a tar, whose extensions get the numbers that they have here.
+func (s *survey) add(x *scan, ids map[string]uint16) error {
 	to := make([]uint16, len(x.exts))
 	for i, ext := range x.exts {
 		id, ok := ids[ext]
@@ -157,10 +157,10 @@ func (s *survey) take(x *scan, ids map[string]uint16) error {
 				return shardify.Unsupported("more than %d different extensions (%s, ...): names with dots?", maxExts, s.Exts[0])
 			}
 			id = uint16(len(s.Exts))
-			ids[ext], s.Exts, s.Facts = id, append(s.Exts, ext), append(s.Facts, facts{})
+			ids[ext], s.Exts, s.Facts = id, append(s.Exts, ext), append(s.Facts, common{})
 		}
 		to[i] = id
-		s.Facts[id].merge(&x.facts[i])
+		s.Facts[id].merge(&x.common[i])
 	}
 	for i := range x.members {
 		x.members[i].ext = to[x.members[i].ext]

@@ -54,8 +54,8 @@ func (c *content) key(i int64) []byte {
 	return c.keys[lo:c.samples[i].key]
 }
 
-// facts is what all members of one extension have in common.
-type facts struct {
+// common is what all members of one extension have in common.
+type common struct {
 	Members int64          `json:"members"`
 	Array   bool           `json:"array,omitempty"` // all are NumPy files of one type and rank
 	DType   shardify.DType `json:"dtype,omitempty"`
@@ -67,7 +67,7 @@ type facts struct {
 }
 
 // merge adds the facts of further members.
-func (f *facts) merge(g *facts) {
+func (f *common) merge(g *common) {
 	if g.Members == 0 {
 		return
 	}
@@ -97,17 +97,17 @@ func (f *facts) merge(g *facts) {
 // scan is the survey of one tar.
 type scan struct {
 	content
-	exts  []string
-	ids   map[string]uint16
-	facts []facts
-	forms map[tar.Rule]int64
-	left  map[string]int64 // by reason
-	again int64            // samples that were put together
-	lists [][]member       // by sample
-	byKey map[string]int
-	now   int // the sample of the member before, or -1
-	arr   array
-	names []byte // with their ends in samples
+	exts   []string
+	ids    map[string]uint16
+	common []common
+	forms  map[tar.Rule]int64
+	left   map[string]int64 // by reason
+	again  int64            // samples that were put together
+	lists  [][]member       // by sample
+	byKey  map[string]int
+	now    int // the sample of the member before, or -1
+	arr    array
+	names  []byte // with their ends in samples
 }
 
 // Reasons to leave a member out.
@@ -249,7 +249,7 @@ func (s *scan) add(in input, m *tar.ForeignMember, key []byte, ext string) error
 	if err != nil {
 		return err
 	}
-	s.facts[id].merge(&f)
+	s.common[id].merge(&f)
 	*list = append(*list, x)
 	return nil
 }
@@ -263,7 +263,7 @@ func (s *scan) ext(ext string) (uint16, error) {
 		return 0, shardify.Unsupported("more than %d different extensions (%s, ...): names with dots?", maxExts, s.exts[0])
 	}
 	id = uint16(len(s.exts))
-	s.ids[ext], s.exts, s.facts = id, append(s.exts, ext), append(s.facts, facts{})
+	s.ids[ext], s.exts, s.common = id, append(s.exts, ext), append(s.common, common{})
 	return id, nil
 }
 
@@ -298,7 +298,7 @@ func (s *scan) enter(key []byte) error {
 }
 
 // look finds out about the value of a member whose kind follows from its content.
-func (s *scan) look(in input, m *member, ext string) (f facts, err error) {
+func (s *scan) look(in input, m *member, ext string) (f common, err error) {
 	f.Members = 1
 	switch {
 	case ext == "cls":

@@ -26,7 +26,7 @@ type docs struct {
 func parseDocs(s string) (docs, error) {
 	switch {
 	case s == "":
-		return docs{}, format.NewDoubt("nothing says which part of a text is a sample; --text-docs separator=LINE makes the text between such lines one", []format.Way{
+		return docs{}, format.NewAmbiguous("nothing says which part of a text is a sample; --text-docs separator=LINE makes the text between such lines one", []format.Way{
 			{Options: format.Options{optDocs: docFile}, Makes: "each file one"},
 			{Options: format.Options{optDocs: docLine}, Makes: "each line one"},
 			{Options: format.Options{optDocs: docParagraph}, Makes: "each text between blank lines one"},

@@ -116,8 +116,8 @@ func field() shardify.Field {
 	return shardify.Field{Name: Field, DType: shardify.U8, Levels: 1, Media: "txt"}
 }
 
-// facts are those about a file of size that has texts of so many bytes.
-func facts(want *columns.Wanted, size, samples, bytes int64) *survey.Facts {
+// factsOf are those about a file of size that has texts of so many bytes.
+func factsOf(want *columns.Wanted, size, samples, bytes int64) *survey.Facts {
 	out := &survey.Facts{Samples: samples, Size: size}
 	if hit, _ := want.Match(Field); hit {
 		out.Fields = []survey.Field{{Field: field(), Bytes: bytes}}
@@ -129,7 +129,7 @@ func facts(want *columns.Wanted, size, samples, bytes int64) *survey.Facts {
 type learner struct {
 	*source
 	bytes int64
-	mended
+	repaired
 }
 
 func (s *source) survey(ctx context.Context, name string, workers int) (*surveyed, error) {
@@ -162,7 +162,7 @@ func (s *source) look(_ context.Context, name string, want *columns.Wanted) (*su
 	if err != nil {
 		return nil, err
 	}
-	out := facts(want, x.size, x.index.Rows(), x.bytes)
+	out := factsOf(want, x.size, x.index.Rows(), x.bytes)
 	out.Borders, out.Blob, out.Skipped = x.index.Borders(), x.index.Append(nil), x.index.Skipped()
 	return out, nil
 }
@@ -193,7 +193,7 @@ func (l *learner) piece(p *lines.Piece) (n int64, err error) {
 				continue
 			}
 		}
-		doc, _ := l.mended.of(p, lo, hi)
+		doc, _ := l.repaired.of(p, lo, hi)
 		l.bytes += int64(len(doc))
 	}
 }
@@ -209,11 +209,11 @@ func (s *source) check(p *lines.Piece, lo, hi int) error {
 	return p.CheckRecord(lo, hi, lines.Cure)
 }
 
-// mended holds a document that is not UTF-8.
-type mended []byte
+// repaired holds a document that is not UTF-8.
+type repaired []byte
 
 // of is the document Data[lo:hi] with U+FFFD in the place of what is not UTF-8, and how many.
-func (m *mended) of(p *lines.Piece, lo, hi int) (doc []byte, n int64) {
+func (m *repaired) of(p *lines.Piece, lo, hi int) (doc []byte, n int64) {
 	if !p.Dirty {
 		return p.Data[lo:hi], 0
 	}
@@ -242,11 +242,11 @@ type parser struct {
 	docs
 	texts    lines.Collector
 	replaced int64
-	mended
+	repaired
 }
 
 // Held implements lines.Parser.
-func (x *parser) Held() int64 { return x.texts.Held() + int64(cap(x.mended)) }
+func (x *parser) Held() int64 { return x.texts.Held() + int64(cap(x.repaired)) }
 
 // Begin implements lines.Parser.
 func (x *parser) Begin(*shardify.Batch, *shardify.Arena) error {
@@ -275,7 +275,7 @@ func (x *parser) Parse(p *lines.Piece, skip, take int64, last bool) error {
 		if n++; n <= skip {
 			continue
 		}
-		doc, replaced := x.mended.of(p, lo, hi)
+		doc, replaced := x.repaired.of(p, lo, hi)
 		x.texts.Data = append(x.texts.Data, doc...)
 		x.texts.End()
 		x.replaced += replaced
@@ -288,12 +288,12 @@ func (x *parser) End(b *shardify.Batch, mem *shardify.Arena) error {
 	c := &b.Columns[0]
 	data, ends := x.texts.Move(mem)
 	c.Data, c.Offsets = data, [][]int64{ends}
-	told(b, x.replaced)
+	countReplaced(b, x.replaced)
 	return rows.CheckText(c, 0)
 }
 
-// told notes how much was replaced.
-func told(b *shardify.Batch, replaced int64) {
+// countReplaced notes how much was replaced.
+func countReplaced(b *shardify.Batch, replaced int64) {
 	if replaced > 0 {
 		b.Counts = append(b.Counts, shardify.Count{Name: lines.Replaced(Field), N: replaced})
 	}

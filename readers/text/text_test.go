@@ -187,7 +187,7 @@ func TestBadUTF8(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	race.Sequential(t)
 	a := readertest.Put(t, "a.txt", "one\n")
-	var doubt *format.Doubt
+	var doubt *format.Ambiguous
 	if _, err := (asked{}).open(a); !errors.As(err, &doubt) {
 		t.Error(err)
 	}

@@ -47,7 +47,7 @@ func (s *source) lookWhole(ctx context.Context, name string, want *columns.Wante
 		}
 		return nil, err
 	}
-	out := facts(want, f.Size(), 1, mended)
+	out := factsOf(want, f.Size(), 1, mended)
 	out.Blob = binary.AppendUvarint(nil, uint64(n))
 	return out, nil
 }
@@ -79,7 +79,7 @@ func (s *source) measure(ctx context.Context, f storage.File) (n, mended int64, 
 		if utf8.Valid(b) {
 			mended += int64(len(b))
 		} else {
-			mended += lines.Mended(b)
+			mended += lines.ValidSize(b)
 		}
 		line += int64(bytes.Count(b, []byte{'\n'}))
 		if last {
@@ -172,8 +172,8 @@ func (w *whole) Read(ctx context.Context, _ *set.Input, _ shardify.Span, b *shar
 			return e
 		}
 		var n int64
-		c.Data, n = lines.Valid(mem.Alloc(int(lines.Mended(data)))[:0], data)
-		told(b, n)
+		c.Data, n = lines.Valid(mem.Alloc(int(lines.ValidSize(data)))[:0], data)
+		countReplaced(b, n)
 	}
 	ends := mem.Int64s(2)
 	ends[0], ends[1] = 0, int64(len(c.Data))

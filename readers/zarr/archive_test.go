@@ -153,7 +153,7 @@ func TestNamesInArchives(t *testing.T) {
 			}
 			defer src.Close()
 			_, err = readertest.Load(src, 1<<40)
-			return said(src), err
+			return notesOf(src), err
 		}
 		if told, err := load(p, "auto"); err != nil || !strings.Contains(told, "1 of 4 chunks") {
 			t.Fatal(told, err)

@@ -235,7 +235,7 @@ func TestStoreOfAnemoi(t *testing.T) {
 	if got := src.Schema()[0]; got.Name != "data" || strings.Count(got.Attrs["channels"], "\n") != got.Shape[0]-1 {
 		t.Errorf("%+v", got)
 	}
-	if notes := said(src); !strings.Contains(notes, "missing_dates") || !strings.Contains(notes, "1 of 12 chunks") {
+	if notes := notesOf(src); !strings.Contains(notes, "missing_dates") || !strings.Contains(notes, "1 of 12 chunks") {
 		t.Error(notes)
 	}
 }

@@ -25,11 +25,11 @@ func readNotes(t *testing.T, o format.Options, stores ...string) (*readertest.Co
 	if err != nil {
 		t.Fatal(err)
 	}
-	return got, said(src)
+	return got, notesOf(src)
 }
 
-// said is the notes of a source, and what it leaves out.
-func said(src shardify.Source) string {
+// notesOf is the notes of a source, and what it leaves out.
+func notesOf(src shardify.Source) string {
 	lines := src.(format.Noter).Notes()
 	for _, l := range src.(format.Reporter).Leftovers() {
 		lines = append(lines, l.Name+": "+l.Reason)

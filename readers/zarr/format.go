@@ -15,18 +15,18 @@ import (
 
 // Format is the readers' table's line for Zarr.
 var Format = format.Input{
-	Name:    "zarr",
-	Help:    "Zarr stores of formats 2 and 3: folders, zip files",
-	Sniff:   sniff,
-	Beside:  true,
-	Roots:   store.Roots,
-	Options: options,
-	Open:    kind.Source,
-	Outline: kind.Outline,
+	Name:      "zarr",
+	Help:      "Zarr stores of formats 2 and 3: folders, zip files",
+	Sniff:     sniff,
+	Companion: true,
+	Roots:     store.Roots,
+	Options:   options,
+	Open:      kind.Source,
+	Outline:   kind.Outline,
 }
 
 var kind = arrays.Kind{
-	Name: "zarr", Said: "Zarr", Key: "zarr 2", One: "store",
+	Name: "zarr", Title: "Zarr", Key: "zarr 2", One: "store",
 	Options: options,
 	Open:    store.Open,
 	Scan:    store.Scan,

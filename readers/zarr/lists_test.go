@@ -48,7 +48,7 @@ func TestListsByOffsets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if told := said(src); !strings.Contains(told, "lists by g/hits_offsets") || !strings.Contains(told, "g/hits_offsets: where the lists of g/hits begin") {
+		if told := notesOf(src); !strings.Contains(told, "lists by g/hits_offsets") || !strings.Contains(told, "g/hits_offsets: where the lists of g/hits begin") {
 			t.Error(told)
 		}
 		src.Close()

@@ -72,7 +72,7 @@ func TestNotesOfAllStores(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	if notes := said(src); strings.Count(notes, "1 of 8 chunks") != 1 {
+	if notes := notesOf(src); strings.Count(notes, "1 of 8 chunks") != 1 {
 		t.Errorf("notes: %s", notes)
 	}
 }
@@ -106,7 +106,7 @@ func TestSelectionsKeepNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	notes := said(src)
+	notes := notesOf(src)
 	if !strings.Contains(notes, "1 of 3 chunks") || strings.Contains(notes, "null") || !strings.Contains(notes, "fill_value of time counts as a value") {
 		t.Errorf("notes: %s", notes)
 	}

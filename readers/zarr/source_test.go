@@ -392,7 +392,7 @@ func TestMissingChunks(t *testing.T) {
 			if err != nil {
 				t.Fatal(c, err)
 			}
-			told := said(src)
+			told := notesOf(src)
 			if !strings.Contains(told, c.note) || c.note == "" && strings.Contains(told, "missing") {
 				t.Errorf("%v: %s", c.skip, told)
 			}

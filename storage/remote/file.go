@@ -243,12 +243,12 @@ func (f *File) want(i int, lo, hi int64) []*extent {
 		if f.many == nil {
 			return []*extent{e}
 		}
-		all, sum := append([]*extent{e}, f.take(p, e.hi-e.lo)...), int64(0)
+		all, sum := append([]*extent{e}, f.merge(p, e.hi-e.lo)...), int64(0)
 		for _, x := range all {
 			sum += x.hi - x.lo
 		}
 		if sum < f.pool.largest()/2 { // what was announced of places before it comes, too
-			all = append(all, f.take(0, sum)...)
+			all = append(all, f.merge(0, sum)...)
 		}
 		return all
 	}
@@ -270,9 +270,9 @@ func (f *File) want(i int, lo, hi int64) []*extent {
 	return []*extent{e}
 }
 
-// take makes the extents of the announced pieces from number k on that are one request, which
+// merge makes the extents of the announced pieces from number k on that are one request, which
 // has so many bytes already.
-func (f *File) take(k int, bytes int64) (all []*extent) {
+func (f *File) merge(k int, bytes int64) (all []*extent) {
 	n := k
 	for ; n < len(f.planned); n++ {
 		x := f.planned[n]
@@ -336,7 +336,7 @@ func (f *File) readAhead(e *extent) {
 		var all []*extent
 		switch {
 		case k < len(f.planned):
-			if all = f.take(k, 0); len(all) == 0 {
+			if all = f.merge(k, 0); len(all) == 0 {
 				continue
 			}
 		case len(f.planned) == 0 && e.step >= sequential && e.hi < f.size && f.running < aheadBlocks:

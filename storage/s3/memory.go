@@ -19,8 +19,8 @@ func (m *memory) set(bytes int64) {
 	m.left = bytes
 }
 
-// take gives a buffer of partBytes, empty; nil if there is no room. must: there is.
-func (m *memory) take(must bool) []byte {
+// get gives a buffer of partBytes, empty; nil if there is no room. must: there is.
+func (m *memory) get(must bool) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.left < partBytes && !must {

@@ -116,7 +116,7 @@ func (p *pending) place(b []byte, off int64) (n int, err error) {
 // room makes the first part at least so long and reports whether there is memory for it.
 func (p *pending) room(n int64) bool {
 	if n > smallBytes && int64(cap(p.head)) < partBytes {
-		b := p.s.memory.take(false)
+		b := p.s.memory.get(false)
 		if b == nil {
 			return false
 		}
@@ -132,7 +132,7 @@ func (p *pending) room(n int64) bool {
 // sent; nil if no part is on its way.
 func (p *pending) buffer() ([]byte, error) {
 	for {
-		if b := p.s.memory.take(false); b != nil || p.up == nil {
+		if b := p.s.memory.get(false); b != nil || p.up == nil {
 			return b, nil
 		}
 		if one, err := p.up.await(p.up.running() - 1); !one || err != nil {
@@ -199,7 +199,7 @@ func (p *pending) commit(ctx context.Context) error {
 	if p.size <= partBytes {
 		b := p.head
 		if p.file != nil {
-			b = p.s.memory.take(true)[:p.size]
+			b = p.s.memory.get(true)[:p.size]
 			defer p.s.memory.give(b)
 			if err := p.read(b, 0); err != nil {
 				return err
@@ -243,7 +243,7 @@ func (p *pending) sendRest() error {
 			return err
 		}
 		if b == nil { // another file has it all, and may wait for this one
-			b = p.s.memory.take(true)
+			b = p.s.memory.get(true)
 		}
 		b = b[:min(partBytes, p.size-off)]
 		if err = p.read(b, off); err == nil {

@@ -67,7 +67,7 @@ func (s *Store) same(ctx context.Context, name string, c *wanted) error {
 	}
 	// It was copied there, or its server makes ETags in another way.
 	there := &object{c: s.c, key: key, stamp: storage.Stamp{Size: info.Size, Version: info.ETag}}
-	b := s.memory.take(true)
+	b := s.memory.get(true)
 	defer s.memory.give(b)
 	for i, sum := range c.sums {
 		off := int64(i) * partBytes

@@ -60,7 +60,7 @@ func (w *walker) filesFrom(ctx context.Context) error {
 		if quick, err := l.quick(ctx, name); err != nil {
 			return err
 		} else if !quick {
-			l.take(ctx, name)
+			l.put(ctx, name)
 		}
 		if len(l.batch) >= listBatch || err == io.EOF {
 			if e := l.flush(ctx); e != nil {
@@ -171,8 +171,8 @@ func plain(name []byte) bool {
 	}
 }
 
-// take puts one name into the batch.
-func (l *list) take(ctx context.Context, b []byte) {
+// put puts one name into the batch.
+func (l *list) put(ctx context.Context, b []byte) {
 	if len(b) == 0 {
 		return
 	}

@@ -32,13 +32,13 @@ type listing struct {
 	entries []entry
 	// sizes and times are parallel to entries; nil with NoStat.
 	sizes, times []int64
-	told         []told // by off
+	stats        []stat // by off
 	left         leftOut
 	bad          BadInputs
 }
 
-// told is what a listing of another machine says about the entry whose name is at off.
-type told struct {
+// stat is what a listing of another machine says about the entry whose name is at off.
+type stat struct {
 	off         uint32
 	size, mtime int64
 }
@@ -133,10 +133,10 @@ func (w *walker) entries(ctx context.Context, d folders.Folder, f *folder) error
 	defer w.buffers.Put(buf)
 	tell := func(size, mtime int64) {
 		at := uint32(len(l.names))
-		if n := len(l.told); n > 0 && l.told[n-1].off == at {
-			l.told = l.told[:n-1] // of a name that was left out
+		if n := len(l.stats); n > 0 && l.stats[n-1].off == at {
+			l.stats = l.stats[:n-1] // of a name that was left out
 		}
-		l.told = append(l.told, told{at, size, mtime})
+		l.stats = append(l.stats, stat{at, size, mtime})
 	}
 	root := len(w.Roots)
 	err := d.List(ctx, *buf, tell, func(name []byte, t dirfd.Type) error {
@@ -222,7 +222,7 @@ func (w *walker) statAll(ctx context.Context, d folders.Folder, f *folder) error
 			l.entries[b.i].kind = dropped
 		}
 	}
-	l.told = nil
+	l.stats = nil
 	l.compact(w)
 	return nil
 }
@@ -253,9 +253,9 @@ func (w *walker) stat(ctx context.Context, d folders.Folder, f *folder, i int, a
 		if w.NoStat {
 			return nil
 		}
-		k, ok := slices.BinarySearchFunc(l.told, e.off, func(t told, off uint32) int { return cmp.Compare(t.off, off) })
-		if ok && l.told[k].size >= 0 {
-			l.sizes[i], l.times[i] = l.told[k].size, l.told[k].mtime
+		k, ok := slices.BinarySearchFunc(l.stats, e.off, func(t stat, off uint32) int { return cmp.Compare(t.off, off) })
+		if ok && l.stats[k].size >= 0 {
+			l.sizes[i], l.times[i] = l.stats[k].size, l.stats[k].mtime
 			return nil
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 // sort puts the entries into natural order.
 func (l *listing) sort() {
-	if at, ok := l.alike(); ok {
+	if at, ok := l.numbered(); ok {
 		l.sortAlike(at)
 		return
 	}
@@ -18,10 +18,10 @@ func (l *listing) sort() {
 
 func (l *listing) bytes(e entry) []byte { return l.names[e.off : e.off+uint32(e.size)] }
 
-// alike reports whether the names differ only in characters at the place of a letter or of a digit,
+// numbered reports whether the names differ only in characters at the place of a letter or of a digit,
 // as those of numbered files do, and from which byte on they differ. Their natural order is then
 // that of their bytes.
-func (l *listing) alike() (at int, ok bool) {
+func (l *listing) numbered() (at int, ok bool) {
 	if len(l.entries) < 2 {
 		return 0, false
 	}

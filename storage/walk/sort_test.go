@@ -29,7 +29,7 @@ func TestSortIsNaturalOrder(t *testing.T) {
 		}
 		want := slices.Clone(l.entries)
 		slices.SortStableFunc(want, func(a, b entry) int { return natural(l.bytes(a), l.bytes(b)) })
-		if _, ok := l.alike(); ok {
+		if _, ok := l.numbered(); ok {
 			fast++
 		}
 		l.sort()

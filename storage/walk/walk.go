@@ -74,10 +74,10 @@ type Parts struct {
 	// Cutter says where a part may end.
 	Cutter format.Cutter
 	// Take gets a part and gives an empty table to go on with.
-	Take func(ctx context.Context, t *format.Table) (*format.Table, error)
+	Emit func(ctx context.Context, t *format.Table) (*format.Table, error)
 	// Apart, after Walk: from some place on the order of the names has not allowed parts. The
 	// table that Walk returns goes on where the last part ends.
-	Apart bool
+	Stopped bool
 }
 
 // Walk lists the inputs. The error may be a *BadInputs with all that cannot be
@@ -203,13 +203,13 @@ func (w *walker) addBytes(ctx context.Context, root int, rel []byte) error {
 // added passes on a part if the table is one without its last file.
 func (w *walker) added(ctx context.Context) error {
 	p := w.Parts
-	if p == nil || p.Apart {
+	if p == nil || p.Stopped {
 		return nil
 	}
 	n := w.table.Len() - 1
 	begins, err := p.Cutter.Next(w.table.NameBytes(n))
 	if err != nil || len(w.table.Roots) > 1 {
-		p.Apart = true
+		p.Stopped = true
 		if err != nil && !errors.Is(err, format.ErrNotInParts) {
 			return err
 		}
@@ -222,7 +222,7 @@ func (w *walker) added(ctx context.Context) error {
 	full := w.table
 	last := &format.Table{}
 	full.MoveLast(last)
-	if w.table, err = p.Take(ctx, full); err != nil {
+	if w.table, err = p.Emit(ctx, full); err != nil {
 		return err
 	}
 	w.table.Roots, w.table.FS, w.files = full.Roots, full.FS, 0

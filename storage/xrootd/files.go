@@ -65,8 +65,8 @@ const (
 	mostIdle = 64
 )
 
-// take returns an object that was closed a moment ago, or nil.
-func (f *Files) take(id string) *object {
+// reuse returns an object that was closed a moment ago, or nil.
+func (f *Files) reuse(id string) *object {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	o := f.idle[id]
@@ -299,7 +299,7 @@ func (f *Files) Open(ctx context.Context, name string) (storage.File, error) {
 	}
 	o := &object{f: f, place: p, file: file}
 	h := f.host(p)
-	if x := f.take(o.address()); x != nil && !x.conn.gone() {
+	if x := f.reuse(o.address()); x != nil && !x.conn.gone() {
 		return remote.New(shown(name), x.identity(), x, h, f.pool, nil), nil
 	}
 	err = h.Do(ctx, func(ctx context.Context) error {

@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 // runTests runs the tests with a folder for the programs. Root's run has a view of the
 // mounted file systems of its own.
 func runTests(m *testing.M) int {
-	if code, done := apart(); done {
+	if code, done := inOwnView(); done {
 		return code
 	}
 	dir, err := os.MkdirTemp("", "shardify-faults-")
@@ -68,11 +68,11 @@ func runTests(m *testing.M) int {
 // insideWord is set for the process that has its own view of what is mounted.
 const insideWord = "SHARDIFY_FAULTS_INSIDE"
 
-// apart runs this program again with its own view of the mounted file systems, if that
+// inOwnView runs this program again with its own view of the mounted file systems, if that
 // is permitted. What is mounted there ends with the process, and no other process that
 // makes such a view can take a copy along: a file system that is in use elsewhere does
 // not end when it is unmounted, and cannot come back as after a power cut.
-func apart() (code int, done bool) {
+func inOwnView() (code int, done bool) {
 	if os.Geteuid() != 0 || os.Getenv(insideWord) != "" {
 		return 0, false
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/shardify/shardify/readers"
 )
 
-// told is what people are told of a plan and of the set that is made by it.
-type told struct {
+// report is what people are told of a plan and of the set that is made by it.
+type report struct {
 	notes    []string
 	left     []format.Leftover
 	dropped  string
@@ -21,11 +21,11 @@ type told struct {
 	err      string
 }
 
-func tell(t *testing.T, s pipeline.Settings, parts bool) (x told) {
+func tell(t *testing.T, s pipeline.Settings, parts bool) (x report) {
 	t.Helper()
 	p, err := prepare(t, s)
 	if err != nil {
-		return told{err: err.Error()}
+		return report{err: err.Error()}
 	}
 	if p.Plan.Pack.InParts() != parts {
 		t.Fatalf("%d parts", p.Plan.Pack.Parts())

@@ -17,7 +17,7 @@ import (
 // choices are the commands for the ways to read inputs of which the user has to choose one.
 func (o *IO) choices(err error) (hints []string) {
 	var ways []format.Way
-	if d, ok := errors.AsType[*format.Doubt](err); ok {
+	if d, ok := errors.AsType[*format.Ambiguous](err); ok {
 		ways = d.Ways
 	} else if c, ok := errors.AsType[*format.Cured](err); ok {
 		ways = c.Ways

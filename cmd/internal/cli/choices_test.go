@@ -15,7 +15,7 @@ import (
 // TestChoices: the commands keep what was given, but for the settings that choose.
 func TestChoices(t *testing.T) {
 	o := &IO{Args: strings.Fields("shardify convert a.h5 --object /old/* --columns=x -o out -- b.h5")}
-	err := fmt.Errorf("open: %w", format.NewDoubt("several", []format.Way{
+	err := fmt.Errorf("open: %w", format.NewAmbiguous("several", []format.Way{
 		{Options: format.Options{"object": "/units/*"}, Columns: []string{"y", "!z"}, Makes: "7 rows"},
 		{Options: format.Options{"sample": "file"}, Makes: "a file"},
 	}))

@@ -145,17 +145,17 @@ func (r *recorder) text(line []byte) {
 		r.waited = e.End
 		r.flush()
 	}
-	r.take(e)
+	r.add(e)
 }
 
 func (r *recorder) flush() {
 	if r.holding {
 		r.holding = false
-		r.take(r.held)
+		r.add(r.held)
 	}
 }
 
-func (r *recorder) take(e Event) {
+func (r *recorder) add(e Event) {
 	r.pass(&e)
 	if r.detail {
 		r.keep(e)

@@ -28,8 +28,8 @@ type cutter struct {
 	bad bool
 }
 
-// take is the next n bytes; the padding after them goes too.
-func (c *cutter) take(n uint64) []byte {
+// next is the next n bytes; the padding after them goes too.
+func (c *cutter) next(n uint64) []byte {
 	padded := (n + 7) &^ 7
 	if n > math.MaxInt64/2 || padded > uint64(len(c.b)) {
 		c.bad, c.b = true, nil
@@ -57,12 +57,12 @@ func (l *Layout) blocks(dst []block, b []byte) ([]block, error) {
 		if l.Wide {
 			width = 8
 		}
-		k.samples = c.take(n * width)
+		k.samples = c.next(n * width)
 		if l.Inputs {
-			k.inputs = c.take(n * 4)
+			k.inputs = c.next(n * 4)
 		}
 		if l.Copies {
-			k.copies = c.take(n * 2)
+			k.copies = c.next(n * 2)
 		}
 		for i := range l.Schema {
 			k.cols = append(k.cols, c.column(&l.Schema[i], n))
@@ -83,10 +83,10 @@ var keyField = shardify.Field{Name: "key", DType: shardify.U8, Levels: 1}
 
 func (c *cutter) column(f *shardify.Field, n uint64) (k blockColumn) {
 	if f.Nullable {
-		k.valid = c.take(n)
+		k.valid = c.next(n)
 	}
 	for l := range f.Levels {
-		k.lengths[l] = c.take(n * 4)
+		k.lengths[l] = c.next(n * 4)
 		n = 0
 		for p := k.lengths[l]; len(p) > 0; p = p[4:] {
 			n += uint64(binary.LittleEndian.Uint32(p))
@@ -101,7 +101,7 @@ func (c *cutter) column(f *shardify.Field, n uint64) (k blockColumn) {
 		c.bad = true
 		return k
 	}
-	k.data = c.take(n * size)
+	k.data = c.next(n * size)
 	return k
 }
 

@@ -141,7 +141,7 @@ func (g *gatherer) emit(b *shardify.Batch, order []int32, lo, hi int64, emit Emi
 	step := int(max(int64(b.Samples)*batchBytes/max(b.Bytes(), 1), 1))
 	for len(order) > 0 {
 		n := min(step, len(order))
-		if err := g.hand(b, order[:n], emit); err != nil {
+		if err := g.emitRows(b, order[:n], emit); err != nil {
 			return err
 		}
 		order = order[n:]
@@ -149,7 +149,7 @@ func (g *gatherer) emit(b *shardify.Batch, order []int32, lo, hi int64, emit Emi
 	return nil
 }
 
-func (g *gatherer) hand(b *shardify.Batch, rows []int32, emit Emit) error {
+func (g *gatherer) emitRows(b *shardify.Batch, rows []int32, emit Emit) error {
 	mem := g.pool.Overdraft()
 	defer mem.Release()
 	part, err := b.Take(rows, mem)

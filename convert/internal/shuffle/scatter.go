@@ -48,7 +48,7 @@ type Scatter struct {
 
 // Scatter begins a fragment of that name.
 func (s *Shuffle) Scatter(name string, b Buckets) *Scatter {
-	return &Scatter{Totals: make([]int64, len(b.First)), s: s, kept: s.take(), name: name, buckets: b}
+	return &Scatter{Totals: make([]int64, len(b.First)), s: s, kept: s.buffer(), name: name, buckets: b}
 }
 
 // Write adds samples of a split.
@@ -148,8 +148,8 @@ func (x *Scatter) putBack() {
 	}
 }
 
-// take is a buffer, one that was used before if there is any.
-func (s *Shuffle) take() *buffer {
+// buffer is a buffer, one that was used before if there is any.
+func (s *Shuffle) buffer() *buffer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := len(s.free); n > 0 {

@@ -271,7 +271,7 @@ func (w *work) some(in *input, g *grid, first, lo, hi int64, targets []target) e
 		}
 		stored, err := get(i)
 		if err == nil {
-			err = p.take(&jobs[i], stored)
+			err = p.decodeJob(&jobs[i], stored)
 		}
 		if err != nil {
 			return p.at(err, &jobs[i])
@@ -374,7 +374,7 @@ func (p *pass) shard(jobs []job, o opening) error {
 	}
 	if o.h == nil {
 		for i := range jobs {
-			if err := p.take(&jobs[i], nil); err != nil {
+			if err := p.decodeJob(&jobs[i], nil); err != nil {
 				return p.at(err, &jobs[i])
 			}
 		}
@@ -413,7 +413,7 @@ func (p *pass) shard(jobs []job, o opening) error {
 					stored = []byte{}
 				}
 			}
-			if err := p.take(j, stored); err != nil {
+			if err := p.decodeJob(j, stored); err != nil {
 				return p.at(err, j)
 			}
 		}
@@ -421,8 +421,8 @@ func (p *pass) shard(jobs []job, o opening) error {
 	return nil
 }
 
-// take decodes a part; stored is nil if the part is missing.
-func (p *pass) take(j *job, stored []byte) error {
+// decodeJob decodes a part; stored is nil if the part is missing.
+func (p *pass) decodeJob(j *job, stored []byte) error {
 	g := p.g
 	p.coord = g.coord(j.n, p.coord)
 	r0 := p.coord[0] * g.part[0]
@@ -566,7 +566,7 @@ func (p *pass) texts(t *target, elements []byte, a, b int64) (err error) {
 				at := (x.from+k*x.fromStep)*size + i/per*size + int64(l.off) + i%per*width
 				lo := int64(len(t.text))
 				var e error
-				if t.text, e = l.take(t.text, elements[at:at+width]); e != nil && err == nil {
+				if t.text, e = l.appendText(t.text, elements[at:at+width]); e != nil && err == nil {
 					err = e
 				}
 				t.vals[(x.to+k*x.toStep)*per+i] = value{lo, int64(len(t.text))}

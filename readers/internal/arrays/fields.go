@@ -319,8 +319,8 @@ func textsOf(v any) (out []string) {
 	return out
 }
 
-// take appends the value of a text at p, an element of a fixed size.
-func (l *leaf) take(dst, p []byte) ([]byte, error) {
+// appendText appends the value of a text at p, an element of a fixed size.
+func (l *leaf) appendText(dst, p []byte) ([]byte, error) {
 	if l.chars {
 		return append(dst, p...), nil
 	}

@@ -60,12 +60,12 @@ func gridOf(a *store.Array, axis, front int) *grid {
 		g.shape, g.part, g.count, g.from = []int64{1}, []int64{1}, []int64{1}, []int64{1}
 	}
 	g.whole = slices.IsSorted(g.order)
-	g.lay()
+	g.locate()
 	return g
 }
 
-// lay finds where the elements of rows are.
-func (g *grid) lay() {
+// locate finds where the elements of rows are.
+func (g *grid) locate() {
 	g.elems, g.across = 1, 1
 	g.to = make([]int64, len(g.shape))
 	for d := len(g.shape) - 1; d > 0; d-- {
@@ -77,8 +77,8 @@ func (g *grid) lay() {
 	g.to[0], g.rows = g.elems, g.shape[0]
 }
 
-// take leaves of each dimension, that of the samples first, what is taken of it.
-func (g *grid) take(picks []sel.Pick) error {
+// selectParts leaves of each dimension, that of the samples first, what is taken of it.
+func (g *grid) selectParts(picks []sel.Pick) error {
 	if len(picks) == 0 {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (g *grid) take(picks []sel.Pick) error {
 		g.taken = append(g.taken, p.Places(g.shape[d]))
 		g.shape[d] = g.taken[d].Len
 	}
-	g.lay()
+	g.locate()
 	g.whole = false
 	return nil
 }

@@ -131,7 +131,7 @@ func (in *input) add(a *store.Array, i int, opts *settings) error {
 	}
 	g := gridOf(a, o.Axis, o.Front)
 	if a.Digest == o.Digest {
-		if err := g.take(o.Picks); err != nil {
+		if err := g.selectParts(o.Picks); err != nil {
 			return err
 		}
 	}

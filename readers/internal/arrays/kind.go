@@ -11,10 +11,10 @@ import (
 // Kind is a kind of files that hold named arrays. Its format's Open is Source, and its Outline is
 // Outline.
 type Kind struct {
-	Name string // of the format: "zarr"
-	Said string // the same in errors: "Zarr"
-	Key  string // changes when the state that plans keep does: "zarr 2"
-	One  string // what an input is: "store"
+	Name  string // of the format: "zarr"
+	Title string // the same in errors: "Zarr"
+	Key   string // changes when the state that plans keep does: "zarr 2"
+	One   string // what an input is: "store"
 	// Options are those of the format: OptObject and so on, and its own.
 	Options []format.Option
 	// Open gives the parts of an input by their names. in is the open file, and stays the caller's.

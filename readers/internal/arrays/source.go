@@ -135,9 +135,9 @@ func matches(glob, p string, above bool) bool {
 // source implements shardify.Source.
 type source struct {
 	*set.Table[*input]
-	fs    storage.FS
-	opts  *settings
-	doubt []string // another reading of the inputs
+	fs        storage.FS
+	opts      *settings
+	ambiguity []string // another reading of the inputs
 }
 
 // Source opens inputs of the kind as one table.
@@ -167,7 +167,7 @@ func (k *Kind) Source(ctx context.Context, a format.OpenArgs) (shardify.Source, 
 		}
 	}
 	defer sv.drop()
-	f := survey.Format{Name: k.Said, Look: sv.look, Key: s.opts.key(), Ragged: true, Channels: s.opts.channels}
+	f := survey.Format{Name: k.Title, Look: sv.look, Key: s.opts.key(), Ragged: true, Channels: s.opts.channels}
 	if s.opts.chunked {
 		f.Beside = chunks.Field
 	}
@@ -181,7 +181,7 @@ func (k *Kind) Source(ctx context.Context, a format.OpenArgs) (shardify.Source, 
 			return nil, err
 		}
 	}
-	if s.doubt, err = sv.ask(s.Set); err != nil {
+	if s.ambiguity, err = sv.ask(s.Set); err != nil {
 		return nil, err
 	}
 	if s.opts.chunked {
@@ -234,7 +234,7 @@ func (s *source) Notes() []string {
 	if more > maxNotes {
 		out = append(out, fmt.Sprintf("%d more notes of other stores", more-maxNotes))
 	}
-	return append(append(out, s.doubt...), s.Set.Notes()...)
+	return append(append(out, s.ambiguity...), s.Set.Notes()...)
 }
 
 // maxNotes is the most notes of stores other than the first.

@@ -314,9 +314,9 @@ func chooseAny(objects []object, opts *settings, inputs int, before *choice) (*c
 		return c, nil
 	}
 	if several == 0 {
-		return nil, format.NewDoubt("there are single values alone: "+shapes(objects), ways(objects, opts))
+		return nil, format.NewAmbiguous("there are single values alone: "+shapes(objects), ways(objects, opts))
 	}
-	return nil, format.NewDoubt("the arrays have no common first dimension: "+shapes(objects), ways(objects, opts))
+	return nil, format.NewAmbiguous("the arrays have no common first dimension: "+shapes(objects), ways(objects, opts))
 }
 
 // settled is the error where the samples have less than half of the bytes.
@@ -335,7 +335,7 @@ func settled(objects []object, opts *settings, c *choice) (*choice, error) {
 	if c.mode == byFile || 2*in >= total {
 		return c, nil
 	}
-	return nil, format.NewDoubt(fmt.Sprintf("%s: they have %s of %s", c.why, shardify.FormatSize(in), shardify.FormatSize(total)), ways(objects, opts))
+	return nil, format.NewAmbiguous(fmt.Sprintf("%s: they have %s of %s", c.why, shardify.FormatSize(in), shardify.FormatSize(total)), ways(objects, opts))
 }
 
 // ways are the ways to take samples where arrays have different lengths, the one with the
@@ -516,7 +516,7 @@ func (c *choice) leaves(o *object) string {
 	return ""
 }
 
-func (s *chooser) take(name string) *tree {
+func (s *chooser) keptTree(name string) *tree {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.kept
@@ -529,14 +529,14 @@ func (s *chooser) take(name string) *tree {
 
 // drop closes the store that is kept and was not used.
 func (s *chooser) drop() {
-	if t := s.take(s.path); t != nil {
+	if t := s.keptTree(s.path); t != nil {
 		t.close()
 	}
 }
 
 // look implements survey.Format.
 func (s *chooser) look(ctx context.Context, name string, want *columns.Wanted) (*survey.Facts, error) {
-	t := s.take(name)
+	t := s.keptTree(name)
 	if t == nil {
 		var err error
 		if t, err = s.scan(ctx, name); err != nil {
@@ -558,7 +558,7 @@ func (s *chooser) look(ctx context.Context, name string, want *columns.Wanted) (
 			own.times, c = c.times, own
 		}
 	}
-	return t.facts(ctx, s, c, want)
+	return t.report(ctx, s, c, want)
 }
 
 // ask leaves it to the user what a sample is, where rows are not the only way to read several
@@ -570,8 +570,8 @@ func (s *chooser) ask(all *set.Set) (doubt []string, err error) {
 	return sampleaxis.ReadingsOf(all, s.choice.arrays).Settle(s.opts.sample == byAxis)
 }
 
-// facts describes a store as the choice says.
-func (t *tree) facts(ctx context.Context, s *chooser, c *choice, want *columns.Wanted) (*survey.Facts, error) {
+// report describes a store as the choice says.
+func (t *tree) report(ctx context.Context, s *chooser, c *choice, want *columns.Wanted) (*survey.Facts, error) {
 	f := &survey.Facts{Samples: 1, Size: t.in.file.Size()}
 	if c.mode == byAxis {
 		f.Samples = c.rows

@@ -131,7 +131,7 @@ func parsePeriod(text string, c *calendar) (from, to moment, ok bool) {
 	p := &dateParser{s: strings.ToLower(strings.TrimSpace(text))}
 	date := [3]int64{p.signed(), 1, 1}
 	given := 1
-	for ; given < 3 && p.take("-"); given++ {
+	for ; given < 3 && p.accept("-"); given++ {
 		date[given] = p.number()
 	}
 	y, m, d := date[0], date[1], date[2]
@@ -186,7 +186,7 @@ type dateParser struct {
 	bad bool
 }
 
-func (p *dateParser) take(c string) bool {
+func (p *dateParser) accept(c string) bool {
 	if p.s != "" && strings.Contains(c, p.s[:1]) {
 		p.s = p.s[1:]
 		return true
@@ -194,7 +194,7 @@ func (p *dateParser) take(c string) bool {
 	return false
 }
 
-func (p *dateParser) want(c byte) { p.bad = !p.take(string(c)) || p.bad }
+func (p *dateParser) want(c byte) { p.bad = !p.accept(string(c)) || p.bad }
 
 // number reads up to four digits.
 func (p *dateParser) number() int64 {
@@ -209,28 +209,28 @@ func (p *dateParser) number() int64 {
 }
 
 func (p *dateParser) signed() int64 {
-	if p.take("-") {
+	if p.accept("-") {
 		return -p.number()
 	}
-	p.take("+")
+	p.accept("+")
 	return p.number()
 }
 
 // clock reads the time of the day.
 func (p *dateParser) clock() (sec, ns int64) {
-	had := p.take("t")
+	had := p.accept("t")
 	p.s = strings.TrimLeft(p.s, " ")
 	if p.s == "" || p.s[0] < '0' || p.s[0] > '9' {
 		p.bad = p.bad || had
 		return 0, 0
 	}
 	h, m, s := p.number(), int64(0), int64(0)
-	if p.take(":") {
+	if p.accept(":") {
 		m = p.number()
 	}
-	if p.take(":") {
+	if p.accept(":") {
 		s = p.number()
-		if p.take(".") {
+		if p.accept(".") {
 			ns = p.fraction()
 		}
 	}
@@ -258,9 +258,9 @@ func (p *dateParser) zone() int64 {
 		return 0
 	}
 	sign := int64(1)
-	if p.take("-") {
+	if p.accept("-") {
 		sign = -1
-	} else if !p.take("+") {
+	} else if !p.accept("+") {
 		p.bad = true
 	}
 	digits := len(p.s) - len(strings.TrimLeft(p.s, "0123456789"))
@@ -268,7 +268,7 @@ func (p *dateParser) zone() int64 {
 	if digits > 2 { // 0530
 		h, m = h/100, h%100
 	}
-	if p.take(":") {
+	if p.accept(":") {
 		m = p.number()
 	}
 	p.bad = p.bad || h > 24 || m > 59

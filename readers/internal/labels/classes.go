@@ -184,7 +184,7 @@ func (f *Found) Settle(mode, reason string) ([]string, []format.Leftover, error)
 		way := func(option, value, makes string) format.Way {
 			return format.Way{Options: format.Options{option: value}, Makes: makes}
 		}
-		return nil, nil, format.NewDoubt(fmt.Sprintf("of the folders %s some are named like splits, and others are not", some(f.splits)), []format.Way{
+		return nil, nil, format.NewAmbiguous(fmt.Sprintf("of the folders %s some are named like splits, and others are not", some(f.splits)), []format.Way{
 			way(optLabels.Name, Always, fmt.Sprintf("classes of %d folders", len(f.splits))), way(format.SplitFrom, "dirs", "a data set of each folder"), way(optLabels.Name, Never, "one set without the field cls"),
 		})
 	case reason == "":

@@ -170,7 +170,7 @@ func (t *Table) join(x *rowsBy, names Names) (*Joined, error) {
 			j.Unused.add(func() string { return string(t.names.Text(row)) })
 		}
 	}
-	return j, j.take()
+	return j, j.gather()
 }
 
 // nameOf is what a sample is called in errors.
@@ -184,8 +184,8 @@ func nameOf(k int, names Names) string {
 	return text
 }
 
-// take takes the rows of the samples.
-func (j *Joined) take() error {
+// gather takes the rows of the samples.
+func (j *Joined) gather() error {
 	all := shardify.Batch{Samples: j.table.rows.Rows + 1, Columns: j.table.rows.Cols}
 	cols, err := all.TakeColumns(j.order, shardify.NewPool(1).Overdraft()) // which stays
 	for i := range cols {
@@ -205,5 +205,5 @@ func (j *Joined) Has(k int) bool { return j.order[k] != int32(j.table.rows.Rows)
 func (j *Joined) Keep() error {
 	none := int32(j.table.rows.Rows)
 	j.order = slices.DeleteFunc(j.order, func(row int32) bool { return row == none })
-	return j.take()
+	return j.gather()
 }

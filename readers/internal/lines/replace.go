@@ -29,18 +29,18 @@ func Valid(to, text []byte) (out []byte, n int64) {
 		}
 		to = append(to, "\uFFFD"...)
 		n++
-		i += begun(text[i:])
+		i += partial(text[i:])
 	}
 	return to, n
 }
 
-// Mended is how many bytes Valid appends.
-func Mended(text []byte) (n int64) {
+// ValidSize is how many bytes Valid appends.
+func ValidSize(text []byte) (n int64) {
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRune(text[i:])
 		if r == utf8.RuneError && size == 1 {
 			n += int64(len("\uFFFD"))
-			i += begun(text[i:])
+			i += partial(text[i:])
 			continue
 		}
 		n += int64(size)
@@ -49,8 +49,8 @@ func Mended(text []byte) (n int64) {
 	return n
 }
 
-// begun is how many bytes at the start of b, which are no whole character, begin one; at least 1.
-func begun(b []byte) int {
+// partial is how many bytes at the start of b, which are no whole character, begin one; at least 1.
+func partial(b []byte) int {
 	lo, hi := byte(0x80), byte(0xBF)
 	want := 0
 	switch c := b[0]; {

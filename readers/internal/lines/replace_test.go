@@ -22,8 +22,8 @@ func TestReplacedIsWhatPythonReplaces(t *testing.T) {
 				text[i] = bytes[n%len(bytes)]
 			}
 			buf, _ = Valid(buf[:0], text[:length])
-			if int64(len(buf)) != Mended(text[:length]) {
-				t.Fatalf("% x: %d bytes, Mended says %d", text[:length], len(buf), Mended(text[:length]))
+			if int64(len(buf)) != ValidSize(text[:length]) {
+				t.Fatalf("% x: %d bytes, Mended says %d", text[:length], len(buf), ValidSize(text[:length]))
 			}
 			h.Write(append(buf, '\n'))
 		}

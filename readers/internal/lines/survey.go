@@ -36,7 +36,7 @@ type Piece struct {
 
 	number int
 	lost   []Left  // while the survey looks at it
-	told   int     // a place in Data that LineAt was asked for
+	asked  int     // a place in Data that LineAt was asked for
 	before int64   // line feeds before it
 	left   []int64 // places in the text of records that are left out
 }
@@ -46,11 +46,11 @@ func (p *Piece) LineAt(at int) int64 {
 	if p.Line < 0 {
 		return 0
 	}
-	if at = min(at, len(p.Data)); at < p.told {
-		p.told, p.before = 0, 0
+	if at = min(at, len(p.Data)); at < p.asked {
+		p.asked, p.before = 0, 0
 	}
-	p.before += int64(bytes.Count(p.Data[p.told:at], []byte{'\n'}))
-	p.told = at
+	p.before += int64(bytes.Count(p.Data[p.asked:at], []byte{'\n'}))
+	p.asked = at
 	return p.Line + p.before + 1
 }
 
@@ -200,7 +200,7 @@ func (r *run) cut(ctx context.Context) (end int64, err error) {
 		case <-ctx.Done():
 			return 0, context.Cause(ctx)
 		}
-		p.Data, p.Off, p.Line, p.number, p.told, p.before = append(p.Data[:0], carry...), off, line, number, 0, 0
+		p.Data, p.Off, p.Line, p.number, p.asked, p.before = append(p.Data[:0], carry...), off, line, number, 0, 0
 		at, long, err := r.fill(p)
 		if err != nil {
 			return 0, err
@@ -223,7 +223,7 @@ func (r *run) cut(ctx context.Context) (end int64, err error) {
 			}
 			p.Line += int64(bytes.Count(p.Data[:n], []byte{'\n'}))
 			p.Off += int64(n)
-			p.Data, p.told, p.before = p.Data[n:], 0, 0
+			p.Data, p.asked, p.before = p.Data[n:], 0, 0
 		}
 		r.mu.Lock()
 		r.off, r.row = append(r.off, p.Off), append(r.row, 0)

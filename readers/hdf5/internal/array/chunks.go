@@ -330,7 +330,7 @@ func (c *chunks) decode(ctx context.Context, w *Buffers, j job, in, dst []byte, 
 		to := dst[(a-lo)*c.a.RowBytes:][:c.size]
 		return c.pipe.Decode(to, in, j.Mask, &w.pipe)
 	}
-	out, err := c.apart(ctx, w, j, in)
+	out, err := c.decodeOwn(ctx, w, j, in)
 	if err != nil {
 		return err
 	}
@@ -338,8 +338,8 @@ func (c *chunks) decode(ctx context.Context, w *Buffers, j job, in, dst []byte, 
 	return nil
 }
 
-// apart decodes a chunk to a place of its own, if it is not there as it is.
-func (c *chunks) apart(ctx context.Context, w *Buffers, j job, in []byte) ([]byte, error) {
+// decodeOwn decodes a chunk to a place of its own, if it is not there as it is.
+func (c *chunks) decodeOwn(ctx context.Context, w *Buffers, j job, in []byte) ([]byte, error) {
 	if c.stored(j) {
 		if int64(len(in)) < c.size {
 			return nil, shardify.Corrupt(-1, "chunk of %d bytes has %d", c.size, len(in))

@@ -37,7 +37,7 @@ func newPieces(a *Array) ([]piece, error) {
 				return nil, shardify.Unsupported("more than %d external files", maxOthers)
 			}
 			var err error
-			if r, _, err = f.beside(e.Name); err != nil {
+			if r, _, err = f.openBelow(e.Name); err != nil {
 				return nil, err
 			}
 			f.raws[e.Name] = r

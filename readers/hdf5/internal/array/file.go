@@ -220,7 +220,7 @@ func (f *File) other(name string) (*File, error) {
 	if f.depth >= maxNested || len(f.others) >= maxOthers {
 		return nil, shardify.Unsupported("it refers to more than %d files, or more than %d deep", maxOthers, maxNested)
 	}
-	in, place, err := f.beside(name)
+	in, place, err := f.openBelow(name)
 	if err != nil {
 		return nil, err
 	}
@@ -238,9 +238,9 @@ func (f *File) other(name string) (*File, error) {
 	return o, nil
 }
 
-// beside opens a regular file below this file's folder: nothing else may be
+// openBelow opens a regular file below this file's folder: nothing else may be
 // named by data, be it through "..", an absolute path or a symbolic link.
-func (f *File) beside(name string) (storage.File, string, error) {
+func (f *File) openBelow(name string) (storage.File, string, error) {
 	if name == itself {
 		o, err := f.fs.Open(context.Background(), f.Path)
 		return o, f.Path, err

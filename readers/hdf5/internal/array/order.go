@@ -261,5 +261,5 @@ func (c *chunks) whole(ctx context.Context, w *Buffers, j job) ([]byte, error) {
 	if w.Decoded != nil {
 		w.Decoded[c.a]++
 	}
-	return c.apart(ctx, w, j, w.in)
+	return c.decodeOwn(ctx, w, j, w.in)
 }

@@ -36,7 +36,7 @@ type Choice struct {
 	dimension    []string           // of rows: the names of their dimension, if it has any
 	columns      map[string]int64   // of sparse matrices
 	lengths      bool               // data sets of other lengths than the samples are an error
-	told         bool               // a convention of the file says what the samples are
+	stated       bool               // a convention of the file says what the samples are
 	left         map[string]string  // data sets that are no columns, and why
 	items        []string           // groups of data sets that are samples
 	itemTypes    map[string]string  // by group
@@ -86,13 +86,13 @@ func (t *Tree) choose(sample string, inputs int) (*Choice, error) {
 		if inputs > 1 {
 			return &Choice{Mode: ByFile, Unsure: true, Why: "all data sets have one row: each file is one sample (--sample axis makes rows)"}, nil
 		}
-		return nil, format.NewDoubt("all data sets have one row: "+t.shapes(), []format.Way{
+		return nil, format.NewAmbiguous("all data sets have one row: "+t.shapes(), []format.Way{
 			sampleWay(ByAxis, "one sample of the rows"), sampleWay(ByFile, "one sample of the whole arrays")})
 	}
 	if sample != string(ByAxis) && inputs > 1 {
 		return &Choice{Mode: ByFile, Why: "the data sets of a file have no common first dimension: each file is one sample (--sample axis with --columns or --object makes rows)"}, nil
 	}
-	return nil, format.NewDoubt("the data sets have no common first dimension: "+t.shapes(), t.ways())
+	return nil, format.NewAmbiguous("the data sets have no common first dimension: "+t.shapes(), t.ways())
 }
 
 // sampleWay is the way of --sample.
@@ -133,7 +133,7 @@ func (t *Tree) ways(more ...format.Way) []format.Way {
 // settled is the error where the samples have less than half of the bytes, as where a
 // detector's frames are beside its monitors.
 func (t *Tree) settled(c *Choice, err error) (*Choice, error) {
-	if c == nil || err != nil || c.Mode == ByFile || c.told {
+	if c == nil || err != nil || c.Mode == ByFile || c.stated {
 		return c, err
 	}
 	in, total := t.share(c)
@@ -146,7 +146,7 @@ func (t *Tree) settled(c *Choice, err error) (*Choice, error) {
 		w.Options["object"], w.Bytes = c.parent+"/"+c.stem+"*", in
 		ways = append(ways, w)
 	}
-	return nil, format.NewDoubt(fmt.Sprintf("%s: they have %s of %s", c.Why, shardify.FormatSize(in), shardify.FormatSize(total)), t.ways(ways...))
+	return nil, format.NewAmbiguous(fmt.Sprintf("%s: they have %s of %s", c.Why, shardify.FormatSize(in), shardify.FormatSize(total)), t.ways(ways...))
 }
 
 // share is how many bytes are in the samples of a choice, and in all data sets. Coordinates
@@ -213,7 +213,7 @@ func (t *Tree) otherLengths(c *Choice) error {
 	if more := len(in) - most; more > 0 {
 		in = append(in[:most], fmt.Sprintf("and %d more", more))
 	}
-	return format.NewDoubt(fmt.Sprintf("the data sets have different lengths: %s have %d rows; %s", strings.Join(in, ", "), n, strings.Join(others, ", ")),
+	return format.NewAmbiguous(fmt.Sprintf("the data sets have different lengths: %s have %d rows; %s", strings.Join(in, ", "), n, strings.Join(others, ", ")),
 		t.ways(format.Way{Columns: cure, Makes: fmt.Sprintf("%d samples without those", n), Bytes: bytes}))
 }
 
@@ -365,7 +365,7 @@ func (t *Tree) most() (int64, bool) {
 }
 
 func (c *Choice) byConvention() *Choice {
-	c.told = true
+	c.stated = true
 	return c
 }
 
@@ -513,7 +513,7 @@ func (t *Tree) chooseGroups(asked bool) (*Choice, error) {
 				ways = append(ways, format.Way{Options: format.Options{"object": glob}, Makes: fmt.Sprintf("%d samples", len(o.names)+len(o.broken))})
 			}
 		}
-		return nil, format.NewDoubt("groups of several kinds could be the samples", ways)
+		return nil, format.NewAmbiguous("groups of several kinds could be the samples", ways)
 	}
 	c := &Choice{Mode: ByGroup, parent: g.parent, stem: g.stem, numbered: g.numbered,
 		Why: fmt.Sprintf("samples are the groups %s/%s*", g.parent, g.stem)}

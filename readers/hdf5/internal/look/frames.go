@@ -19,8 +19,8 @@ import (
 // maxFrameColumns is how many columns of a block become fields unless --frame says so.
 const maxFrameColumns = 128
 
-// apart reports whether the columns of a block become fields.
-func (s *scanner) apart(names []string, n int) bool {
+// separate reports whether the columns of a block become fields.
+func (s *scanner) separate(names []string, n int) bool {
 	if len(names) == n {
 		s.opts.Used.Mark("frame")
 	}
@@ -58,7 +58,7 @@ func (s *scanner) blocks(f *column.File, o *h5.Object, p string, leaves []elemen
 		asked := slices.ContainsFunc(s.want.Names(), func(name string) bool {
 			return name == l.Name || strings.TrimPrefix(name, "/") == strings.TrimPrefix(p, "/")+"/"+l.Name
 		})
-		apart := s.apart(names, n) && !asked && !slices.ContainsFunc(names, func(name string) bool { return taken[name] })
+		apart := s.separate(names, n) && !asked && !slices.ContainsFunc(names, func(name string) bool { return taken[name] })
 		skip[i] = apart
 		for k := range n {
 			if skip[first+k] = !apart; apart {
@@ -76,7 +76,7 @@ func (s *scanner) fixed(f *column.File, o *h5.Object, a *array.Array, obj *objec
 	}
 	l := &leaves[0]
 	names := frameColumns(f, o, obj.path, "")
-	if l.Err != nil || l.Kind != element.Numbers || l.CF != nil || len(l.Dims) > 0 || !s.apart(names, int(a.Dims[1])) {
+	if l.Err != nil || l.Kind != element.Numbers || l.CF != nil || len(l.Dims) > 0 || !s.separate(names, int(a.Dims[1])) {
 		return leaves
 	}
 	obj.wide, obj.dims, obj.unlimited, obj.axes = true, a.Dims[:1], obj.unlimited[:1], nil

@@ -170,7 +170,7 @@ func (t *Tree) doubtfulItems(inputs int) error {
 		if _, err := t.Choose(string(ByAxis), inputs); err == nil {
 			ways = append(ways, sampleWay(ByAxis, "samples of the rows of each"))
 		}
-		return format.NewDoubt(fmt.Sprintf("%s may be a sample each (%s)", s.say(t), why), append(ways, sampleWay(ByFile, "each file one sample")))
+		return format.NewAmbiguous(fmt.Sprintf("%s may be a sample each (%s)", s.say(t), why), append(ways, sampleWay(ByFile, "each file one sample")))
 	}
 	return nil
 }
@@ -241,8 +241,8 @@ func (f *factory) byItem() error {
 			in[i] = true
 		}
 	}
-	f.facts.Samples, f.blob.Parent = int64(len(names)), main.parent
-	beside := f.beside(in)
+	f.report.Samples, f.blob.Parent = int64(len(names)), main.parent
+	beside := f.aligned(in)
 	if err := f.order(main, names, beside); err != nil {
 		return err
 	}
@@ -259,17 +259,17 @@ func (f *factory) byItem() error {
 	return nil
 }
 
-// beside lists the arrays with a row for each sample, and single values; others are left
+// aligned lists the arrays with a row for each sample, and single values; others are left
 // out.
-func (f *factory) beside(in map[int]bool) (out []*object) {
+func (f *factory) aligned(in map[int]bool) (out []*object) {
 	for i := range f.tree.objects {
 		o := &f.tree.objects[i]
 		switch {
 		case in[i]:
 		case o.note != "":
 			f.tree.left.note(o.path, o.note)
-		case len(o.dims) > 0 && o.dims[0] != f.facts.Samples:
-			f.tree.left.note(o.path, fmt.Sprintf("its first dimension is %d, the samples are %d", o.dims[0], f.facts.Samples))
+		case len(o.dims) > 0 && o.dims[0] != f.report.Samples:
+			f.tree.left.note(o.path, fmt.Sprintf("its first dimension is %d, the samples are %d", o.dims[0], f.report.Samples))
 		default:
 			out = append(out, o)
 		}
@@ -441,10 +441,10 @@ func (f *factory) item(s *itemSet) error {
 	name := itemName(cmp.Or(head.asGroup(), s.parent))
 	if media := f.media(s); media != "" {
 		f.blob.Objects = append(f.blob.Objects, BlobObject{Path: s.parent, Leaves: []int{head.wanted[0].index}, Item: true, Bytes: true})
-		f.facts.Fields = append(f.facts.Fields, survey.Field{Field: shardify.Field{Name: name, DType: shardify.U8, Levels: 1, Media: media}, Bytes: total})
+		f.report.Fields = append(f.report.Fields, survey.Field{Field: shardify.Field{Name: name, DType: shardify.U8, Levels: 1, Media: media}, Bytes: total})
 		return nil
 	}
-	before, objects := len(f.facts.Fields), len(f.blob.Objects)
+	before, objects := len(f.report.Fields), len(f.blob.Objects)
 	if err := f.add(head, name, head.dims, false); err != nil || len(f.blob.Objects) == objects {
 		return err
 	}
@@ -454,8 +454,8 @@ func (f *factory) item(s *itemSet) error {
 		f.makeRagged(before, total)
 		return nil
 	}
-	for i := before; i < len(f.facts.Fields); i++ {
-		f.facts.Fields[i].Bytes *= int64(len(s.list))
+	for i := before; i < len(f.report.Fields); i++ {
+		f.report.Fields[i].Bytes *= int64(len(s.list))
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func (t *Tree) Facts(ctx context.Context, c *Choice, opts *Settings) (*survey.Fa
 			return nil, err
 		}
 	}
-	taken, err := t.take(ctx, c, opts)
+	taken, err := t.selectParts(ctx, c, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (t *Tree) Facts(ctx context.Context, c *Choice, opts *Settings) (*survey.Fa
 		t = t.folded()
 		why += t.listWhy()
 	}
-	f := &factory{tree: t, all: all, choice: c, opts: opts, facts: &survey.Facts{Size: t.File.Size, Borders: set.Borders{Every: 1}},
+	f := &factory{tree: t, all: all, choice: c, opts: opts, report: &survey.Facts{Size: t.File.Size, Borders: set.Borders{Every: 1}},
 		blob: Blob{Mode: c.Mode, Parent: c.parent, Stem: c.stem, Number: c.numbered, Why: why}}
 	switch c.Mode {
 	case ByAxis:
@@ -55,16 +55,16 @@ func (t *Tree) Facts(ctx context.Context, c *Choice, opts *Settings) (*survey.Fa
 	if err != nil {
 		return nil, err
 	}
-	f.facts.Left = append(f.facts.Left, t.left.list...)
+	f.report.Left = append(f.report.Left, t.left.list...)
 	for i := range t.objects {
-		if o := &t.objects[i]; o.chunk > f.facts.PieceBytes && c.left[o.path] == "" {
-			f.facts.Piece, f.facts.PieceBytes = "a chunk of "+o.path, o.chunk
+		if o := &t.objects[i]; o.chunk > f.report.PieceBytes && c.left[o.path] == "" {
+			f.report.Piece, f.report.PieceBytes = "a chunk of "+o.path, o.chunk
 		}
 	}
-	if f.facts.Blob, err = json.Marshal(f.blob); err != nil {
+	if f.report.Blob, err = json.Marshal(f.blob); err != nil {
 		return nil, err
 	}
-	return f.facts, nil
+	return f.report, nil
 }
 
 type factory struct {
@@ -72,7 +72,7 @@ type factory struct {
 	all    *Tree // of all data sets, where the tree is of some
 	choice *Choice
 	opts   *Settings
-	facts  *survey.Facts
+	report *survey.Facts
 	blob   Blob
 }
 
@@ -123,7 +123,7 @@ func (f *factory) byAxis(ctx context.Context) error {
 			n = a.Rows
 		}
 	}
-	f.facts.Samples = max(n, 0)
+	f.report.Samples = max(n, 0)
 	for _, o := range in {
 		if err := f.addRows(ctx, o, o.inner(), len(o.dims) == 0); err != nil {
 			return err
@@ -144,7 +144,7 @@ func (o *object) inner() []int64 {
 }
 
 func (f *factory) byFile() error {
-	f.facts.Samples = 1
+	f.report.Samples = 1
 	var sum int64
 	for i := range f.tree.objects {
 		o := &f.tree.objects[i]
@@ -164,11 +164,11 @@ func (f *factory) byFile() error {
 
 // addRows is add where samples are rows: all inputs must have the same coordinates.
 func (f *factory) addRows(ctx context.Context, o *object, inner []int64, once bool) error {
-	first := len(f.facts.Fields)
+	first := len(f.report.Fields)
 	if err := f.add(o, o.path, inner, once); err != nil {
 		return err
 	}
-	return f.facts.Compare(f.tree.arrayOf(ctx, o, f.choice, f.opts), o.picks, first, f.opts.Several)
+	return f.report.Compare(f.tree.arrayOf(ctx, o, f.choice, f.opts), o.picks, first, f.opts.Several)
 }
 
 // add makes fields of the leaves of a data set.
@@ -237,7 +237,7 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 		}
 		f.decoded(field.Name, &w.leaf)
 		b.Leaves = append(b.Leaves, w.index)
-		f.facts.Fields = append(f.facts.Fields, survey.Field{Field: field, Bytes: f.guess(o, &w.leaf)})
+		f.report.Fields = append(f.report.Fields, survey.Field{Field: field, Bytes: f.guess(o, &w.leaf)})
 	}
 	if len(b.Leaves) > 0 {
 		f.blob.Objects = append(f.blob.Objects, b)
@@ -312,22 +312,22 @@ func (f *factory) borders(ctx context.Context, in []*object) error {
 			units = append(units, set.Unit{RowBytes: o.rowBytes(), Rows: o.unit})
 		}
 	}
-	picked, n := f.tree.rows, f.facts.Samples
+	picked, n := f.tree.rows, f.report.Samples
 	if picked != nil { // units are of stored rows
 		n = math.MaxInt64
 	}
-	f.facts.Borders = set.JoinUnits(units, n, SlabBytes, array.KeepRow)
-	unit, perRow := f.facts.Borders.Every, set.PerRow(units)
+	f.report.Borders = set.JoinUnits(units, n, SlabBytes, array.KeepRow)
+	unit, perRow := f.report.Borders.Every, set.PerRow(units)
 	if picked != nil && unit > 1 {
-		f.facts.Borders = set.Borders{At: picked.Borders(unit), Inside: f.facts.Borders.Inside}
+		f.report.Borders = set.Borders{At: picked.Borders(unit), Inside: f.report.Borders.Inside}
 	}
 	if f.opts.Chunked {
 		if err := f.chunks(ctx); err != nil {
 			return err
 		}
 	}
-	if f.facts.Borders.Inside > 0 {
-		unit = f.facts.Borders.Inside
+	if f.report.Borders.Inside > 0 {
+		unit = f.report.Borders.Inside
 	}
 	var sum int64
 	for _, o := range in {
@@ -342,7 +342,7 @@ func (f *factory) borders(ctx context.Context, in []*object) error {
 func (f *factory) chunks(ctx context.Context) error {
 	t := f.tree
 	if f.all != nil {
-		if _, err := f.all.take(ctx, f.choice, f.opts); err != nil {
+		if _, err := f.all.selectParts(ctx, f.choice, f.opts); err != nil {
 			return err
 		}
 		t = f.all.folded()

@@ -20,7 +20,7 @@ func (f *factory) byGroup(ctx context.Context) error {
 	if g == nil {
 		return f.noGroups()
 	}
-	f.facts.Samples = int64(len(g.all()))
+	f.report.Samples = int64(len(g.all()))
 	in := make(map[int]bool, len(g.names)*len(g.members))
 	for _, first := range g.first {
 		for m := range g.members {
@@ -109,11 +109,11 @@ func (f *factory) member(g *groupSet, m int, name string) error {
 		ragged = ragged || !slices.Equal(head.dims, o.dims)
 		total += o.bytes
 	}
-	before := len(f.facts.Fields)
+	before := len(f.report.Fields)
 	if err := f.add(head, name, head.dims, false); err != nil {
 		return err
 	}
-	added := f.facts.Fields[before:]
+	added := f.report.Fields[before:]
 	if len(added) > 0 && packed { // each group by its own attributes, also where the first has none
 		f.blob.Objects[len(f.blob.Objects)-1].CF = true
 	}
@@ -130,22 +130,22 @@ func (f *factory) member(g *groupSet, m int, name string) error {
 // makeRagged makes the fields from number before on, which are of the last object, such
 // as have another shape in every sample.
 func (f *factory) makeRagged(before int, total int64) {
-	added := f.facts.Fields[before:]
+	added := f.report.Fields[before:]
 	b := &f.blob.Objects[len(f.blob.Objects)-1]
 	b.Ragged = true
 	fields, leaves := slices.Clone(added), slices.Clone(b.Leaves)
-	f.facts.Fields, b.Leaves = f.facts.Fields[:before], nil
+	f.report.Fields, b.Leaves = f.report.Fields[:before], nil
 	for i, x := range fields {
 		x.Bytes = total
 		b.Leaves = append(b.Leaves, leaves[i])
 		if x.Levels > 0 {
-			f.facts.Fields = append(f.facts.Fields, x)
+			f.report.Fields = append(f.report.Fields, x)
 			continue
 		}
 		shape := shardify.Field{Name: x.Name + shardify.ShapeSuffix, DType: shardify.I64, Shape: []int{len(x.Shape)}}
 		x.Shape, x.Levels, x.Ragged = nil, 1, true
 		b.Leaves = append(b.Leaves, shapeLeaf)
-		f.facts.Fields = append(f.facts.Fields, x, survey.Field{Field: shape})
+		f.report.Fields = append(f.report.Fields, x, survey.Field{Field: shape})
 	}
 }
 

@@ -104,7 +104,7 @@ func (t *Tree) doubtfulSplits(inputs int) error {
 	if _, err := t.Choose(string(ByAxis), inputs); err == nil {
 		ways = append(ways, sampleWay(ByAxis, "them columns of one sample"))
 	}
-	return format.NewDoubt("it holds the splits "+strings.Join(names, ", ")+": "+t.shapes(), append(ways, sampleWay(ByFile, "each file one sample")))
+	return format.NewAmbiguous("it holds the splits "+strings.Join(names, ", ")+": "+t.shapes(), append(ways, sampleWay(ByFile, "each file one sample")))
 }
 
 // SplitParts are the splits of a file that is read by splits; what is in none is left over.

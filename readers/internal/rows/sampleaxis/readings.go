@@ -110,7 +110,7 @@ func (r *Readings) ask() error {
 	way := func(sample, makes string) format.Way {
 		return format.Way{Options: format.Options{SampleOption: sample}, Makes: makes}
 	}
-	return format.NewDoubt("a sample may be a row or a file", []format.Way{way(SampleAxis, r.axis()), way(SampleFile, r.file())})
+	return format.NewAmbiguous("a sample may be a row or a file", []format.Way{way(SampleAxis, r.axis()), way(SampleFile, r.file())})
 }
 
 // note describes the other way to read inputs whose rows are samples.

@@ -91,7 +91,7 @@ func ambiguous(twice []string, want *columns.Wanted) error {
 	}
 	text := "more than one field is named " + examples(twice, len(twice))
 	if cure != nil { // names that differ in reserved characters
-		return format.NewDoubt(text, []format.Way{{Columns: cure, Makes: "samples without " + strings.ReplaceAll(examples(cure, len(cure)), "!", "")}})
+		return format.NewAmbiguous(text, []format.Way{{Columns: cure, Makes: "samples without " + strings.ReplaceAll(examples(cure, len(cure)), "!", "")}})
 	}
 	return shardify.Mismatch("%s", text)
 }

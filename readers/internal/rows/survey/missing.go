@@ -98,7 +98,7 @@ func (g *gaps) differ() error {
 	way := func(m Missing, makes string) format.Way {
 		return format.Way{Options: format.Options{Option.Name: string(m)}, Makes: makes}
 	}
-	d := format.NewDoubt("the inputs differ: "+strings.Join(all, "; "), []format.Way{
+	d := format.NewAmbiguous("the inputs differ: "+strings.Join(all, "; "), []format.Way{
 		way(Intersect, "samples without "+printable.Of(int64(len(g.lacking)), "field")),
 		way(Fill, "empty values where fields are missing"),
 		way(Drop, "samples of the inputs that have all fields"),

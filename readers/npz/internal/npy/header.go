@@ -28,7 +28,7 @@ type Header struct {
 	Shape   []int64
 	Data    int64  // bytes of all elements
 	Axis    int    // in the file, of the one that shape begins with: 0 if turning is all
-	told    string // what String was before along
+	before  string // what String was before along
 }
 
 // headerBytes returns from the first bytes of an NPY file, prefixBytes of them or the whole
@@ -164,7 +164,7 @@ func (h *Header) Along(axis int) bool {
 	if !ok || axis == 0 {
 		return ok
 	}
-	h.told = fmt.Sprintf("%v along axis %d", h, axis)
+	h.before = fmt.Sprintf("%v along axis %d", h, axis)
 	n := h.Shape[axis]
 	h.Shape = slices.Insert(slices.Delete(h.Shape, axis, axis+1), 0, n)
 	if h.Axis = axis; rank == 2 { // the other order of a matrix
@@ -188,8 +188,8 @@ func (h *Header) dims() string {
 
 // String is what messages say of an array: <f4 [50,7].
 func (h *Header) String() string {
-	if h.told != "" {
-		return h.told
+	if h.before != "" {
+		return h.before
 	}
 	s := clip(h.Item.Text, 60) + " " + h.dims()
 	if h.Fortran {

@@ -240,7 +240,7 @@ func (l *Leaf) Field(inner []int64) shardify.Field {
 	return f
 }
 
-// Alike reports whether arrays have the same fields, apart from the types of their values.
-func (t *Type) Alike(o *Type) bool {
+// SameFields reports whether arrays have the same fields, apart from the types of their values.
+func (t *Type) SameFields(o *Type) bool {
 	return slices.EqualFunc(t.Leaves, o.Leaves, func(a, b Leaf) bool { return a.Name == b.Name && slices.Equal(a.dims, b.dims) })
 }

@@ -42,7 +42,7 @@ func (b *builder) collection(typ string, code int, name string, level, n int) (s
 		return fail(err)
 	}
 	s.cols = b.below(from)
-	if s.members, s.splits, err = b.apart(item, name, inner, from, isMap); err != nil {
+	if s.members, s.splits, err = b.memberwise(item, name, inner, from, isMap); err != nil {
 		s.splits = false
 	}
 	return s, nil
@@ -109,9 +109,9 @@ func (b *builder) pair(args []string, name string, level int) ([]step, error) {
 	return all, nil
 }
 
-// apart makes the steps of a collection that is written member by member. Its columns must
+// memberwise makes the steps of a collection that is written member by member. Its columns must
 // be those that its items gave, which are those from column from on.
-func (b *builder) apart(item, name string, level, from int, inMap bool) ([]step, bool, error) {
+func (b *builder) memberwise(item, name string, level, from int, inMap bool) ([]step, bool, error) {
 	other := builder{infos: b.infos, slots: b.slots, path: b.path, counts: b.counts}
 	var steps []step
 	if head, args, ok := wire.Template(item); ok && head == "pair" && len(args) == 2 {

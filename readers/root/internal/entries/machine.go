@@ -81,8 +81,8 @@ func (m *machine) refuse(format string, args ...any) {
 	}
 }
 
-// take returns the next n bytes.
-func (m *machine) take(n int) []byte {
+// next returns the next n bytes.
+func (m *machine) next(n int) []byte {
 	if m.bad != nil || n < 0 || n > len(m.buf)-m.pos {
 		m.fail("%d bytes wanted, %d are left in the entry", n, len(m.buf)-m.pos)
 		return nil
@@ -98,11 +98,11 @@ func (m *machine) takeAll(reps, size int) []byte {
 		m.fail("%d values of %d bytes wanted, %d bytes are left in the entry", reps, size, len(m.buf)-m.pos)
 		return nil
 	}
-	return m.take(reps * size)
+	return m.next(reps * size)
 }
 
 func (m *machine) u32() uint32 {
-	if b := m.take(4); b != nil {
+	if b := m.next(4); b != nil {
 		return binary.BigEndian.Uint32(b)
 	}
 	return 0
@@ -120,7 +120,7 @@ func (m *machine) count() int {
 
 // text reads a counted string.
 func (m *machine) text() []byte {
-	b := m.take(1)
+	b := m.next(1)
 	if b == nil {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (m *machine) text() []byte {
 	if n == 255 {
 		n = int(int32(m.u32()))
 	}
-	return m.take(n)
+	return m.next(n)
 }
 
 // enter reads byte count and version of a frame; end is -1 if there is no count.
@@ -145,7 +145,7 @@ func (m *machine) enter() (version uint16, end int) {
 			end = m.pos + int(n)
 		}
 	}
-	if b := m.take(2); b != nil {
+	if b := m.next(2); b != nil {
 		version = binary.BigEndian.Uint16(b)
 	}
 	return version, end
@@ -240,15 +240,15 @@ func (m *machine) one(s *step, i int) {
 	case opCounted, opSized:
 		m.counted(s, i)
 	case opTObject:
-		m.take(6)
+		m.next(6)
 		if m.u32()&0x10 != 0 {
-			m.take(2)
+			m.next(2)
 		}
 	case opBits:
 		at := m.pos
 		m.values(s, 1)
 		if m.bad == nil && m.buf[at+3]&0x10 != 0 {
-			m.take(2)
+			m.next(2)
 		}
 	}
 }
@@ -278,7 +278,7 @@ func (m *machine) texts(s *step, reps int) {
 		if s.op == opText {
 			b = m.text()
 		} else {
-			b = m.take(int(int32(m.u32())))
+			b = m.next(int(int32(m.u32())))
 		}
 		if wanted && m.bad == nil {
 			m.outs[s.cols[0]].text(s.level, b)
@@ -315,7 +315,7 @@ func (m *machine) sameClass(version int16, c *rfile.StreamerInfo) {
 // className reads the name of the class whose object follows.
 func (m *machine) className(want string) {
 	name := m.text()
-	if end := m.take(1); m.bad == nil && (end[0] != 0 || string(name) != want) {
+	if end := m.next(1); m.bad == nil && (end[0] != 0 || string(name) != want) {
 		m.refuse("object of class %.40q in a branch of %s", name, want)
 	}
 }
@@ -326,7 +326,7 @@ func (m *machine) pointer() {
 	case tag == 0xFFFFFFFF:
 		m.fail("object without a byte count")
 	case tag&hasByteCount != 0:
-		m.take(int(tag &^ hasByteCount))
+		m.next(int(tag &^ hasByteCount))
 	}
 }
 
@@ -360,7 +360,7 @@ func (m *machine) collection(s *step, reps int) {
 
 // itemClass reads the version of the class whose members follow.
 func (m *machine) itemClass(c *rfile.StreamerInfo) {
-	if b := m.take(2); b != nil {
+	if b := m.next(2); b != nil {
 		m.sameClass(int16(binary.BigEndian.Uint16(b)), c)
 	}
 }
@@ -402,7 +402,7 @@ func (m *machine) remember(s *step, reps int) {
 // counted reads a member whose length is another member.
 func (m *machine) counted(s *step, i int) {
 	if s.op == opCounted {
-		b := m.take(1)
+		b := m.next(1)
 		if b == nil {
 			return
 		}

@@ -21,7 +21,7 @@ func convertible(dst, src shardify.DType) bool {
 	return src.Size() < dst.Size()
 }
 
-// alike reports that decoded elements of src are values of dst already.
-func alike(dst, src shardify.DType) bool {
+// sameValues reports that decoded elements of src are values of dst already.
+func sameValues(dst, src shardify.DType) bool {
 	return dst == src || dst.IsInt() && src.IsInt() && dst.Size() == src.Size()
 }

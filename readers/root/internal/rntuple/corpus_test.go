@@ -236,7 +236,7 @@ func checkFlat(t *testing.T, path string, n *Ntuple, f *Flat, c *shardify.Column
 		return
 	}
 	slot := n.slots[f.leaf.slot]
-	if len(slot.columns) != 1 || n.Columns[slot.columns[0]].First > 0 || !alike(f.DType, columnTypes[n.Columns[slot.columns[0]].Type].dtype) {
+	if len(slot.columns) != 1 || n.Columns[slot.columns[0]].First > 0 || !sameValues(f.DType, columnTypes[n.Columns[slot.columns[0]].Type].dtype) {
 		return
 	}
 	data, _, err := n.physical(slot.columns[0])

@@ -29,8 +29,8 @@ func (c *cursor) fail(format string, args ...any) {
 	}
 }
 
-// take returns the next n bytes, or nil.
-func (c *cursor) take(n int) []byte {
+// next returns the next n bytes, or nil.
+func (c *cursor) next(n int) []byte {
 	if n < 0 || n > c.left() {
 		c.fail("%d bytes wanted, %d are left", n, c.left())
 		return nil
@@ -40,21 +40,21 @@ func (c *cursor) take(n int) []byte {
 }
 
 func (c *cursor) u16() uint16 {
-	if b := c.take(2); b != nil {
+	if b := c.next(2); b != nil {
 		return le.Uint16(b)
 	}
 	return 0
 }
 
 func (c *cursor) u32() uint32 {
-	if b := c.take(4); b != nil {
+	if b := c.next(4); b != nil {
 		return le.Uint32(b)
 	}
 	return 0
 }
 
 func (c *cursor) u64() uint64 {
-	if b := c.take(8); b != nil {
+	if b := c.next(8); b != nil {
 		return le.Uint64(b)
 	}
 	return 0
@@ -68,7 +68,7 @@ func (c *cursor) str() string {
 		c.fail("string of %d bytes, %d are left", n, c.left())
 		return ""
 	}
-	return string(c.take(int(n)))
+	return string(c.next(int(n)))
 }
 
 // record enters a record frame and moves behind it. Its unknown tail is legal.

@@ -152,14 +152,14 @@ func unzigzag(dst []byte, width int) {
 // lanes is unzigzag of several numbers in one word: ones has the lowest bit of each
 // lane, full is one lane of ones.
 func lanes(dst []byte, ones, full uint64) {
-	low := ^(ones << (lane(full) - 1)) // without the bits that a shift brings from the next lane
+	low := ^(ones << (laneOf(full) - 1)) // without the bits that a shift brings from the next lane
 	for ; len(dst) >= 8; dst = dst[8:] {
 		x := le.Uint64(dst)
 		le.PutUint64(dst, x>>1&low^(x&ones)*full)
 	}
 }
 
-func lane(full uint64) uint {
+func laneOf(full uint64) uint {
 	if full == 0xffff {
 		return 16
 	}
@@ -198,8 +198,8 @@ func before(raw []byte, n, k, width int) uint64 {
 	return s
 }
 
-// take reads element i of a page of b-bit numbers.
-func take(raw []byte, i, b int) uint32 {
+// element reads element i of a page of b-bit numbers.
+func element(raw []byte, i, b int) uint32 {
 	at := i * b
 	var w uint64
 	if k := at >> 3; k+8 <= len(raw) {
@@ -214,7 +214,7 @@ func take(raw []byte, i, b int) uint32 {
 
 func truncated(dst []uint32, raw []byte, from, b int) {
 	for i := range dst {
-		dst[i] = take(raw, from+i, b) << (32 - b)
+		dst[i] = element(raw, from+i, b) << (32 - b)
 	}
 }
 
@@ -223,6 +223,6 @@ func truncated(dst []uint32, raw []byte, from, b int) {
 func quantised[T float32 | float64](dst []T, raw []byte, from int, c *Column) {
 	unit := (c.Max - c.Min) / float64(uint64(1)<<c.Bits-1)
 	for i := range dst {
-		dst[i] = T(c.Min + float64(float64(take(raw, from+i, c.Bits))*unit))
+		dst[i] = T(c.Min + float64(float64(element(raw, from+i, c.Bits))*unit))
 	}
 }

@@ -150,7 +150,7 @@ func unsplit(dst, raw []byte, n, from, width int) {
 // values is decode for a field of type dt, which may be wider than the column.
 func (p *page) values(dst, disk []byte, dt shardify.DType, c *Column, from, to int, s *scratch) error {
 	st := columnTypes[c.Type].dtype
-	if alike(dt, st) {
+	if sameValues(dt, st) {
 		return p.decode(dst, disk, c, from, to, s)
 	}
 	if c.Type == colReal32Quant { // a step between the bounds is exact in float64 only

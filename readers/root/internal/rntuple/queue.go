@@ -93,7 +93,7 @@ const directSize = 64 << 10
 func (t *task) direct(c *Column) bool {
 	ct := &columnTypes[c.Type]
 	return t.page.size >= directSize && ct.enc == stored && t.from == 0 && t.to == int(t.page.n) && t.page.size == int64(len(t.dst)) &&
-		t.page.size == t.page.rawBytes(c) && (t.kind == nativeTask || t.kind == indexTask || alike(t.dtype, ct.dtype))
+		t.page.size == t.page.rawBytes(c) && (t.kind == nativeTask || t.kind == indexTask || sameValues(t.dtype, ct.dtype))
 }
 
 // read fills dst from the file.

@@ -179,7 +179,7 @@ func (p *parser) objects(to member, v *values) {
 		if err != nil && v.broken == nil {
 			v.broken = err
 		}
-		v.take(to, i, obj)
+		v.add(to, i, obj)
 	}
 	if rest := p.c.Rest(f); rest != 0 {
 		p.c.Fail("a list of %d objects has %d more bytes", n, rest)
@@ -190,9 +190,9 @@ func (p *parser) objects(to member, v *values) {
 	p.c.Leave(f)
 }
 
-// take adds item i of a list. Every item of the lists of branches and leaves is one; there
+// add adds item i of a list. Every item of the lists of branches and leaves is one; there
 // need not be a basket in every place.
-func (v *values) take(to member, i int, obj any) {
+func (v *values) add(to member, i int, obj any) {
 	ok := true
 	switch to {
 	case mBranches:

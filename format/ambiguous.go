@@ -11,9 +11,9 @@ import (
 	"github.com/shardify/shardify/internal/printable"
 )
 
-// Doubt is the error of inputs that can be read in several ways, of which only the user
+// Ambiguous is the error of inputs that can be read in several ways, of which only the user
 // knows the right one. Commands print a command for each way.
-type Doubt struct {
+type Ambiguous struct {
 	Text string `json:"text"`
 	Ways []Way  `json:"ways"` // inspect shows the first that it can
 	// Facts are what else inspect says of the inputs.
@@ -22,10 +22,10 @@ type Doubt struct {
 	Differ bool `json:"-"`
 }
 
-func (d *Doubt) Error() string { return d.Text }
+func (d *Ambiguous) Error() string { return d.Text }
 
 // Unwrap is ErrSchema.
-func (d *Doubt) Unwrap() error { return shardify.ErrSchema }
+func (d *Ambiguous) Unwrap() error { return shardify.ErrSchema }
 
 // Cured is an error that other settings avoid. Commands print a command for each way.
 type Cured struct {
@@ -92,8 +92,8 @@ func (w *Way) Set() Options {
 // mostWays is how many ways an error lists.
 const mostWays = 8
 
-// NewDoubt lists ways to read inputs, and why none of them is taken.
-func NewDoubt(why string, ways []Way) *Doubt {
+// NewAmbiguous lists ways to read inputs, and why none of them is taken.
+func NewAmbiguous(why string, ways []Way) *Ambiguous {
 	var text []string
 	for i := range ways[:min(len(ways), mostWays)] {
 		w := &ways[i]
@@ -103,7 +103,7 @@ func NewDoubt(why string, ways []Way) *Doubt {
 		text = append(text, fmt.Sprintf("and %d more", more))
 		ways = ways[:mostWays]
 	}
-	return &Doubt{Text: why + ": " + strings.Join(text, "; "), Ways: ways}
+	return &Ambiguous{Text: why + ": " + strings.Join(text, "; "), Ways: ways}
 }
 
 // Decide takes the way that has the most bytes. It is a Doubt if that is less than half of
@@ -130,7 +130,7 @@ func Decide(what string, ways []Way, total int64) (Way, error) {
 	default:
 		return ways[0], nil
 	}
-	return Way{}, NewDoubt("several "+what+", "+why, ways)
+	return Way{}, NewAmbiguous("several "+what+", "+why, ways)
 }
 
 // share is a part of a whole for people.

@@ -10,8 +10,8 @@ import (
 	"github.com/shardify/shardify/index"
 )
 
-// proofs collects checksums of parts of input objects and joins neighbours.
-type proofs struct {
+// partSums collects checksums of parts of input objects and joins neighbours.
+type partSums struct {
 	list []shardify.Proof
 	full int // when to join them
 }
@@ -19,7 +19,7 @@ type proofs struct {
 // tooMany is when the list is worth joining before its end, at least.
 const tooMany = 1 << 12
 
-func (p *proofs) add(list ...shardify.Proof) {
+func (p *partSums) add(list ...shardify.Proof) {
 	p.list = append(p.list, list...)
 	if len(p.list) > max(p.full, tooMany) {
 		p.merge()
@@ -28,7 +28,7 @@ func (p *proofs) add(list ...shardify.Proof) {
 }
 
 // merge sorts the parts and joins those that adjoin.
-func (p *proofs) merge() {
+func (p *partSums) merge() {
 	sort.Slice(p.list, func(i, k int) bool {
 		a, b := p.list[i], p.list[k]
 		if a.Input != b.Input {
@@ -88,7 +88,7 @@ func compare(x shardify.Proof) error {
 }
 
 // check joins the parts and compares what is complete with what the input says.
-func (p *proofs) check(src shardify.Source, t *format.Table) error {
+func (p *partSums) check(src shardify.Source, t *format.Table) error {
 	p.merge()
 	for _, x := range p.list {
 		if !complete(x) {

@@ -15,8 +15,8 @@ import (
 	"github.com/shardify/shardify/plan"
 )
 
-// outlet takes the samples of one shard of the plan, split by split.
-type outlet interface {
+// destination takes the samples of one shard of the plan, split by split.
+type destination interface {
 	// write takes samples in order; b is valid during the call, and what it needs more
 	// lives in mem.
 	write(split int, b *shardify.Batch, mem *shardify.Arena) error
@@ -260,8 +260,8 @@ func (s *sorting) commit(ctx context.Context, r *plan.Receipt) error {
 
 func buckets(first, count []int) shuffle.Buckets { return shuffle.Buckets{First: first, Count: count} }
 
-// outlet is where the samples of portion i of the plan go.
-func (j *Job) outlet(i int) outlet {
+// destination is where the samples of portion i of the plan go.
+func (j *Job) destination(i int) destination {
 	switch j.Plan.Order.Shuffle {
 	case plan.ShuffleGlobal:
 		return &scattering{j.shuffle.Scatter(fragmentName("portion", i), buckets(j.Plan.Order.BucketsOf(&j.Plan.Splits)))}

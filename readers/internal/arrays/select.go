@@ -39,7 +39,7 @@ func (s *settings) taker(ctx context.Context, t *tree, c *choice) (*sel.Taker, e
 		if o.single() || o.why != "" && !o.repeats {
 			continue
 		}
-		if err := t.take(ctx, k, o, c, plain); err != nil {
+		if err := t.selectParts(ctx, k, o, c, plain); err != nil {
 			return nil, shardify.Annotate(err, "", "", o.Path)
 		}
 	}
@@ -70,7 +70,7 @@ func (t *tree) arrayOf(ctx context.Context, o *object, c *choice) *sel.Array {
 	return a
 }
 
-func (t *tree) take(ctx context.Context, k *sel.Taker, o *object, c *choice, plain map[string]bool) error {
+func (t *tree) selectParts(ctx context.Context, k *sel.Taker, o *object, c *choice, plain map[string]bool) error {
 	a := t.arrayOf(ctx, o, c)
 	more, err := k.More(a, plain)
 	if err != nil {
@@ -87,7 +87,7 @@ func (t *tree) take(ctx context.Context, k *sel.Taker, o *object, c *choice, pla
 		o.front = o.order[more]
 		o.grid = gridOf(o.Array, o.order[0], o.front)
 	}
-	if err := o.grid.take(o.picks); err != nil {
+	if err := o.grid.selectParts(o.picks); err != nil {
 		return err
 	}
 	o.bytes = satMul(satMul(o.rows, o.elems), int64(max(o.Type.Size, 8)))

@@ -29,7 +29,7 @@ func TestDecide(t *testing.T) {
 		{"no bytes", []Way{way("a", 0, ""), way("b", 0, "")}, 0, "a"},
 	} {
 		w, err := Decide("trees", c.ways, c.total)
-		var d *Doubt
+		var d *Ambiguous
 		switch {
 		case err == nil && w.Options["object"] != c.want:
 			t.Errorf("%s: takes %v", c.name, w.Options)
@@ -41,7 +41,7 @@ func TestDecide(t *testing.T) {
 	for i := range many {
 		many[i] = way(string(rune('a'+i)), 1, "")
 	}
-	var d *Doubt
+	var d *Ambiguous
 	if _, err := Decide("tables", many, 100); !errors.As(err, &d) || len(d.Ways) != mostWays || !strings.HasSuffix(err.Error(), "; and 22 more") {
 		t.Errorf("many: %v", err)
 	}
@@ -49,7 +49,7 @@ func TestDecide(t *testing.T) {
 
 // TestWaysAreQuotedForAShell: values with quotes, too.
 func TestWaysAreQuotedForAShell(t *testing.T) {
-	d := NewDoubt("several", []Way{{Options: Options{"object": "it's"}, Makes: "one"}, {Options: Options{"object": "a,b/c"}, Makes: "two"}})
+	d := NewAmbiguous("several", []Way{{Options: Options{"object": "it's"}, Makes: "one"}, {Options: Options{"object": "a,b/c"}, Makes: "two"}})
 	if want := `several: --object 'it'\''s' makes one; --object a,b/c makes two`; d.Text != want {
 		t.Errorf("%s, want %s", d.Text, want)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/shardify/shardify/readers/internal/grid"
 )
 
-// take leaves of all data sets what --sel takes of their dimensions, and says what that is.
-func (t *Tree) take(ctx context.Context, c *Choice, opts *Settings) (why string, err error) {
+// selectParts leaves of all data sets what --sel takes of their dimensions, and says what that is.
+func (t *Tree) selectParts(ctx context.Context, c *Choice, opts *Settings) (why string, err error) {
 	if opts.Sel == nil && opts.Channels == nil {
 		return "", nil
 	}

@@ -15,12 +15,12 @@ import (
 // sizes of all baskets show the rest. Where they are not compressed it looks at all counts.
 var alikeEntries int64 = 16 << 10
 
-// alike says, for wanted fields whose branch has a counter of its own, what their lengths
+// equalLists says, for wanted fields whose branch has a counter of its own, what their lengths
 // are like: equal texts mean equal lengths. uproot writes a counter for each branch, although
 // all branches of a collection (Jet_pt, Jet_eta: the name up to the underscore or dot) are
 // equally long. It knows for certain where the counts are few or not compressed; reading
 // compares all of them.
-func (x *tree) alike(want []int) map[int]string {
+func (x *tree) equalLists(want []int) map[int]string {
 	users := map[*entries.Reading]int{}
 	for _, r := range x.readings {
 		if r.Counts != nil {

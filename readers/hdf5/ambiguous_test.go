@@ -15,7 +15,7 @@ func TestFilesOrRows(t *testing.T) {
 	const readings = "--sample axis makes 8 of image [5,3], label repeated, mask [5,2]; --sample file makes 2 samples of image [4,5,3], label, mask [4,5,2]"
 	for _, columns := range [][]string{nil, {"image"}, {"label", "mask"}} {
 		_, err := load(both, columns, nil)
-		if doubt := (*format.Doubt)(nil); !errors.As(err, &doubt) || !strings.Contains(err.Error(), readings) {
+		if doubt := (*format.Ambiguous)(nil); !errors.As(err, &doubt) || !strings.Contains(err.Error(), readings) {
 			t.Errorf("%v: %v", columns, err)
 		}
 	}
@@ -69,7 +69,7 @@ func TestLessThanHalfOfTheBytesIsADoubt(t *testing.T) {
 		{"half_nwb.h5", []string{"200 samples of /acquisition/raw/data", "50 samples of /acquisition/pos/data, /acquisition/pos/timestamps", "7 samples of /units/quality, /units/spike_times", "10 samples of /intervals/trials/start"}},
 	} {
 		_, err := load([]string{c.file}, nil, nil)
-		var d *format.Doubt
+		var d *format.Ambiguous
 		if !errors.As(err, &d) {
 			t.Errorf("%s: %v", c.file, err)
 			continue

@@ -10,8 +10,8 @@ import (
 	"github.com/shardify/shardify/plan"
 )
 
-// lane is the reader of one goroutine, replaced when the run changes.
-type lane struct {
+// spanReader is the reader of one goroutine, replaced when the run changes.
+type spanReader struct {
 	source   shardify.Source
 	reader   shardify.Reader
 	run      uint32
@@ -21,24 +21,24 @@ type lane struct {
 	table    *format.Table
 }
 
-func (j *Job) lane() lane {
-	l := bareLane(j)
+func (j *Job) spanReader() spanReader {
+	l := bareReader(j)
 	l.activity = j.activities.open()
 	return l
 }
 
-// bareLane is a lane that no status shows.
-func bareLane(j *Job) lane {
-	return lane{source: j.Source, most: j.Plan.Local.MaxSample, memory: j.Memory, table: j.Plan.In.Table}
+// bareReader is one that no status shows.
+func bareReader(j *Job) spanReader {
+	return spanReader{source: j.Source, most: j.Plan.Local.MaxSample, memory: j.Memory, table: j.Plan.In.Table}
 }
 
-func (l *lane) end(j *Job) {
+func (l *spanReader) end(j *Job) {
 	l.close()
 	j.activities.close(l.activity)
 }
 
 // serve reads a granted span and returns how long that took.
-func (l *lane) serve(ctx context.Context, r *result) time.Duration {
+func (l *spanReader) serve(ctx context.Context, r *result) time.Duration {
 	start := time.Now()
 	r.batch, r.err = l.read(ctx, r.span, r.mem)
 	return time.Since(start)
@@ -53,7 +53,7 @@ func allowed(s shardify.Span) time.Duration {
 	return slow * time.Duration(1+s.Bytes>>20)
 }
 
-func (l *lane) read(ctx context.Context, s shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
+func (l *spanReader) read(ctx context.Context, s shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -66,7 +66,7 @@ func (l *lane) read(ctx context.Context, s shardify.Span, mem *shardify.Arena) (
 	return b, nil
 }
 
-func (l *lane) once(ctx context.Context, s shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
+func (l *spanReader) once(ctx context.Context, s shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
 	if err := l.open(s.Run); err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (l *lane) once(ctx context.Context, s shardify.Span, mem *shardify.Arena) (
 	return b, nil
 }
 
-func (l *lane) open(run uint32) error {
+func (l *spanReader) open(run uint32) error {
 	if l.reader != nil && l.run == run {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (l *lane) open(run uint32) error {
 	return nil
 }
 
-func (l *lane) close() {
+func (l *spanReader) close() {
 	if l.reader != nil {
 		l.reader.Close()
 		l.reader = nil

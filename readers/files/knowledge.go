@@ -9,10 +9,10 @@ import (
 	"github.com/shardify/shardify/storage/walk"
 )
 
-// facts is what is known of the samples that names make by one rule for their stems: which
+// knowledge is what is known of the samples that names make by one rule for their stems: which
 // files samples have, and in which folders they are. It is learned from tables, one after
 // the other, and is small.
-type facts struct {
+type knowledge struct {
 	exts    []string
 	ids     map[string]uint16 // places in exts
 	kinds   []*kind
@@ -39,8 +39,8 @@ type kind struct {
 // maxKinds bounds the kinds that are distinguished: data sets have a few.
 const maxKinds = 1 << 12
 
-func newFacts(dirs bool) *facts {
-	return &facts{ids: map[string]uint16{}, byKey: map[string]*kind{}, dirs: dirs}
+func newFacts(dirs bool) *knowledge {
+	return &knowledge{ids: map[string]uint16{}, byKey: map[string]*kind{}, dirs: dirs}
 }
 
 func kindKey(exts []string, about bool) string {
@@ -52,7 +52,7 @@ func kindKey(exts []string, about bool) string {
 }
 
 // learn takes in what a table shows.
-func (f *facts) learn(n *names, g *groups) error {
+func (f *knowledge) learn(n *names, g *groups) error {
 	f.files, f.samples = f.files+int64(len(g.of)), f.samples+int64(len(g.first))
 	if f.numbered == "" {
 		f.numbered = g.numbered
@@ -105,7 +105,7 @@ func (f *facts) learn(n *names, g *groups) error {
 }
 
 // kind is the kind of these files among all; nil if there are too many.
-func (f *facts) kind(k kindOf) *kind {
+func (f *knowledge) kind(k kindOf) *kind {
 	key := kindKey(k.exts, k.about)
 	x := f.byKey[key]
 	if x == nil && len(f.kinds) < maxKinds {
@@ -116,7 +116,7 @@ func (f *facts) kind(k kindOf) *kind {
 }
 
 // have counts the samples with a file of one of some extensions.
-func (f *facts) have(exts []string, among func(*kind) bool) (n int64) {
+func (f *knowledge) have(exts []string, among func(*kind) bool) (n int64) {
 	for _, k := range f.kinds {
 		if among(k) && slices.ContainsFunc(k.exts, func(e string) bool { return slices.Contains(exts, e) }) {
 			n += k.count
@@ -126,7 +126,7 @@ func (f *facts) have(exts []string, among func(*kind) bool) (n int64) {
 }
 
 // members makes fields of the extensions of some kinds of samples.
-func (f *facts) members(among func(*kind) bool) []member {
+func (f *knowledge) members(among func(*kind) bool) []member {
 	var exts []string
 	for _, ext := range f.exts {
 		if f.many || slices.ContainsFunc(f.kinds, func(k *kind) bool { return among(k) && slices.Contains(k.exts, ext) }) {
@@ -137,7 +137,7 @@ func (f *facts) members(among func(*kind) bool) []member {
 }
 
 // exclude reports whether no sample has files of two of some extensions.
-func (f *facts) exclude(exts []string, ids []uint16, among func(*kind) bool) bool {
+func (f *knowledge) exclude(exts []string, ids []uint16, among func(*kind) bool) bool {
 	for _, k := range f.kinds {
 		n := 0
 		for _, id := range ids {
@@ -169,7 +169,7 @@ var describing = func() map[string]bool {
 
 // strays finds the kinds that are no samples: files about the folder, and few files that
 // have nothing to do with what most samples are, unless --missing says what to do with them.
-func (f *facts) strays(missing string) map[*kind]bool {
+func (f *knowledge) strays(missing string) map[*kind]bool {
 	samples := func(k *kind) bool { return !k.about }
 	var n, bytes int64
 	for _, k := range f.kinds {
@@ -219,7 +219,7 @@ func (f *facts) strays(missing string) map[*kind]bool {
 
 // complete reports whether files about the folder are as other samples are: they have all that
 // most have, and nothing else.
-func (f *facts) complete(k *kind, most map[string]bool, fields map[string]string) bool {
+func (f *knowledge) complete(k *kind, most map[string]bool, fields map[string]string) bool {
 	any := false
 	for field, ok := range most {
 		has := slices.ContainsFunc(k.exts, func(ext string) bool { return fields[ext] == field })
@@ -231,8 +231,8 @@ func (f *facts) complete(k *kind, most map[string]bool, fields map[string]string
 	return any && !slices.ContainsFunc(k.exts, func(ext string) bool { return fields[ext] == "" })
 }
 
-// alike reports whether all samples have the same fields.
-func (f *facts) alike(strays map[*kind]bool) bool {
+// uniform reports whether all samples have the same fields.
+func (f *knowledge) uniform(strays map[*kind]bool) bool {
 	sample := func(k *kind) bool { return !strays[k] }
 	for _, m := range f.members(sample) {
 		for _, k := range f.kinds {
@@ -245,7 +245,7 @@ func (f *facts) alike(strays map[*kind]bool) bool {
 }
 
 // leftStrays reports the kinds that are no samples.
-func (f *facts) leftStrays(strays map[*kind]bool) (left []format.Leftover) {
+func (f *knowledge) leftStrays(strays map[*kind]bool) (left []format.Leftover) {
 	for _, k := range f.kinds {
 		if !strays[k] {
 			continue
@@ -267,7 +267,7 @@ func (f *facts) leftStrays(strays map[*kind]bool) (left []format.Leftover) {
 
 // equal reports whether all samples have files of the same extensions, of which none begins
 // with a number, so that the first dot is where their names end.
-func (f *facts) equal(strays map[*kind]bool) bool {
+func (f *knowledge) equal(strays map[*kind]bool) bool {
 	var one *kind
 	for _, k := range f.kinds {
 		switch {
