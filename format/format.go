@@ -21,7 +21,7 @@ type Input struct {
 	// Asked: the format is chosen only if the user names it; Sniff then says which files of
 	// a folder it reads.
 	Asked bool
-	// Beside: files of the format are often beside samples of other kinds, as tables about them.
+	// Companion: files of the format are often beside samples of other kinds, as tables about them.
 	// In a folder they decide nothing unless they are most of what is there.
 	Companion bool
 	// Roots are names of files, each of which makes the folder that holds it one input: the

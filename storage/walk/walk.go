@@ -73,9 +73,9 @@ type Parts struct {
 	Files int
 	// Cutter says where a part may end.
 	Cutter format.Cutter
-	// Take gets a part and gives an empty table to go on with.
+	// Emit gets a part and gives an empty table to go on with.
 	Emit func(ctx context.Context, t *format.Table) (*format.Table, error)
-	// Apart, after Walk: from some place on the order of the names has not allowed parts. The
+	// Stopped, after Walk: from some place on the order of the names has not allowed parts. The
 	// table that Walk returns goes on where the last part ends.
 	Stopped bool
 }
