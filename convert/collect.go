@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,39 @@ import (
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
+
+// Merge checks every receipt, writes what foreign loaders want, and publishes
+// the manifest. It alone may say that a data set is complete. Missing shards are
+// ErrIncomplete.
+func (j *Job) Merge(ctx context.Context) (*index.Manifest, error) {
+	m, err := j.collect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if j.Plan.Splits.Rule != nil {
+		err = j.finishSplits(ctx, m)
+	} else if err = j.complete(ctx, j.Store, &m.Manifest); err == nil {
+		err = j.finish(ctx, &m.Manifest)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &m.Manifest, j.Tidy()
+}
+
+// Missing is the error of a merge that lacks shards. It is an ErrIncomplete.
+type Missing struct {
+	Shards []int
+	Of     int
+}
+
+// collected is the manifest that receipts describe. With splits, the manifests of the splits list
+// the shards, with names below their own folders.
+type collected struct {
+	index.Manifest
+	splits    []*index.Manifest
+	documents []int64 // by split, that sequences were made of; nil without
+}
 
 func (m *Missing) Error() string {
 	what := "shards are"
@@ -216,4 +250,68 @@ func static(ctx context.Context, of *plan.Plan, root, store storage.Store, m *in
 		err = publish(ctx, store, p.File.Name, b)
 	}
 	return shardify.Annotate(err, "read", p.File.Name, "")
+}
+
+// collectScatter adds the results of the first stage, and compares the samples that went in with
+// those that came out.
+func (j *Job) collectScatter(ctx context.Context, m *collected, all *partSums) error {
+	p := j.Plan
+	want := make([]int64, max(len(p.Splits.Names()), 1))
+	gathered := make([]int64, len(want))
+	copy(gathered, m.documents)
+	err := plan.EachReceipt(ctx, len(p.Pack.Shards), j.receipts().scatterOrWaiting, func(_ int, r *plan.Receipt) error {
+		all.add(r.Proofs...)
+		r.Splits, r.Shard = nil, shardify.Shard{}
+		m.receipt(p, r)
+		for k := range want {
+			want[k] += r.Written[k]
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	have := []int64{m.Samples}
+	if p.Sample.Documents != nil {
+		have = gathered
+	} else if p.Splits.Rule != nil {
+		have = nil
+		for _, s := range m.splits {
+			have = append(have, s.Samples)
+		}
+	}
+	if !slices.Equal(have, want) {
+		return fmt.Errorf("%v samples were scattered, %v gathered", want, have)
+	}
+	return nil
+}
+
+func (j *Job) finish(ctx context.Context, m *index.Manifest) error {
+	if err := storage.Flush(ctx, j.Store); err != nil {
+		return err
+	}
+	if err := publishManifest(ctx, j.Store, index.ManifestName, m); err != nil {
+		return err
+	}
+	return storage.Flush(ctx, j.Store)
+}
+
+// publishManifest completes a manifest with its digest and publishes it.
+func publishManifest(ctx context.Context, s storage.Store, name string, m *index.Manifest) error {
+	f, err := s.Create(name)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 256<<10)
+	err = m.EncodeTo(w)
+	if err == nil {
+		err = w.Flush()
+	}
+	if err == nil {
+		err = f.Commit(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, f.Abort())
+	}
+	return nil
 }

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
-	"github.com/shardify/shardify/storage"
 )
 
 // Convert publishes the plan, does every unit that is not done yet, and merges.
@@ -98,30 +96,4 @@ func (j *Job) gathered(ctx context.Context, shards []int) (bool, error) {
 	}
 	j.Progress.Gathers.Add(int64(len(shards)))
 	return len(shards) > 0, nil
-}
-
-// Tidy removes the fragments of a finished shuffle.
-func (j *Job) Tidy() error {
-	if !j.Plan.Scatters() {
-		return nil
-	}
-	return clearScratch(j.scratch())
-}
-
-func clearScratch(s storage.Store) error {
-	var ours []string
-	for f, err := range s.List("") {
-		if err != nil {
-			return err
-		}
-		if strings.HasSuffix(f.Name, plan.FragmentSuffix) {
-			ours = append(ours, f.Name)
-		}
-	}
-	for _, n := range ours {
-		if err := s.Remove(n); err != nil {
-			return err
-		}
-	}
-	return nil
 }

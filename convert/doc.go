@@ -3,7 +3,7 @@
 //
 //	p, err := convert.MakePlan(ctx, request)        // metadata only
 //	job := convert.Job{Plan: p, Source: src, Sink: format, Store: out, Pool: pool, Jobs: 4}
-//	err = job.Work(ctx, p.Task(0, 1))               // any units, any order, any machine
+//	err = job.Work(ctx, p.Pack.Task(0, 1))          // any units, any order, any machine
 //	manifest, err := job.Merge(ctx)                 // needs every receipt
 //
 // A unit is the work of one goroutine: it reads its spans ahead in order, routes
@@ -21,7 +21,7 @@
 // Carrying it out:
 //
 //	convert.go     what a task does: work, gather, and begin again after others
-//	work.go        Job, and units by several goroutines
+//	job.go         Job; work.go: units by several goroutines
 //	partsource.go  the source of a plan in parts
 //	ahead.go       spans are read before they are asked for; inline.go: or by the goroutine that needs them
 //	spanreader.go  one reader; retry.go: after errors that pass
@@ -33,7 +33,6 @@
 //
 // Completing the set:
 //
-//	merge.go       the manifest is published
-//	collect.go     what receipts say; partsums.go: checksums of inputs read in parts
+//	collect.go     what receipts say, and the manifest of that; partsums.go: checksums of inputs read in parts
 //	origin.go      which sample came from where
 package convert

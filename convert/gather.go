@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"slices"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/internal/shuffle"
@@ -153,48 +151,5 @@ func (j *Job) gather(ctx context.Context, set *shuffle.Set, shard int) error {
 	}
 	j.Progress.Gathers.Add(1)
 	j.Progress.Made.Add(1)
-	return nil
-}
-
-// scatterOrWaiting is the receipt of a portion; a missing one is Waiting.
-func (s receipts) scatterOrWaiting(i int) (*plan.Receipt, error) {
-	r, err := s.scatter(i)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = &Waiting{Portions: []int{i}}
-	}
-	return r, err
-}
-
-// collectScatter adds the results of the first stage, and compares the samples that went in with
-// those that came out.
-func (j *Job) collectScatter(ctx context.Context, m *collected, all *partSums) error {
-	p := j.Plan
-	want := make([]int64, max(len(p.Splits.Names()), 1))
-	gathered := make([]int64, len(want))
-	copy(gathered, m.documents)
-	err := plan.EachReceipt(ctx, len(p.Pack.Shards), j.receipts().scatterOrWaiting, func(_ int, r *plan.Receipt) error {
-		all.add(r.Proofs...)
-		r.Splits, r.Shard = nil, shardify.Shard{}
-		m.receipt(p, r)
-		for k := range want {
-			want[k] += r.Written[k]
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	have := []int64{m.Samples}
-	if p.Sample.Documents != nil {
-		have = gathered
-	} else if p.Splits.Rule != nil {
-		have = nil
-		for _, s := range m.splits {
-			have = append(have, s.Samples)
-		}
-	}
-	if !slices.Equal(have, want) {
-		return fmt.Errorf("%v samples were scattered, %v gathered", want, have)
-	}
 	return nil
 }

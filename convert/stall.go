@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/stall"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -104,7 +105,10 @@ type Stalled = stall.Stalled
 // WatchStall calls stalled, once, when the job has not moved for so long; see
 // stall.Watch.
 func (j *Job) WatchStall(after time.Duration, moved func() bool, stalled func(*Stalled)) (stop func()) {
-	return stall.Watch(after, j.moves, moved, j.waiting, stalled)
+	waiting := func(tick time.Duration) []string {
+		return j.activities.waiting(tick, func(p *activity) string { return p.describe(j.Plan, j.Source) })
+	}
+	return stall.Watch(after, j.moves, moved, waiting, stalled)
 }
 
 // moves is a number that changes while the job moves.
@@ -117,13 +121,13 @@ func (j *Job) moves() int64 {
 }
 
 // waiting describes what the goroutines that have not moved are doing.
-func (j *Job) waiting(tick time.Duration) (out []string) {
-	j.activities.mu.Lock()
-	defer j.activities.mu.Unlock()
+func (s *activities) waiting(tick time.Duration, describe func(*activity) string) (out []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var more int
-	for p := range j.activities.list {
+	for p := range s.list {
 		p.mu.Lock()
-		if what := j.describe(p); what != "" {
+		if what := describe(p); what != "" {
 			if len(out) < stall.Most {
 				out = append(out, fmt.Sprintf("%s, for %v", what, time.Duration(p.ticks)*tick))
 			} else {
@@ -138,17 +142,17 @@ func (j *Job) waiting(tick time.Duration) (out []string) {
 	return out
 }
 
-func (j *Job) describe(p *activity) string {
+func (p *activity) describe(of *plan.Plan, src shardify.Source) string {
 	shard := func() string { // in every split
 		var names []string
-		for k := range max(len(j.Plan.Splits.Names()), 1) {
-			names = append(names, j.Plan.Names().InSplit(k, p.shard))
+		for k := range max(len(of.Splits.Names()), 1) {
+			names = append(names, of.Names().InSplit(k, p.shard))
 		}
 		return strings.Join(names, ", ")
 	}
 	switch p.what {
 	case atReading:
-		return fmt.Sprintf("reading %s, samples [%d, %d)", j.inputsOf(p.span), p.span.Lo, p.span.Hi)
+		return fmt.Sprintf("reading %s, samples [%d, %d)", inputsOf(of, src, p.span), p.span.Lo, p.span.Hi)
 	case atWriting:
 		return "writing " + shard()
 	case atPublishing:
@@ -156,7 +160,7 @@ func (j *Job) describe(p *activity) string {
 	case atGathering:
 		return "reading the fragments of the shuffle for " + shard()
 	case atGranting:
-		return fmt.Sprintf("waiting for memory to read %s", j.inputsOf(p.span))
+		return fmt.Sprintf("waiting for memory to read %s", inputsOf(of, src, p.span))
 	case atChecking:
 		return "reading the receipt of " + shard()
 	case atMerging:
@@ -166,9 +170,8 @@ func (j *Job) describe(p *activity) string {
 }
 
 // inputsOf is where the samples of a span are.
-func (j *Job) inputsOf(s shardify.Span) string {
-	p := j.Plan
-	o, ok := j.Source.(format.Owner)
+func inputsOf(p *plan.Plan, src shardify.Source, s shardify.Span) string {
+	o, ok := src.(format.Owner)
 	if roots := p.In.Table.Roots; ok && len(roots) == 1 && roots[0] != "" { // a span has samples of many
 		if !p.Pack.InParts() {
 			return fmt.Sprintf("files of %s from %s on", roots[0], p.In.Table.Name(int(o.Owner(s.Input, s.Lo))))

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // receipts is the receipts of a plan in a store, and the files that they name.
@@ -158,3 +160,42 @@ func (s receipts) checkOther(r *plan.Receipt) (gone bool, err error) {
 	}
 	return err == nil && o == nil, err
 }
+
+// Tidy removes the fragments of a finished shuffle.
+func (j *Job) Tidy() error {
+	if !j.Plan.Scatters() {
+		return nil
+	}
+	return clearScratch(j.scratch())
+}
+
+func clearScratch(s storage.Store) error {
+	var ours []string
+	for f, err := range s.List("") {
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(f.Name, plan.FragmentSuffix) {
+			ours = append(ours, f.Name)
+		}
+	}
+	for _, n := range ours {
+		if err := s.Remove(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scatterOrWaiting is the receipt of a portion; a missing one is Waiting.
+func (s receipts) scatterOrWaiting(i int) (*plan.Receipt, error) {
+	r, err := s.scatter(i)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = &Waiting{Portions: []int{i}}
+	}
+	return r, err
+}
+
+// Folder is the Store of a folder on a local or shared file system, which need not be
+// there yet. Each file is durable before it has its name.
+func Folder(dir string) storage.Store { return local.NewDir(dir, local.SyncShard) }

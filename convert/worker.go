@@ -3,6 +3,7 @@ package convert
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 
 	"github.com/shardify/shardify"
@@ -26,6 +27,31 @@ type worker struct {
 	sums     partSums
 	activity *activity
 	followed
+}
+
+// unit does one unit: its shards in order, each published before the next.
+func (j *Job) unit(ctx context.Context, u int) error {
+	defer j.left.Add(-1)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	w := j.worker()
+	w.activity = j.activities.open()
+	defer j.activities.close(w.activity)
+	spans, release, err := w.todo(ctx, u)
+	if err != nil || len(spans) == 0 {
+		return err
+	}
+	defer release()
+	defer w.abort()
+	err = j.ahead(ctx, spans, w)
+	if err != nil {
+		return err
+	}
+	if len(w.shards) > 0 {
+		return fmt.Errorf("unit %d: %d shards left without samples", u, len(w.shards))
+	}
+	return nil
 }
 
 func (j *Job) worker() *worker {

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/shardify/shardify"
@@ -171,12 +172,7 @@ func (c *class) bin(rank int64) (bin int, first int64) {
 // cuts is the hash at each rank, class by class in the order of their numbers.
 func (k *ranker) cuts(s *splits.Rule, second *ranker) ([]splits.Cuts, error) {
 	var out []splits.Cuts
-	var values []uint64
-	for v := range k.classes {
-		values = append(values, v)
-	}
-	slices.Sort(values)
-	for _, v := range values {
+	for _, v := range slices.Sorted(maps.Keys(k.classes)) {
 		c := k.classes[v]
 		ends, order, err := s.Ranks(c.n)
 		if err != nil {
