@@ -9,7 +9,8 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # All that is compiled here, also by scripts and tests, is compiled in one way, and so once.
 # Nobody reads the tables for debuggers: programs are stripped. Releases have no such flags.
-ONE_WAY      = -trimpath -gcflags=all=-dwarf=false
+# The compiler collects no garbage below 1 GiB, which takes a quarter less time. Bytes are the same.
+ONE_WAY      = -trimpath -gcflags=all=-dwarf=false '-toolexec=env GOGC=off GOMEMLIMIT=1GiB'
 USERS_FLAGS := $(shell go env GOFLAGS 2>/dev/null)
 export GOFLAGS = $(filter-out $(ONE_WAY),$(USERS_FLAGS)) $(ONE_WAY)
 dist wheel release: ONE_WAY =
