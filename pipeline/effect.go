@@ -17,8 +17,8 @@ type Rules struct {
 	Why string
 	// With are settings one of which must be given, too.
 	With []string
-	// Not are settings that must not be given as well, and the reasons, which may be empty.
-	Not map[string]string
+	// Not are settings that must not be given as well.
+	Not []Exclusion
 	// Off is a value with which the setting counts as left out.
 	Off string
 	// Useless says why the setting has no effect on a plan; "" if it has.
@@ -29,6 +29,9 @@ type Rules struct {
 	Fields bool
 }
 
+// Exclusion is a setting that excludes another one.
+type Exclusion struct{ Name, Why string } // Why may be empty
+
 var (
 	always  = Rules{Why: "it always has an effect"}
 	bound   = Rules{Why: "it is a bound or a permission, or says how to work"}
@@ -37,10 +40,14 @@ var (
 
 func with(names ...string) Rules { return Rules{With: names} }
 
-func (r Rules) not(name, why string) Rules { r.Not = map[string]string{name: why}; return r }
-func (r Rules) off(value string) Rules     { r.Off = value; return r }
-func (r Rules) alone(why string) Rules     { r.Alone = why; return r }
-func (r Rules) fields() Rules              { r.Fields = true; return r }
+func (r Rules) off(value string) Rules { r.Off = value; return r }
+func (r Rules) alone(why string) Rules { r.Alone = why; return r }
+func (r Rules) fields() Rules          { r.Fields = true; return r }
+
+func (r Rules) not(name, why string) Rules {
+	r.Not = append(slices.Clip(r.Not), Exclusion{name, why})
+	return r
+}
 
 // uselessSeed: --seed 0 is the default.
 func uselessSeed(s *Settings, p *plan.Plan) string {
@@ -64,13 +71,14 @@ func (s *Settings) together() error {
 		if with := k.Rules.With; with != nil && !slices.ContainsFunc(with, on) {
 			return without(k.Name, shardify.Usage("--%s goes with --%s", k.Name, strings.Join(with, " or --")))
 		}
-		for name, why := range k.Rules.Not {
-			if on(name) {
-				if why != "" {
-					why = ": " + why
+		for _, x := range k.Rules.Not {
+			if on(x.Name) {
+				why := ""
+				if x.Why != "" {
+					why = ": " + x.Why
 				}
-				err := shardify.Usage("--%s and --%s exclude each other%s", k.Name, name, why)
-				return &format.Cured{Err: err, Ways: []format.Way{{Without: name, Makes: "with --" + k.Name}, {Without: k.Name, Makes: "with --" + name}}}
+				err := shardify.Usage("--%s and --%s exclude each other%s", k.Name, x.Name, why)
+				return &format.Cured{Err: err, Ways: []format.Way{{Without: x.Name, Makes: "with --" + k.Name}, {Without: k.Name, Makes: "with --" + x.Name}}}
 			}
 		}
 	}

@@ -2,13 +2,17 @@ package pipeline
 
 import (
 	"errors"
-	"maps"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/writers"
 )
 
 // TestKeysAreComplete: each says what a set keeps of it, and when it has an effect.
@@ -25,12 +29,78 @@ func TestKeysAreComplete(t *testing.T) {
 		if r.Alone != "" && k.Kept == NotKept {
 			t.Errorf("%s is not kept, so that a set does not show that it was made with it", k.Name)
 		}
-		for _, name := range slices.Concat(r.With, slices.Collect(maps.Keys(r.Not))) {
+		names := slices.Clone(r.With)
+		for _, x := range r.Not {
+			names = append(names, x.Name)
+		}
+		for _, name := range names {
 			if Lookup(name) == nil {
 				t.Errorf("%s: no setting %s", k.Name, name)
 			}
 		}
 	}
+}
+
+// TestASettingMayExcludeSeveral: rules that are made of others leave those as they are.
+func TestASettingMayExcludeSeveral(t *testing.T) {
+	one := always.not("limit", "why")
+	two, other := one.not("range", ""), one.not("seed", "")
+	for want, r := range map[string]Rules{"[]": always, "[{limit why}]": one, "[{limit why} {range }]": two, "[{limit why} {seed }]": other} {
+		if got := fmt.Sprint(r.Not); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// TestOptionsOfWritersHaveAnEffect: each of another value than its default makes other files, beside
+// the manifest, which has all options.
+func TestOptionsOfWritersHaveAnEffect(t *testing.T) {
+	for i := range writers.Formats {
+		f := &writers.Formats[i]
+		for _, o := range f.Options {
+			if o.Idle != format.Always {
+				t.Errorf("--%s of %s has no test of when it has an effect", o.Name, f.Name)
+				continue
+			}
+			values := o.Values
+			if o.Kind == format.KindBool {
+				values = []string{"false", "true"}
+			}
+			made := map[string]string{}
+			for _, v := range values {
+				out := filepath.Join(t.TempDir(), "out")
+				if _, err := Convert(t.Context(), synth(out, func(s *Settings) { s.Format, s.Options[o.Name] = f.Name, v })); err != nil {
+					t.Fatalf("--%s %s: %v", o.Name, v, err)
+				}
+				files := contents(t, out)
+				if twin, ok := made[files]; ok {
+					t.Errorf("--%s %s and %s make the same files", o.Name, twin, v)
+				}
+				made[files] = v
+			}
+			if len(values) < 2 {
+				t.Errorf("--%s of %s: which values are there?", o.Name, f.Name)
+			}
+		}
+	}
+}
+
+// contents are the names and the bytes of the files of a set, without the manifest.
+func contents(t *testing.T, dir string) string {
+	t.Helper()
+	var all strings.Builder
+	for _, name := range filesOf(t, dir) {
+		if filepath.Base(name) == index.ManifestName {
+			continue
+		}
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rel, _ := filepath.Rel(dir, name)
+		fmt.Fprintf(&all, "%s %x\n", rel, b)
+	}
+	return all.String()
 }
 
 // TestSettingsWithoutEffectAreErrors: but a default that is given explicitly is not an error.
