@@ -180,7 +180,7 @@ var table = []row{
 	{"gpuload/internal/cuda", "loader", "gpuload/order shardify"},
 	{"gpuload/internal/device", "loader", "gpuload/internal/load gpuload/order index internal/host shardify"},
 	{"gpuload/internal/images", "loader", "augment images/jpeg images/png images/resize internal/guard numbers/elementary numbers/half shardify"},
-	{"gpuload/internal/load", "loader", "dataset index index/megatron index/tar numbers/half shardify storage"},
+	{"gpuload/internal/load", "loader", "dataset index index/megatron index/tar internal/host numbers/half shardify storage"},
 	{"gpuload/internal/tier", "loader", "gpuload/internal/device gpuload/internal/load gpuload/order index shardify"},
 	{"gpuload/order", "loader", ""},
 	{"pipeline/cluster", "application", "index internal/host internal/printable internal/suggest plan shardify storage storage/local storage/storages"},

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -44,9 +45,19 @@ func plain(n int64) ([]byte, error) {
 	}
 	b, err := unix.Mmap(-1, 0, int(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
-		return nil, fmt.Errorf("allocating %s: %w", shardify.FormatSize(n), err)
+		return nil, noMemory(n, err)
 	}
 	return b, nil
+}
+
+// noMemory says whether a limit of this process is why there are no n bytes.
+func noMemory(n int64, err error) error {
+	err = fmt.Errorf("allocating %s: %w", shardify.FormatSize(n), err)
+	if room, limited := (host.Env{Getenv: os.Getenv}).AddressSpace(); limited && room < n {
+		err = shardify.Hint(fmt.Errorf("%w: the address space of this process is limited (ulimit -v), and %s of it are left", err, shardify.FormatSize(room)),
+			"raise the limit: ulimit -v unlimited")
+	}
+	return err
 }
 
 // release gives memory of allocate back.
