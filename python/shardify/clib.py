@@ -238,12 +238,35 @@ def load() -> Library:
         return _loaded
 
 
+# What Go reserves of the address space when the library starts. Where it is not to be had, Go ends the process.
+_RESERVED = 1150 << 20
+
+
+def _room() -> Optional[tuple[int, int]]:
+    """The limit of this process's address space, and what is left of it, where there is a limit."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        with open("/proc/self/statm") as f:
+            used = int(f.read().split()[0]) * resource.getpagesize()
+    except (ImportError, OSError):
+        return None
+    return None if limit == resource.RLIM_INFINITY else (limit, limit - used)
+
+
 def _load(file: str) -> Library:
     hint = "shardify.open and shardify.collate need no library: they read the same data with NumPy alone"
     if not os.path.exists(file):
         raise UnsupportedError(
             "shardify.Loader, shardify.convert and data sets on other machines need their library, and %s is not there: install a wheel that has it, or build it "
             "and name it in %s. %s" % (file, VARIABLE, hint)
+        )
+    room = _room()
+    if room is not None and room[1] < _RESERVED:
+        raise UnsupportedError(
+            "shardify: the address space of this process is limited to %d MiB (ulimit -v), and %d MiB of it are left: the library reserves %d MiB when it starts. "
+            "Raise the limit: ulimit -v unlimited. %s" % (room[0] >> 20, room[1] >> 20, _RESERVED >> 20, hint)
         )
     try:
         lib = Library(file)

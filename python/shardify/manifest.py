@@ -111,10 +111,11 @@ def load(folder: str) -> Manifest:
         return parse(folder, path, remote.text(path, MAX_BYTES))
     try:
         with open_regular(path) as f:
-            text = f.read(MAX_BYTES + 1)
+            large = os.fstat(f.fileno()).st_size > MAX_BYTES
+            text = b"" if large else f.read()  # read(n) reserves n bytes
     except (FileNotFoundError, NotADirectoryError):
         raise _absent(folder) from None
-    if len(text) > MAX_BYTES:
+    if large:
         raise corrupt(path, "more than %d bytes" % MAX_BYTES)
     return parse(folder, path, text)
 

@@ -220,6 +220,9 @@ def test_without_the_library_reading_goes_on(tmp_path):
     assert "cannot be used here" in run(text, SHARDIFY_LIBRARY=str(tmp_path / "bad.so"))
     patched = text.replace("import shardify\n", "import shardify\n    from shardify import clib; clib.ABI = 99\n", 1)
     assert ", this package wants 99" in run(patched)
+    limit = "\n    import resource; resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))\n"
+    limited = run(text.replace("import shardify\n", "import shardify" + limit, 1))
+    assert "limited to 1024 MiB (ulimit -v)" in limited and "shardify.open" in limited
 
 
 def test_an_error_is_one_of_python(tmp_path):
