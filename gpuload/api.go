@@ -19,7 +19,7 @@ type (
 	// stream, 2 is that of the calling thread: in Go, of a goroutine that is locked to one.
 	Stream = device.Stream
 	// Documents are the stretches of tokens in a batch of sequences that belong together, as attention
-	// over all of its tokens needs them.
+	// over all of its tokens needs them: CuSeqlens is where each begins, and the number of tokens.
 	Documents = load.Documents
 	// DeviceInfo is what there is to know about a device.
 	DeviceInfo = device.Info

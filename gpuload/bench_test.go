@@ -3,6 +3,7 @@ package gpuload
 import (
 	"fmt"
 	"io"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -19,9 +20,14 @@ var sizes = []struct {
 	samples int
 }{{"64B", 16, 2 << 20}, {"1.8KB", 450, 1 << 16}, {"150KB", 38400, 1 << 10}}
 
-func cpu() time.Duration {
+func cpu() time.Duration { return used(syscall.RUSAGE_SELF) }
+
+// thread is what the calling one used.
+func thread() time.Duration { return used(1) }
+
+func used(who int) time.Duration {
 	var u syscall.Rusage
-	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	syscall.Getrusage(who, &u)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
@@ -102,5 +108,42 @@ func BenchmarkTar(b *testing.B) {
 				}
 			}
 		}
+	}
+}
+
+// BenchmarkChecks is what the checks beside the reading of TierStream cost: the processor time of the
+// check of each shard, and of the delivery of all samples by one worker, each in turn. eighth-% is what
+// a Loader that never waits spends on checks until all shards are checked.
+func BenchmarkChecks(b *testing.B) {
+	dir := makeSet(b, setOptions{format: index.FormatMmap, schema: "x:f32[450]", samples: 1 << 16, shard: 1 << 13})
+	d := mustOpen(b, dir)
+	for _, shuffle := range []Shuffle{None, Block, Global} {
+		b.Run(string(shuffle), func(b *testing.B) {
+			l := mustLoader(b, d, Config{Batch: 256, Shuffle: shuffle, Tier: TierStream, Workers: 1, Verify: load.VerifyNone})
+			if err := readAll(l, nil); err != nil {
+				b.Fatal(err)
+			}
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			var deliver, check time.Duration
+			for range b.N {
+				before := cpu()
+				if err := readAll(l, nil); err != nil {
+					b.Fatal(err)
+				}
+				deliver += cpu() - before
+				scrub := load.Scrubber{Set: l.from.Shards, World: 1, Delivered: func() int64 { return 1 << 40 }}
+				before = thread() // batches of the next epoch are being made
+				if err := scrub.Run(bg); err != nil {
+					b.Fatal(err)
+				}
+				check += thread() - before
+			}
+			gb := float64(b.N) * float64(d.Bytes()) / 1e9
+			b.ReportMetric(deliver.Seconds()/gb, "delivery-core-s/GB")
+			b.ReportMetric(check.Seconds()/gb, "check-core-s/GB")
+			b.ReportMetric(100*check.Seconds()/8/deliver.Seconds(), "eighth-%")
+			l.Close()
+		})
 	}
 }
