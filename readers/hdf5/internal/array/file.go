@@ -49,7 +49,7 @@ const (
 // Open takes over an open file.
 func Open(fs storage.FS, f storage.File, name string, external bool) (*File, error) {
 	in := rows.Watch(f)
-	h, err := h5.Open(in, f.Size(), "", h5.Options{})
+	h, err := h5.Open(in, f.Size(), "")
 	if err != nil {
 		return nil, err
 	}

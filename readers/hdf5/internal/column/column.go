@@ -136,7 +136,7 @@ func (s *Stretch) convert(w *Work, p Part, dst []byte, lo, hi int64) error {
 		return nil
 	}
 	if s.A.File != w.owner && l.Kind != element.Texts {
-		w.heap, w.owner = s.A.File.H5.NewHeap(0), s.A.File
+		w.heap, w.owner = h5.NewHeap(s.A.File.H5.MetaFile, 0), s.A.File
 	}
 	v := &w.Vary[p.Column]
 	raw := w.raw

@@ -82,7 +82,7 @@ func (f *File) Each(a *Dataset, item func(text string) bool) bool {
 	}
 	const block = 1 << 10
 	var w array.Buffers
-	heap, raw := f.H5.NewHeap(1<<20), make([]byte, 0, min(a.Rows, block)*a.RowBytes)
+	heap, raw := h5.NewHeap(f.H5.MetaFile, 1<<20), make([]byte, 0, min(a.Rows, block)*a.RowBytes)
 	for lo := int64(0); lo < a.Rows; lo += block {
 		hi := min(lo+block, a.Rows)
 		raw = raw[:(hi-lo)*a.RowBytes]

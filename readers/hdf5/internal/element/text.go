@@ -43,7 +43,7 @@ func AttributeText(f *h5.File, a *h5.Attribute) string {
 		return ""
 	}
 	l := &leaves[0]
-	heap := f.NewHeap(1 << 16)
+	heap := h5.NewHeap(f.MetaFile, 1<<16)
 	var parts []string
 	for i := range n {
 		text, ok := ItemText(heap, l, a.Data[i*a.Type.Size:][:a.Type.Size])

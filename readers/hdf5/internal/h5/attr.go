@@ -58,18 +58,18 @@ func (o *Object) denseAttributes(m message, bad func(error) error, fn func(Attri
 	if d.u8()&1 != 0 {
 		d.skip(2)
 	}
-	heap, tree := d.addr(), d.addr()
+	heapAddr, tree := d.addr(), d.addr()
 	if err := d.err(); err != nil {
 		return bad(err)
 	}
-	if heap == Undefined {
+	if heapAddr == Undefined {
 		return nil
 	}
 	var stop error // what fn said, as opposed to damage
-	err := f.denseObjects(heap, tree, 8, 0, 8, bad, func(b []byte, at int64, rec []byte) error {
+	err := f.denseObjects(heapAddr, tree, attributeIndex, bad, func(b []byte, at int64, rec []byte) error {
 		var err error
-		if rec[8]&flagShared != 0 {
-			if b, err = f.sharedObject(msgAttribute, rec[:8]); err != nil {
+		if rec[flagsAt]&flagShared != 0 {
+			if b, err = f.sharedObject(msgAttribute, rec[:attributeIndex.idSize]); err != nil {
 				return bad(err)
 			}
 		}
@@ -86,12 +86,15 @@ func (o *Object) denseAttributes(m message, bad func(error) error, fn func(Attri
 	return err
 }
 
-func (o *Object) attributes() ([]Attribute, error) {
+// Attributes returns all attributes sorted by the bytes of their names. One that
+// is damaged carries its own Err; an error beside the list means that some could
+// not even be named.
+func (o *Object) Attributes() ([]Attribute, error) {
 	var list []Attribute
 	var total int64
 	err := o.eachAttribute(func(a Attribute) error {
 		// Records that share one heap object could add up to any size.
-		if total += int64(len(a.Data) + len(a.Name)); total > o.f.size+(64<<20) {
+		if total += int64(len(a.Data) + len(a.Name)); total > o.f.Size()+(64<<20) {
 			return shardify.Corrupt(o.Addr, "the attributes hold more bytes than the file")
 		}
 		list = append(list, a)
@@ -103,7 +106,8 @@ func (o *Object) attributes() ([]Attribute, error) {
 
 var errFound = errors.New("found")
 
-func (o *Object) attribute(name string) (a Attribute, ok bool, err error) {
+// Attribute finds one attribute; ok is false if the object has no such attribute.
+func (o *Object) Attribute(name string) (a Attribute, ok bool, err error) {
 	err = o.eachAttribute(func(x Attribute) error {
 		if x.Name == name {
 			a, ok = x, true

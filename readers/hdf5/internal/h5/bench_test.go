@@ -32,7 +32,7 @@ func BenchmarkChunkTable(b *testing.B) {
 			r, size := benchFile(b, name)
 			b.ReportAllocs()
 			for b.Loop() {
-				f, err := Open(r, size, name, Options{})
+				f, err := Open(r, size, name)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -70,7 +70,7 @@ func BenchmarkDatasets(b *testing.B) {
 				r, size := benchFile(b, name)
 				b.ReportAllocs()
 				for b.Loop() {
-					f, err := Open(r, size, name, Options{})
+					f, err := Open(r, size, name)
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -103,7 +103,7 @@ func BenchmarkDatasets(b *testing.B) {
 // BenchmarkVLen reads 200,000 variable-length strings.
 func BenchmarkVLen(b *testing.B) {
 	r, size := benchFile(b, "vlen200k.h5")
-	f, err := Open(r, size, "vlen200k.h5", Options{})
+	f, err := Open(r, size, "vlen200k.h5")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -124,13 +124,11 @@ func BenchmarkVLen(b *testing.B) {
 	if _, err := r.ReadAt(refs, ds.Layout.Addr); err != nil {
 		b.Fatal(err)
 	}
-	var dst []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		h := f.NewHeap(0)
-		dst = dst[:0]
+		h := NewHeap(f.MetaFile, 0)
 		for i := 0; i < len(refs); i += ds.Type.Size {
-			if dst, err = h.Append(dst, refs[i:], 1); err != nil {
+			if _, err = h.View(refs[i:], 1); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -26,7 +26,7 @@ const (
 )
 
 type btree1 struct {
-	f        *File
+	f        *MetaFile
 	kind     uint8
 	keySize  int
 	maxCount int // entries of a node
@@ -35,7 +35,7 @@ type btree1 struct {
 	root     int64
 }
 
-func (f *File) newBTree1(kind uint8, keySize, k int) *btree1 {
+func (f *MetaFile) newBTree1(kind uint8, keySize, k int) *btree1 {
 	t := &btree1{f: f, kind: kind, keySize: keySize, maxCount: 2 * k}
 	t.nodeSize = int64(8+2*f.OffsetSize) + int64(t.maxCount)*int64(keySize+f.OffsetSize) + int64(keySize)
 	return t
@@ -74,8 +74,8 @@ func (t *btree1) parse(addr int64, b []byte, level int) (node1, error) {
 	}
 	step := t.keySize + t.f.OffsetSize
 	// Nodes that overlap could be visited for ever.
-	if t.entries += int64(n); t.entries > t.f.size/int64(step) {
-		return node1{}, d.corruptAt(6, "more than %d entries in the tree", t.f.size/int64(step))
+	if t.entries += int64(n); t.entries > t.f.Size()/int64(step) {
+		return node1{}, d.corruptAt(6, "more than %d entries in the tree", t.f.Size()/int64(step))
 	}
 	size := n * step
 	if t.kind == treeGroup && n > 0 {
@@ -144,7 +144,7 @@ func (t *btree1) each(addrs []int64, level int, fn func(n *node1) error, bad fun
 // runs reads pieces of size bytes at sorted addresses, those close to each other
 // at once, and calls fn for each, the bytes cut at the end of the file. They are
 // valid inside fn.
-func (f *File) runs(addrs []int64, size int64, what string, fn func(addr int64, b []byte, err error) error) error {
+func (f *MetaFile) runs(addrs []int64, size int64, what string, fn func(addr int64, b []byte, err error) error) error {
 	var buf []byte
 	for len(addrs) > 0 {
 		lo := addrs[0]
@@ -160,11 +160,11 @@ func (f *File) runs(addrs []int64, size int64, what string, fn func(addr int64, 
 			continue
 		}
 		n, hi := 1, lo+size
-		for n < len(addrs) && addrs[n] < f.size && addrs[n]-hi < treeGap && addrs[n]+size-lo <= treeRun {
+		for n < len(addrs) && addrs[n] < f.Size() && addrs[n]-hi < treeGap && addrs[n]+size-lo <= treeRun {
 			hi = addrs[n] + size
 			n++
 		}
-		hi = min(hi, f.size)
+		hi = min(hi, f.Size())
 		if hi > f.EOF {
 			f.within(lo, hi-lo, what)
 		}
@@ -172,7 +172,7 @@ func (f *File) runs(addrs []int64, size int64, what string, fn func(addr int64, 
 			buf = make([]byte, min(max(hi-lo, 2*int64(cap(buf))), treeRun))
 		}
 		run := buf[:hi-lo]
-		err := f.io.read(run, lo)
+		err := f.readAt(run, lo)
 		for _, a := range addrs[:n] {
 			if err := fn(a, run[a-lo:min(a-lo+size, hi-lo)], err); err != nil {
 				return err

@@ -15,7 +15,7 @@ import (
 //
 // The checksum follows the last byte in use, not the end of the node.
 type btree2 struct {
-	f          *File
+	f          *MetaFile
 	kind       uint8
 	nodeSize   int64
 	recordSize int
@@ -30,9 +30,19 @@ type btree2 struct {
 	walked int64
 }
 
+// The types of records that are read.
+const (
+	recHuge         = 1 // a huge object of a fractal heap
+	recHugeFiltered = 2
+	RecLink         = 5 // by the hash of its name
+	RecAttribute    = 8
+	RecChunk        = 10
+	RecChunkFilters = 11 // a chunk that filters were applied to
+)
+
 const maxTreeDepth = 64
 
-func (f *File) openBTree2(addr int64, kinds []uint8) (*btree2, error) {
+func (f *MetaFile) openBTree2(addr int64, kinds []uint8) (*btree2, error) {
 	b, err := f.view(addr, int64(22+f.OffsetSize+f.LengthSize), "v2 B-tree header")
 	if err != nil {
 		return nil, err
@@ -57,8 +67,8 @@ func (f *File) openBTree2(addr int64, kinds []uint8) (*btree2, error) {
 	if t.recordSize == 0 || t.nodeSize < int64(10+t.recordSize) || t.depth > maxTreeDepth {
 		return nil, d.corrupt("nodes of %d bytes, records of %d, depth %d", t.nodeSize, t.recordSize, t.depth)
 	}
-	if t.total > f.size/int64(t.recordSize) {
-		return nil, d.corrupt("%d records of %d bytes in a file of %d", t.total, t.recordSize, f.size)
+	if t.total > f.Size()/int64(t.recordSize) {
+		return nil, d.corrupt("%d records of %d bytes in a file of %d", t.total, t.recordSize, f.Size())
 	}
 	return t, t.geometry(&d)
 }
@@ -87,7 +97,7 @@ func (t *btree2) geometry(d *decoder) error {
 }
 
 // walkBTree2 calls fn for each record in order; the record is valid inside fn.
-func (f *File) walkBTree2(addr int64, kinds []uint8, fn func(kind uint8, rec []byte) error) error {
+func (f *MetaFile) walkBTree2(addr int64, kinds []uint8, fn func(kind uint8, rec []byte) error) error {
 	t, err := f.openBTree2(addr, kinds)
 	if err != nil {
 		return err

@@ -7,7 +7,7 @@ type chunkArray struct {
 	d       *Dataset
 	b       *tableBuilder
 	m       *maximal
-	f       *File
+	f       *MetaFile
 	client  uint8 // 0 plain, 1 filtered
 	element int
 	width   int // of the stored size
@@ -32,7 +32,7 @@ func (a *chunkArray) elementSize(d *decoder, client, element uint8) error {
 // add takes the elements in e, the first of which has number i.
 func (a *chunkArray) add(i int64, e []byte) error {
 	o := a.f.OffsetSize
-	if a.taken += int64(len(e)); a.taken > a.f.size {
+	if a.taken += int64(len(e)); a.taken > a.f.Size() {
 		return shardify.Corrupt(a.header, "chunk index of more bytes than the file")
 	}
 	for ; len(e) >= a.element; e = e[a.element:] {

@@ -42,7 +42,7 @@ func (ds *Dataset) indexExtensible(b *tableBuilder) error {
 	if err != nil {
 		return err
 	}
-	b.expect(min(a.used, a.f.size/int64(a.element)))
+	b.expect(min(a.used, a.f.Size()/int64(a.element)))
 	if index == Undefined {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (a *extArray) dataBlock(addr, at, n int64) error {
 		return nil
 	}
 	start := int64(6 + a.f.OffsetSize + a.offBytes)
-	if n > a.f.size/int64(a.element) {
+	if n > a.f.Size()/int64(a.element) {
 		return shardify.Corrupt(addr, "extensible array block of %d elements", n)
 	}
 	if _, err := a.open(addr, start, "EADB", "extensible array block"); err != nil {
@@ -159,7 +159,7 @@ func (a *extArray) secondary(addr, at, blocks, n int64) error {
 		pages = n / page
 		bitmap = blocks * ((pages + 7) / 8)
 	}
-	if blocks > f.size/int64(f.OffsetSize) || bitmap < 0 || bitmap > f.size {
+	if blocks > f.Size()/int64(f.OffsetSize) || bitmap < 0 || bitmap > f.Size() {
 		return shardify.Corrupt(addr, "secondary block of %d blocks of %d elements", blocks, n)
 	}
 	start := int64(6 + f.OffsetSize + a.offBytes)

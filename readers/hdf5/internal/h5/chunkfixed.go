@@ -31,7 +31,7 @@ func (ds *Dataset) indexFixed(b *tableBuilder) error {
 	if err := a.elementSize(&d, client, element); err != nil {
 		return err
 	}
-	if n != m.total || n > f.size/int64(a.element) || pageBits > 62 {
+	if n != m.total || n > f.Size()/int64(a.element) || pageBits > 62 {
 		return d.corrupt("%d elements of %d bytes for %d chunks, page bits %d", n, a.element, m.total, pageBits)
 	}
 	b.expect(n)

@@ -7,7 +7,8 @@ import (
 	"github.com/shardify/shardify"
 )
 
-func (d *Dataset) chunks() (*ChunkTable, error) {
+// Chunks reads the whole chunk index in one pass.
+func (d *Dataset) Chunks() (*ChunkTable, error) {
 	t, err := d.readChunks()
 	if err != nil {
 		return nil, d.f.fail(err, d.Path)
@@ -131,8 +132,8 @@ func (d *Dataset) indexImplicit(b *tableBuilder) error {
 	if err != nil {
 		return err
 	}
-	if m.total > d.f.size/max(d.Layout.ChunkBytes, 1) {
-		return shardify.Corrupt(d.Layout.Addr, "%d chunks of %d bytes in a file of %d", m.total, d.Layout.ChunkBytes, d.f.size)
+	if m.total > d.f.Size()/max(d.Layout.ChunkBytes, 1) {
+		return shardify.Corrupt(d.Layout.Addr, "%d chunks of %d bytes in a file of %d", m.total, d.Layout.ChunkBytes, d.f.Size())
 	}
 	b.expect(m.total)
 	for i := range m.total {
@@ -148,13 +149,13 @@ func (d *Dataset) indexImplicit(b *tableBuilder) error {
 // indexBTree2: O address, [stored size, u32 mask], one u64 per dimension.
 func (d *Dataset) indexBTree2(b *tableBuilder) error {
 	f, rank := d.f, d.Space.Rank()
-	t, err := f.openBTree2(d.Layout.Addr, []uint8{10, 11})
+	t, err := f.openBTree2(d.Layout.Addr, []uint8{RecChunk, RecChunkFilters})
 	if err != nil {
 		return err
 	}
 	width := 0 // of the stored size
 	plain := f.OffsetSize + 8*rank
-	if t.kind == 11 {
+	if t.kind == RecChunkFilters {
 		width = t.recordSize - plain - 4
 		if width < 1 || width > 8 {
 			return shardify.Corrupt(d.Layout.Addr, "chunk records of %d bytes for rank %d", t.recordSize, rank)

@@ -59,10 +59,6 @@ func (t *ChunkTable) Coord(n int64, dst []int64) []int64 {
 	return dst
 }
 
-// At returns the chunk at grid coordinates (element offset / chunk size); false
-// when it is not stored and all its elements have the fill value.
-func (t *ChunkTable) At(coord []int64) (Chunk, bool) { return t.Get(t.Number(coord)) }
-
 // Get returns chunk number n.
 func (t *ChunkTable) Get(n int64) (Chunk, bool) {
 	i, ok := t.find(n)

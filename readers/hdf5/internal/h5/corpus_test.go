@@ -151,7 +151,7 @@ func (c *corpusCheck) file(dir string) {
 		c.t.Fatal(err)
 	}
 	c.counts["files"]++
-	f, err := Open(bytes.NewReader(b), int64(len(b)), c.name, Options{})
+	f, err := Open(bytes.NewReader(b), int64(len(b)), c.name)
 	if want.ExpectedError != "" || want.OpenError != "" && readOnPurpose[c.name] == "" {
 		if err == nil {
 			err = walkAll(f, nil)
@@ -285,7 +285,7 @@ func (c *corpusCheck) object(path string, want *expectedObject) {
 				_, err = ds.Chunks()
 			}
 		case KindType:
-			_, err = o.Type()
+			err = namedType(o)
 		case KindGroup:
 			_, err = o.Children()
 		}

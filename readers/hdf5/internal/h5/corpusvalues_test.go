@@ -28,7 +28,7 @@ func (c *corpusCheck) attributes(path string, o *Object, want *expectedObject) {
 	if len(got) != len(want.Attrs) && unnamed == 0 {
 		c.errorf("%s: attributes %v, want %d", path, slices.Sorted(maps.Keys(got)), len(want.Attrs))
 	}
-	heap := c.f.NewHeap(0)
+	heap := NewHeap(c.f.MetaFile, 0)
 	for name, w := range want.Attrs {
 		if strings.HasPrefix(name, "?") { // the oracle could not read it at all
 			c.counts["attributes without a name"]++

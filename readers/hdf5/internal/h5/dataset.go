@@ -45,14 +45,6 @@ type Layout struct {
 	params indexParams
 }
 
-// Filter is one step of the filter pipeline, in the order of writing.
-type Filter struct {
-	ID       uint16
-	Optional bool
-	Name     string
-	Values   []uint32 // client data
-}
-
 // ExternalFile is a piece of a contiguous data set in another file.
 type ExternalFile struct {
 	Name   string // as stored: not checked in any way
@@ -62,7 +54,7 @@ type ExternalFile struct {
 
 // Dataset holds what is needed to read the elements. It does not keep the Object.
 type Dataset struct {
-	f        *File
+	f        *MetaFile
 	Addr     int64  // object header
 	Path     string // as given to File.Object
 	Type     *Type
@@ -73,16 +65,6 @@ type Dataset struct {
 	// Fill is the fill value in Type's form, Type.Size bytes; nil means zeros.
 	Fill []byte
 }
-
-// Dataset parses the messages of a data set. A filter this program cannot decode
-// is no error here.
-func (o *Object) Dataset() (*Dataset, error) { return o.dataset() }
-
-// Chunks reads the whole chunk index in one pass.
-func (d *Dataset) Chunks() (*ChunkTable, error) { return d.chunks() }
-
-// Mappings parses the mappings of a virtual data set.
-func (d *Dataset) Mappings() ([]Mapping, error) { return d.mappings() }
 
 // Mapping says that the elements selected in another data set, in row-major
 // order, are those selected here.
@@ -117,9 +99,35 @@ type Selection struct {
 // Box holds the first and the last (inclusive) coordinate of each dimension.
 type Box struct{ First, Last []int64 }
 
-// Selection parses a serialized selection: the part of a region reference's
-// object after the O-byte header address, for one.
-func (f *File) Selection(b []byte) (Selection, error) {
-	s, err := f.parseSelection(b)
-	return s, f.fail(err, "")
+// Check compares the layout with type and space.
+func (ds *Dataset) Check(d *decoder) error {
+	need, ok := ds.Space.bytes(ds.Type.Size)
+	if !ok {
+		return d.corrupt("%v elements of %d bytes overflow", ds.Space.Dims, ds.Type.Size)
+	}
+	l := &ds.Layout
+	switch l.Class {
+	case Compact:
+		if int64(len(l.Data)) < need {
+			return d.corrupt("%d bytes stored, %d needed", len(l.Data), need)
+		}
+	case Contiguous:
+		if len(ds.External) > 0 || l.Addr == Undefined {
+			return nil
+		}
+		if l.Size >= 0 && l.Size != need {
+			return d.corrupt("%d bytes stored, %d needed", l.Size, need)
+		}
+		return ds.f.within(l.Addr, need, "data")
+	case Chunked:
+		rank := len(l.ChunkDims) - 1
+		if rank != ds.Space.Rank() || rank == 0 || ds.Space.Kind != Simple {
+			return d.corrupt("chunks of rank %d for a dataspace of rank %d", rank, ds.Space.Rank())
+		}
+		if l.ChunkDims[rank] != int64(ds.Type.Size) {
+			return d.corrupt("chunks hold elements of %d bytes, the type has %d", l.ChunkDims[rank], ds.Type.Size)
+		}
+		l.ChunkDims = l.ChunkDims[:rank]
+	}
+	return nil
 }

@@ -2,7 +2,9 @@ package h5
 
 import "github.com/shardify/shardify"
 
-func (o *Object) dataset() (*Dataset, error) {
+// Dataset parses the messages of a data set. A filter this program cannot decode
+// is no error here.
+func (o *Object) Dataset() (*Dataset, error) {
 	d, err := o.parseDataset()
 	if err != nil {
 		return nil, o.f.fail(err, o.Path)
@@ -15,7 +17,7 @@ func (o *Object) parseDataset() (*Dataset, error) {
 		return nil, shardify.Corrupt(o.Addr, "a %s, not a data set", o.Kind)
 	}
 	f := o.f
-	ds := &Dataset{f: o.f, Addr: o.Addr, Path: o.Path}
+	ds := &Dataset{f: f.MetaFile, Addr: o.Addr, Path: o.Path}
 	var seen [msgLast + 1]bool
 	var fill, layout message
 	for i := range o.msgs {
@@ -71,49 +73,7 @@ func (o *Object) parseDataset() (*Dataset, error) {
 		}
 	}
 	d := f.decode(layout.data, layout.at, "layout")
-	return ds, ds.check(&d)
-}
-
-// check compares the layout with type and space.
-func (ds *Dataset) check(d *decoder) error {
-	need, ok := ds.Space.bytes(ds.Type.Size)
-	if !ok {
-		return d.corrupt("%v elements of %d bytes overflow", ds.Space.Dims, ds.Type.Size)
-	}
-	l := &ds.Layout
-	switch l.Class {
-	case Compact:
-		if int64(len(l.Data)) < need {
-			return d.corrupt("%d bytes stored, %d needed", len(l.Data), need)
-		}
-	case Contiguous:
-		if len(ds.External) > 0 || l.Addr == Undefined {
-			return nil
-		}
-		if l.Size >= 0 && l.Size != need {
-			return d.corrupt("%d bytes stored, %d needed", l.Size, need)
-		}
-		return ds.f.within(l.Addr, need, "data")
-	case Chunked:
-		rank := len(l.ChunkDims) - 1
-		if rank != ds.Space.Rank() || rank == 0 || ds.Space.Kind != Simple {
-			return d.corrupt("chunks of rank %d for a dataspace of rank %d", rank, ds.Space.Rank())
-		}
-		if l.ChunkDims[rank] != int64(ds.Type.Size) {
-			return d.corrupt("chunks hold elements of %d bytes, the type has %d", l.ChunkDims[rank], ds.Type.Size)
-		}
-		l.ChunkDims = l.ChunkDims[:rank]
-	}
-	return nil
-}
-
-func (o *Object) namedType() (*Type, error) {
-	m, ok := o.find(msgType)
-	if !ok || o.Kind != KindType {
-		return nil, o.f.fail(shardify.Corrupt(o.Addr, "a %s, not a datatype", o.Kind), o.Path)
-	}
-	t, err := o.f.typeMessage(m)
-	return t, o.f.fail(err, o.Path)
+	return ds, ds.Check(&d)
 }
 
 // typeMessage parses a datatype message, shared or not.

@@ -16,7 +16,7 @@ type typeParser struct {
 }
 
 // parseType parses the type at the start of b and returns the bytes it took.
-func (f *File) parseType(b []byte, at int64) (*Type, int, error) {
+func (f *MetaFile) parseType(b []byte, at int64) (*Type, int, error) {
 	p := typeParser{decoder: f.decode(b, at, "datatype")}
 	t, err := p.parse()
 	if err == nil {
@@ -89,15 +89,6 @@ func (p *typeParser) properties(t *Type, bits uint32) error {
 		return p.corrupt("datatype class %d", t.Class)
 	}
 	return nil
-}
-
-func untilNUL(b []byte) string {
-	for i, c := range b {
-		if c == 0 {
-			return string(b[:i])
-		}
-	}
-	return string(b)
 }
 
 func (p *typeParser) checkBits(t *Type) error {

@@ -15,13 +15,13 @@ import (
 type decoder struct {
 	b    []byte
 	pos  int
-	f    *File
+	f    *MetaFile
 	at   int64 // file offset of b[0]; -1 if b was decoded from something
 	what string
 	bad  bool
 }
 
-func (f *File) decode(b []byte, at int64, what string) decoder {
+func (f *MetaFile) decode(b []byte, at int64, what string) decoder {
 	return decoder{b: b, f: f, at: at, what: what}
 }
 
@@ -107,7 +107,7 @@ func (d *decoder) addr() int64 { return d.f.offset(d.bytes(d.f.OffsetSize)) }
 
 // offset turns a stored address into an offset of the file. One that no file can
 // hold becomes MaxInt64, which every check refuses.
-func (f *File) offset(b []byte) int64 {
+func (f *MetaFile) offset(b []byte) int64 {
 	v := leUint(b)
 	if v == math.MaxUint64>>(64-8*f.OffsetSize) {
 		return Undefined
@@ -116,6 +116,20 @@ func (f *File) offset(b []byte) int64 {
 		return math.MaxInt64
 	}
 	return int64(v) + f.Base
+}
+
+// Address turns an address stored in data (an object reference, the start of a
+// region reference) into an offset of this file: Undefined for all ones and for 0,
+// the null reference.
+func (f *MetaFile) Address(raw []byte) (int64, error) {
+	if len(raw) < f.OffsetSize {
+		return Undefined, shardify.Corrupt(-1, "address of %d bytes, not %d", len(raw), f.OffsetSize)
+	}
+	a := f.offset(raw[:f.OffsetSize])
+	if a == f.Base {
+		return Undefined, nil
+	}
+	return a, nil
 }
 
 // magic reads a signature.
@@ -150,10 +164,20 @@ func (d *decoder) text() (string, error) {
 // before it.
 func (d *decoder) checksum() error {
 	sum := codecs.Lookup3(d.b[:d.pos])
-	if stored := d.u32(); stored != sum && !d.f.noSums || d.bad {
+	if stored := d.u32(); stored != sum && !d.f.NoSums || d.bad {
 		return d.corruptAt(0, "checksum is %08x, stored %08x", sum, stored)
 	}
 	return nil
+}
+
+// untilNUL is the text before the first NUL.
+func untilNUL(b []byte) string {
+	for i, c := range b {
+		if c == 0 {
+			return string(b[:i])
+		}
+	}
+	return string(b)
 }
 
 // enc is the number of bytes needed to write n.

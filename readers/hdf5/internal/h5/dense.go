@@ -21,7 +21,7 @@ func (g *groupLister) dense(m message) error {
 	if err := d.err(); err != nil || heapAddr == Undefined {
 		return err
 	}
-	return g.f.denseObjects(heapAddr, tree, 5, 4, 7, g.bad, func(b []byte, at int64, _ []byte) error {
+	return g.f.denseObjects(heapAddr, tree, linkIndex, g.bad, func(b []byte, at int64, _ []byte) error {
 		l, err := g.f.parseLink(b, at)
 		if err != nil {
 			return g.bad(err)
@@ -30,21 +30,38 @@ func (g *groupLister) dense(m message) error {
 	})
 }
 
-// denseObjects calls fn for the heap object of each record of a name index. The record has
-// the heap ID of idSize bytes at idAt. Objects are fetched in the order of their place in
-// the heap, so that each block is read once.
-func (f *File) denseObjects(heapAddr, tree int64, kind uint8, idAt, idSize int, bad func(error) error, fn func(b []byte, at int64, rec []byte) error) error {
-	h, err := f.openFractalHeap(heapAddr)
+// nameIndex is a B-tree of what has a name in a group or an object: its records have the heap ID
+// of idSize bytes at idAt.
+type nameIndex struct {
+	kind         uint8
+	idAt, idSize int
+}
+
+// maxRecord is the length of the longest record.
+const maxRecord = 17
+
+var (
+	linkIndex      = nameIndex{RecLink, 4, 7}      // hash, heap ID
+	attributeIndex = nameIndex{RecAttribute, 0, 8} // heap ID, message flags, creation order, hash
+)
+
+// flagsAt is where a record of an attribute has the flags of its message.
+const flagsAt = 8
+
+// denseObjects calls fn for the heap object of each record of a name index. Objects are fetched
+// in the order of their place in the heap, so that each block is read once.
+func (f *File) denseObjects(heapAddr, tree int64, x nameIndex, bad func(error) error, fn func(b []byte, at int64, rec []byte) error) error {
+	h, err := f.heaps.at(f.MetaFile, heapAddr)
 	if err != nil {
 		return err
 	}
 	type entry struct {
 		key uint64
-		rec [17]byte
+		rec [maxRecord]byte
 	}
 	var ids []entry
-	err = f.walkBTree2(tree, []uint8{kind}, func(_ uint8, rec []byte) error {
-		if len(rec) < idAt+idSize || len(rec) > 17 {
+	err = f.walkBTree2(tree, []uint8{x.kind}, func(_ uint8, rec []byte) error {
+		if len(rec) < x.idAt+x.idSize || len(rec) > maxRecord {
 			return shardify.Corrupt(tree, "B-tree records of %d bytes", len(rec))
 		}
 		var e entry
@@ -56,18 +73,18 @@ func (f *File) denseObjects(heapAddr, tree int64, kind uint8, idAt, idSize int, 
 		bad(err)
 	}
 	for i := range ids {
-		ids[i].key = h.place(ids[i].rec[idAt : idAt+idSize])
+		ids[i].key = h.place(ids[i].rec[x.idAt : x.idAt+x.idSize])
 	}
 	slices.SortFunc(ids, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
 	for i := range ids {
 		rec := ids[i].rec[:]
-		if kind == 8 && rec[8]&flagShared != 0 { // not in this heap
+		if x.kind == RecAttribute && rec[flagsAt]&flagShared != 0 { // not in this heap
 			if err := fn(nil, -1, rec); err != nil {
 				return err
 			}
 			continue
 		}
-		b, err := h.object(rec[idAt : idAt+idSize])
+		b, err := h.object(rec[x.idAt : x.idAt+x.idSize])
 		if err == nil {
 			err = fn(b, -1, rec)
 			if err != nil {

@@ -2,7 +2,7 @@
 // groups, datatypes, layouts, chunk indexes, heaps and attributes. It decodes no
 // chunk and turns no value into another type; package hdf5 above it does.
 //
-//	f, err := h5.Open(r, size, "a.h5", h5.Options{})
+//	f, err := h5.Open(r, size, "a.h5", h5)
 //	link, err := f.Lookup("/train/x")
 //	obj, err := f.Object(link.Addr, "/train/x")
 //	ds, err := obj.Dataset()

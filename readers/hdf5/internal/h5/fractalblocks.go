@@ -202,7 +202,7 @@ func blockChecksum(d *decoder) error {
 	}
 	c := append([]byte(nil), d.b...)
 	clear(c[at : at+4])
-	if sum := codecs.Lookup3(c); sum != stored && !d.f.noSums {
+	if sum := codecs.Lookup3(c); sum != stored && !d.f.NoSums {
 		return d.corruptAt(0, "checksum is %08x, stored %08x", sum, stored)
 	}
 	return nil

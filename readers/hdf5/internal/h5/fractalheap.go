@@ -21,7 +21,7 @@ import (
 // Offsets of objects count a block from its signature on. A row r holds W blocks
 // of S bytes (r = 0, 1) or S x 2^(r-1).
 type fractalHeap struct {
-	f    *File
+	f    *MetaFile
 	addr int64
 
 	idLength   int
@@ -64,27 +64,34 @@ type heapSlot struct {
 // maxHeaps bounds the heaps kept open; heaps belong to objects, which are many.
 const maxHeaps = 32
 
-func (f *File) openFractalHeap(addr int64) (*fractalHeap, error) {
-	f.mu.Lock()
-	h := f.heaps[addr]
-	f.mu.Unlock()
+// fractals are the heaps of a file that are open. The zero value is ready.
+type fractals struct {
+	mu   sync.Mutex
+	open map[int64]*fractalHeap // by address
+}
+
+// at returns the heap at an address.
+func (c *fractals) at(f *MetaFile, addr int64) (*fractalHeap, error) {
+	c.mu.Lock()
+	h := c.open[addr]
+	c.mu.Unlock()
 	if h != nil {
 		return h, nil
 	}
-	h, err := f.readFractalHeap(addr)
+	h, err := readFractal(f, addr)
 	if err != nil {
 		return nil, err
 	}
-	f.mu.Lock()
-	if len(f.heaps) >= maxHeaps {
-		clear(f.heaps)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.open) >= maxHeaps || c.open == nil {
+		c.open = map[int64]*fractalHeap{}
 	}
-	f.heaps[addr] = h
-	f.mu.Unlock()
+	c.open[addr] = h
 	return h, nil
 }
 
-func (f *File) readFractalHeap(addr int64) (*fractalHeap, error) {
+func readFractal(f *MetaFile, addr int64) (*fractalHeap, error) {
 	fixed := int64(26 + 12*f.LengthSize + 3*f.OffsetSize)
 	b, err := f.view(addr, fixed, "fractal heap")
 	if err != nil {

@@ -50,9 +50,9 @@ func (h *fractalHeap) hugeFields(d *decoder) (r hugeRecord, err error) {
 }
 
 func (h *fractalHeap) readHugeTree() error {
-	kind := uint8(1)
+	kind := uint8(recHuge)
 	if h.filters != nil {
-		kind = 2
+		kind = recHugeFiltered
 	}
 	huge := map[uint64]hugeRecord{}
 	err := h.f.walkBTree2(h.hugeTree, []uint8{kind}, func(_ uint8, rec []byte) error {
@@ -94,7 +94,7 @@ func unfilter(filters []Filter, mask uint32, b []byte, size int) ([]byte, error)
 			continue
 		}
 		switch filters[i].ID {
-		case 1:
+		case filterDeflate:
 			out := make([]byte, size)
 			n, _, err := inflate.Zlib(out, b)
 			if err != nil {

@@ -3,6 +3,7 @@ package h5
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/shardify/shardify"
 )
@@ -26,7 +27,7 @@ func (g *groupLister) bad(err error) error {
 // their bytes are counted.
 func (g *groupLister) add(l Link) error {
 	g.text += int64(len(l.Name) + len(l.File) + len(l.Target))
-	if g.text > g.f.size+(16<<20) {
+	if g.text > g.f.Size()+(16<<20) {
 		return shardify.Corrupt(-1, "the names of a group hold more bytes than the file")
 	}
 	if len(g.links) == cap(g.links) { // append alone grows large slices by a quarter
@@ -36,13 +37,15 @@ func (g *groupLister) add(l Link) error {
 	return nil
 }
 
-// children lists a group of any form. The caches of recent groups make a loop of
-// lookups in one group cheap.
-func (o *Object) children() ([]Link, error) {
+// Children returns the links of a group, sorted by the bytes of their names.
+// Damage in one part of the group's index gives the links of the other parts and
+// an error as well; the caller decides whether the listing will do. The slice may
+// be shared with other calls: do not change it.
+func (o *Object) Children() ([]Link, error) {
 	if o.Kind != KindGroup {
 		return nil, o.f.fail(shardify.Corrupt(o.Addr, "a %s, not a group", o.Kind), o.Path)
 	}
-	if links, ok := o.f.groups.get(o.f, o.Addr); ok {
+	if links, ok := o.f.groups.get(o.Addr); ok {
 		return links, nil
 	}
 	links, err := o.listGroup()
@@ -73,16 +76,19 @@ func (o *Object) listGroup() ([]Link, error) {
 		slices.SortStableFunc(g.links, byName)
 	}
 	if g.err == nil {
-		o.f.groups.put(o.f, o.Addr, g.links)
+		o.f.groups.put(o.Addr, g.links)
 	}
 	return g.links, g.err
 }
 
-func (o *Object) child(name string) (Link, bool, error) {
+// Child finds one link of a group; ok is false if the group has no such link. It lists the
+// group; up to 131,072 links of the last four groups are kept, so a loop over names is
+// cheap up to there, and better served by Children beyond.
+func (o *Object) Child(name string) (Link, bool, error) {
 	if o.Kind != KindGroup {
 		return Link{}, false, o.f.fail(shardify.Corrupt(o.Addr, "a %s, not a group", o.Kind), o.Path)
 	}
-	links, ok := o.f.groups.get(o.f, o.Addr)
+	links, ok := o.f.groups.get(o.Addr)
 	var err error
 	if !ok {
 		links, err = o.listGroup()
@@ -104,7 +110,7 @@ func (g *groupLister) symbolTable(m message) error {
 	if err := d.err(); err != nil {
 		return err
 	}
-	heap, err := g.f.openLocalHeap(heapAddr)
+	names, err := g.f.openLocalHeap(heapAddr)
 	if err != nil {
 		return err
 	}
@@ -116,10 +122,10 @@ func (g *groupLister) symbolTable(m message) error {
 	return t.each(leaves, 0, func(n *node1) error {
 		for i := range n.count {
 			child := g.f.offset(n.entry(i)[t.keySize : t.keySize+g.f.OffsetSize])
-			last, err := g.symbolNode(child, heap)
+			last, err := g.symbolNode(child, names)
 			if err == nil { // the key behind a node is its last name
 				var key string
-				if key, err = heap.text(leUint(n.entry(i + 1)[:t.keySize])); err == nil && key != last {
+				if key, err = names.text(leUint(n.entry(i + 1)[:t.keySize])); err == nil && key != last {
 					err = shardify.Corrupt(child, "symbol node: it ends with %q, its tree says %q", last, key)
 				}
 			}
@@ -133,7 +139,7 @@ func (g *groupLister) symbolTable(m message) error {
 
 // symbolNode reads "SNOD", u8 1, reserved, u16 count, and count entries: L name
 // offset, O object header, u32 cache kind, reserved, 16 bytes of scratch.
-func (g *groupLister) symbolNode(addr int64, heap *localHeap) (last string, err error) {
+func (g *groupLister) symbolNode(addr int64, names *localHeap) (last string, err error) {
 	f := g.f
 	entry := f.LengthSize + f.OffsetSize + 24
 	b, err := f.viewUpTo(addr, int64(8+2*f.GroupLeafK*entry), "symbol node")
@@ -154,7 +160,7 @@ func (g *groupLister) symbolNode(addr int64, heap *localHeap) (last string, err 
 	}
 	// Names ascend, and none is empty.
 	for range n {
-		if len(g.links) > int(f.size)/entry+1 {
+		if len(g.links) > int(f.Size())/entry+1 {
 			return "", d.corrupt("the group has more links than the file can hold")
 		}
 		name, l := d.length(), Link{Addr: d.addr()}
@@ -167,7 +173,7 @@ func (g *groupLister) symbolNode(addr int64, heap *localHeap) (last string, err 
 		if kind > 2 || (kind == 2) != (l.Addr == Undefined) {
 			return "", d.corrupt("entry at %d with a cache of kind %d", l.Addr, kind)
 		}
-		if l.Name, err = heap.text(name); err != nil {
+		if l.Name, err = names.text(name); err != nil {
 			g.bad(err)
 			continue
 		}
@@ -177,7 +183,7 @@ func (g *groupLister) symbolNode(addr int64, heap *localHeap) (last string, err 
 		last = l.Name
 		if kind == 2 {
 			l.Kind, l.Addr = SoftLink, Undefined
-			l.Target, l.Err = heap.text(leUint(scratch[:4]))
+			l.Target, l.Err = names.text(leUint(scratch[:4]))
 		}
 		if err := g.add(l); err != nil {
 			return "", err
@@ -192,6 +198,7 @@ func notInNames(r rune) bool { return r < ' ' || r == 0x7f || r == '/' }
 // groupCache keeps the sorted links of groups looked into. It forgets all of them when
 // they are too many: reads come back to the same few groups, or to none.
 type groupCache struct {
+	mu    sync.Mutex
 	links map[int64][]Link // by header address
 	held  int
 }
@@ -199,19 +206,19 @@ type groupCache struct {
 // maxCachedLinks bounds the links that are kept.
 const maxCachedLinks = 1 << 17
 
-func (c *groupCache) get(f *File, addr int64) ([]Link, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (c *groupCache) get(addr int64) ([]Link, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	links, ok := c.links[addr]
 	return links, ok
 }
 
-func (c *groupCache) put(f *File, addr int64, links []Link) {
+func (c *groupCache) put(addr int64, links []Link) {
 	if len(links) == 0 || len(links) > maxCachedLinks {
 		return
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if _, ok := c.links[addr]; ok {
 		return
 	}

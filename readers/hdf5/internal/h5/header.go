@@ -260,7 +260,8 @@ func (r *headerReader) add(m message) error {
 	return nil
 }
 
-func (f *File) object(addr int64, path string) (*Object, error) {
+// Object reads the header at an address found in a Link, a Found or a reference.
+func (f *File) Object(addr int64, path string) (*Object, error) {
 	msgs, err := f.readHeader(addr)
 	if err != nil {
 		return nil, f.fail(err, path)
@@ -285,32 +286,4 @@ func (f *File) object(addr int64, path string) (*Object, error) {
 		o.Kind = KindType
 	}
 	return o, nil
-}
-
-// fail adds the file and the object to an error.
-func (f *File) fail(err error, path string) error {
-	return shardify.Annotate(err, "read", f.name, path)
-}
-
-// find returns the first message of a type.
-func (o *Object) find(typ uint16) (message, bool) {
-	for _, m := range o.msgs {
-		if m.typ == typ {
-			return m, true
-		}
-	}
-	return message{}, false
-}
-
-func (o *Object) comment() string {
-	m, ok := o.find(msgComment)
-	if !ok {
-		return ""
-	}
-	for i, c := range m.data {
-		if c == 0 {
-			return string(m.data[:i])
-		}
-	}
-	return string(m.data)
 }

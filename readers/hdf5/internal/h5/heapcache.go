@@ -12,7 +12,15 @@ import (
 // data are padded to 8. Index 0 is the free space and ends the list.
 
 // heapHead is the length of the head of a collection, and of an object.
-func (f *File) heapHead() int { return (8 + f.LengthSize + 7) &^ 7 }
+func (f *MetaFile) heapHead() int { return (8 + f.LengthSize + 7) &^ 7 }
+
+// Heap reads variable-length data. Parsed collections stay in a bounded cache, as
+// neighbouring elements share them. A Heap belongs to one goroutine; make one per
+// worker.
+type Heap struct {
+	f *MetaFile
+	heapState
+}
 
 // heapState is the cache of a Heap.
 type heapState struct {
@@ -38,17 +46,20 @@ type heapSpan struct{ off, n int32 }
 // minCollection is the smallest collection, and what is read at first.
 const minCollection = 4096
 
-func newHeap(f *File, cacheBytes int64) *Heap {
+// NewHeap returns a reader that keeps up to cacheBytes of collections; 0 means 8
+// MiB.
+func NewHeap(f *MetaFile, cacheBytes int64) *Heap {
 	if cacheBytes <= 0 {
 		cacheBytes = 8 << 20
 	}
 	return &Heap{f: f, heapState: heapState{limit: cacheBytes, m: map[int64]*collection{}}}
 }
 
-func (h *Heap) count(ref []byte) int64 { return int64(binary.LittleEndian.Uint32(ref)) }
-
+// View returns the data of the variable-length element at the start of ref: count
+// base elements of baseSize bytes each. It is valid until the next call.
+//
 // view reads a reference: u32 count, O collection, u32 index.
-func (h *Heap) view(ref []byte, baseSize int) ([]byte, error) {
+func (h *Heap) View(ref []byte, baseSize int) ([]byte, error) {
 	n := int64(binary.LittleEndian.Uint32(ref)) * int64(baseSize)
 	o := h.f.OffsetSize
 	addr := h.f.offset(ref[4 : 4+o])
@@ -56,7 +67,7 @@ func (h *Heap) view(ref []byte, baseSize int) ([]byte, error) {
 	if n == 0 || addr == Undefined || addr == h.f.Base {
 		return nil, nil
 	}
-	b, err := h.object(addr, binary.LittleEndian.Uint32(ref[4+o:]))
+	b, err := h.Object(addr, binary.LittleEndian.Uint32(ref[4+o:]))
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +77,9 @@ func (h *Heap) view(ref []byte, baseSize int) ([]byte, error) {
 	return b[:n:n], nil
 }
 
-func (h *Heap) object(addr int64, index uint32) ([]byte, error) {
+// Object returns one heap object, valid until the next call: what a region
+// reference (address, u32 index) leads to.
+func (h *Heap) Object(addr int64, index uint32) ([]byte, error) {
 	c := h.last
 	if c == nil || c.addr != addr {
 		var err error
@@ -150,9 +163,9 @@ func (h *Heap) read(c *collection, addr int64) error {
 	if err := f.within(addr, head, "global heap collection"); err != nil {
 		return err
 	}
-	n := min(minCollection, f.size-addr)
+	n := min(minCollection, f.Size()-addr)
 	c.addr, c.data = addr, resize(c.data, n)
-	if err := f.io.read(c.data, addr); err != nil {
+	if err := f.readAt(c.data, addr); err != nil {
 		return err
 	}
 	d := f.decode(c.data, addr, "global heap collection")
@@ -173,7 +186,7 @@ func (h *Heap) read(c *collection, addr int64) error {
 	if size > n {
 		whole := resize(nil, size)
 		copy(whole, c.data)
-		if err := f.io.read(whole[n:], addr+n); err != nil {
+		if err := f.readAt(whole[n:], addr+n); err != nil {
 			return err
 		}
 		c.data = whole
@@ -209,15 +222,4 @@ func (h *Heap) parse(c *collection) error {
 		at += (int(n) + 7) &^ 7
 	}
 	return nil
-}
-
-func (f *File) address(raw []byte) (int64, error) {
-	if len(raw) < f.OffsetSize {
-		return Undefined, shardify.Corrupt(-1, "address of %d bytes, not %d", len(raw), f.OffsetSize)
-	}
-	a := f.offset(raw[:f.OffsetSize])
-	if a == f.Base {
-		return Undefined, nil
-	}
-	return a, nil
 }

@@ -133,14 +133,20 @@ func (c *blocks) read(b []byte, off int64) error {
 	return &shardify.Error{Op: "read", Sample: -1, Offset: off, Err: err}
 }
 
+// bytes returns n bytes at off, which are inside the file. They must not be written to.
+func (f *MetaFile) bytes(off int64, n int) ([]byte, error) { return f.io.bytes(off, n) }
+
+// readAt fills b from off past the cache.
+func (f *MetaFile) readAt(b []byte, off int64) error { return f.io.read(b, off) }
+
 // within checks that n bytes at off are inside the file. Metadata beyond the
 // recorded end is readable, but worth a word.
-func (f *File) within(off, n int64, what string) error {
+func (f *MetaFile) within(off, n int64, what string) error {
 	if off == Undefined {
 		return shardify.Corrupt(-1, "%s has no address", what)
 	}
-	if off < 0 || n < 0 || off > f.size-n {
-		return shardify.Corrupt(off, "%s of %d bytes reaches past the end of the file at %d", what, n, f.size)
+	if off < 0 || n < 0 || off > f.Size()-n {
+		return shardify.Corrupt(off, "%s of %d bytes reaches past the end of the file at %d", what, n, f.Size())
 	}
 	if off+n > f.EOF {
 		f.warn("past eof", "metadata lies beyond the recorded end of the file")
@@ -149,7 +155,7 @@ func (f *File) within(off, n int64, what string) error {
 }
 
 // view returns n bytes of metadata at off. They must not be written to.
-func (f *File) view(off, n int64, what string) ([]byte, error) {
+func (f *MetaFile) view(off, n int64, what string) ([]byte, error) {
 	if err := f.within(off, n, what); err != nil {
 		return nil, err
 	}
@@ -161,9 +167,9 @@ func (f *File) view(off, n int64, what string) ([]byte, error) {
 
 // viewUpTo is view for a structure whose length is not known yet: it returns
 // fewer bytes at the end of the file.
-func (f *File) viewUpTo(off, n int64, what string) ([]byte, error) {
-	if off >= 0 && off < f.size {
-		n = min(n, f.size-off)
+func (f *MetaFile) viewUpTo(off, n int64, what string) ([]byte, error) {
+	if off >= 0 && off < f.Size() {
+		n = min(n, f.Size()-off)
 	}
 	return f.view(off, n, what)
 }

@@ -31,7 +31,7 @@ type indexParams struct {
 //	       virtual: address of a global heap collection, u32 index
 //
 // D is the rank + 1, the last size that of an element.
-func (f *File) parseLayout(b []byte, at int64) (Layout, error) {
+func (f *MetaFile) parseLayout(b []byte, at int64) (Layout, error) {
 	d := f.decode(b, at, "layout")
 	l := Layout{Version: d.u8(), Addr: Undefined, Size: -1}
 	var err error

@@ -32,8 +32,3 @@ type Found struct {
 
 // maxHops bounds the soft links followed for one path.
 const maxHops = 40
-
-// Lookup resolves an absolute path through hard and soft links. A missing name is
-// an error that wraps fs.ErrNotExist; a user-defined link wraps ErrUnsupported.
-// External links are not followed: the caller decides.
-func (f *File) Lookup(path string) (Found, error) { return f.lookup(path) }

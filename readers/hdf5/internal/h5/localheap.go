@@ -9,7 +9,7 @@ import (
 // localHeap holds the names of an old-style group: "HEAP", u8 0, 3 reserved, L
 // data size, L free list, O data. Names are NUL-ended, at offsets into the data.
 type localHeap struct {
-	f          *File
+	f          *MetaFile
 	addr, data int64
 	size       int64
 	whole      string // all data, when small enough to be read at once
@@ -22,7 +22,7 @@ const maxWholeHeap = 16 << 20
 // maxName bounds a single name or path.
 const maxName = 1 << 20
 
-func (f *File) openLocalHeap(addr int64) (*localHeap, error) {
+func (f *MetaFile) openLocalHeap(addr int64) (*localHeap, error) {
 	b, err := f.view(addr, int64(8+2*f.LengthSize+f.OffsetSize), "local heap")
 	if err != nil {
 		return nil, err

@@ -8,9 +8,13 @@ import (
 	"github.com/shardify/shardify"
 )
 
+// Lookup resolves an absolute path through hard and soft links. A missing name is
+// an error that wraps fs.ErrNotExist; a user-defined link wraps ErrUnsupported.
+// External links are not followed: the caller decides.
+//
 // lookup walks a path name by name. A soft link replaces what was walked since
 // its group by its target, put before the rest of the path.
-func (f *File) lookup(path string) (Found, error) {
+func (f *File) Lookup(path string) (Found, error) {
 	at := []walked{{name: "", addr: f.Root}}
 	rest := path
 	for hops := 0; ; {
@@ -18,14 +22,14 @@ func (f *File) lookup(path string) (Found, error) {
 		if name == "" {
 			return Found{Path: joined(at), Addr: at[len(at)-1].addr}, nil
 		}
-		group, err := f.object(at[len(at)-1].addr, joined(at))
+		group, err := f.Object(at[len(at)-1].addr, joined(at))
 		if err != nil {
 			return Found{}, err
 		}
 		if group.Kind != KindGroup {
 			return Found{}, f.missing(path, fmt.Sprintf("%s is a %s, not a group", group.Path, group.Kind))
 		}
-		l, ok, err := group.child(name)
+		l, ok, err := group.Child(name)
 		if err == nil && ok {
 			err = l.Err
 		}
@@ -89,5 +93,5 @@ func nextName(path string) (name, rest string) {
 }
 
 func (f *File) missing(path, why string) error {
-	return &shardify.Error{Op: "read", File: f.name, Object: path, Sample: -1, Offset: -1, Err: fmt.Errorf("%s: %w", why, fs.ErrNotExist)}
+	return &shardify.Error{Op: "read", File: f.Name(), Object: path, Sample: -1, Offset: -1, Err: fmt.Errorf("%s: %w", why, fs.ErrNotExist)}
 }

@@ -61,7 +61,7 @@ func TestLookupFollowsLinksInsideTheFile(t *testing.T) {
 // A File is used by many workers. Run with -race.
 func TestAFileServesManyGoroutines(t *testing.T) {
 	b := readTestdata(t, "old.h5")
-	f, err := Open(strings.NewReader(string(b)), int64(len(b)), "test.h5", Options{CacheBytes: 1})
+	f, err := open(newMeta(strings.NewReader(string(b)), int64(len(b)), "test.h5", 1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package h5
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -30,7 +29,10 @@ func le(parts ...any) []byte {
 }
 
 func testFile() *File {
-	return &File{Superblock: Superblock{OffsetSize: 8, LengthSize: 8, EOF: 1 << 40, GroupLeafK: 4, GroupInternalK: 16, ChunkK: 32}, size: 1 << 40}
+	m := newMeta(nil, 1<<40, "test", 0)
+	m.OffsetSize, m.LengthSize, m.EOF = 8, 8, 1<<40
+	m.GroupLeafK, m.GroupInternalK, m.ChunkK = 4, 16, 32
+	return &File{MetaFile: m}
 }
 
 type (
@@ -212,46 +214,6 @@ func TestHeaderMessagesEndInsideTheirHeader(t *testing.T) {
 	}
 }
 
-func TestSelectionsOfEveryForm(t *testing.T) {
-	box := func(v ...int64) Box { return Box{v[:len(v)/2], v[len(v)/2:]} }
-	for _, c := range []struct {
-		what string
-		b    []byte
-		want Selection
-	}{
-		{"all", le(u4(3), u4(1), u8(0)), Selection{Kind: SelectAll}},
-		{"none", le(u4(0), u4(1), u8(0)), Selection{Kind: SelectNone}},
-		{"slab v1", le(u4(2), u4(1), u8(0), u4(2), u4(1), u4(1), u4(2), u4(3), u4(4)), Selection{Kind: SelectSlab, Rank: 2, Boxes: []Box{box(1, 2, 3, 4)}}},
-		{"regular v2", le(u4(2), u4(2), u1(1), u4(0), u4(1), u8(5), u8(10), u8(1<<64-1), u8(2)),
-			Selection{Kind: SelectSlab, Rank: 1, Start: []int64{5}, Stride: []int64{10}, Count: []int64{Unlimited}, Block: []int64{2}}},
-		{"irregular v2", le(u4(2), u4(2), u1(0), u4(0), u4(1), u8(1), u8(3), u8(9)), Selection{Kind: SelectSlab, Rank: 1, Boxes: []Box{box(3, 9)}}},
-		{"regular v3", le(u4(2), u4(3), u1(1), u1(2), u4(1), u2(5), u2(10), u2(3), u2(65535)),
-			Selection{Kind: SelectSlab, Rank: 1, Start: []int64{5}, Stride: []int64{10}, Count: []int64{3}, Block: []int64{Unlimited}}},
-		{"points v1", le(u4(1), u4(1), u8(0), u4(2), u4(2), u4(1), u4(2), u4(3), u4(4)), Selection{Kind: SelectPoints, Rank: 2, Boxes: []Box{box(1, 2, 1, 2), box(3, 4, 3, 4)}}},
-		{"points v2", le(u4(1), u4(2), u1(1), u4(1), u1(2), u1(7), u1(8)), Selection{Kind: SelectPoints, Rank: 1, Boxes: []Box{box(7, 7), box(8, 8)}}},
-	} {
-		d := testFile().decode(c.b, 0, "selection")
-		got, err := d.selection()
-		if err != nil || d.rest() != 0 || fmt.Sprint(got) != fmt.Sprint(c.want) {
-			t.Errorf("%s: %+v, %v, %d bytes left", c.what, got, err, d.rest())
-		}
-	}
-	for what, b := range map[string][]byte{
-		"stride 0":        le(u4(2), u4(2), u1(1), u4(0), u4(1), u8(5), u8(0), u8(2), u8(2)),
-		"blocks overlap":  le(u4(2), u4(2), u1(1), u4(0), u4(1), u8(5), u8(1), u8(2), u8(2)),
-		"rank 0":          le(u4(2), u4(2), u1(1), u4(0), u4(0)),
-		"too many blocks": le(u4(2), u4(1), u8(0), u4(2), u4(1<<30), u4(1), u4(2), u4(3), u4(4)),
-		"backwards":       le(u4(2), u4(1), u8(0), u4(1), u4(1), u4(9), u4(2)),
-		"width 3":         le(u4(2), u4(3), u1(1), u1(3), u4(1), make([]byte, 12)),
-		"kind 5":          le(u4(5), u4(1), u8(0)),
-		"cut":             le(u4(3), u4(1), u4(0)),
-	} {
-		if _, err := testFile().Selection(b); !errors.Is(err, shardify.ErrCorrupt) {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-}
-
 func TestVirtualMappings(t *testing.T) {
 	f := openBytes(t, readTestdata(t, "virtual.h5"))
 	l, err := f.Lookup("/v")
@@ -285,7 +247,7 @@ func TestVirtualMappings(t *testing.T) {
 func TestHugeObjectsWithoutAnIndex(t *testing.T) {
 	f := openBytes(t, readTestdata(t, "sizes.h5"))
 	if f.OffsetSize != 2 || f.LengthSize != 4 {
-		t.Fatalf("%+v", f.Superblock)
+		t.Fatalf("%+v", f)
 	}
 	l, err := f.Lookup("/g/" + strings.Repeat("long", 1200) + "/n7/n3")
 	if err != nil || l.Path != "/g" {

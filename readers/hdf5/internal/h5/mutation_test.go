@@ -55,7 +55,7 @@ func TestCrashersGiveErrorsOrValues(t *testing.T) {
 		}
 		n++
 		start := time.Now()
-		f, err := Open(bytes.NewReader(b), int64(len(b)), filepath.Base(p), Options{})
+		f, err := Open(bytes.NewReader(b), int64(len(b)), filepath.Base(p))
 		if err == nil {
 			err = walkAll(f, nil)
 		}
@@ -125,6 +125,13 @@ func TestMutatedFilesNeitherPanicNorHang(t *testing.T) {
 	}
 }
 
+// openSums opens a file, if told so without a look at its checksums.
+func openSums(b []byte, noSums bool) (*File, error) {
+	m := newMeta(bytes.NewReader(b), int64(len(b)), "mutant", 0)
+	m.NoSums = noSums
+	return open(m)
+}
+
 type mutant struct {
 	opened, failed bool
 	tables         int
@@ -137,7 +144,7 @@ func readMutant(t *testing.T, b []byte, noSums bool, what string) (m mutant) {
 			t.Errorf("%s: panic: %v\n%s", what, p, buf[:runtime.Stack(buf, false)])
 		}
 	}()
-	f, err := Open(bytes.NewReader(b), int64(len(b)), "mutant", Options{noSums: noSums})
+	f, err := openSums(b, noSums)
 	if err != nil {
 		m.failed = true
 		return m
@@ -208,7 +215,7 @@ func FuzzOpen(f *testing.F) {
 		f.Add(b, false)
 	}
 	f.Fuzz(func(t *testing.T, b []byte, noSums bool) {
-		file, err := Open(bytes.NewReader(b), int64(len(b)), "fuzz", Options{noSums: noSums})
+		file, err := openSums(b, noSums)
 		if err == nil {
 			walkAll(file, nil)
 		}

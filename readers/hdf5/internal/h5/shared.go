@@ -61,7 +61,7 @@ func (f *File) sharedObject(typ uint16, id []byte) ([]byte, error) {
 		if x.types&(1<<typ) == 0 {
 			continue
 		}
-		h, err := f.openFractalHeap(x.heap)
+		h, err := f.heaps.at(f.MetaFile, x.heap)
 		if err != nil {
 			return nil, err
 		}

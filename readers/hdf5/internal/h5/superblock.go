@@ -2,7 +2,6 @@ package h5
 
 import (
 	"errors"
-	"io"
 	"math"
 	"strings"
 
@@ -24,27 +23,12 @@ import (
 //	   root symbol table entry                  u32 lookup3
 const signature = "\x89HDF\r\n\x1a\n"
 
-func open(r io.ReaderAt, size int64, name string, o Options) (*File, error) {
-	f := &File{noSums: o.noSums, name: name, size: size, opts: o, io: newBlocks(r, size, o.CacheBytes), heaps: map[int64]*fractalHeap{}}
-	if err := f.readSuperblock(); err != nil {
-		return nil, shardify.Annotate(err, "open", name, "")
-	}
-	root, err := f.object(f.Root, "/")
-	if err != nil {
-		return nil, err
-	}
-	if root.Kind != KindGroup {
-		return nil, shardify.Annotate(shardify.Corrupt(f.Root, "the root is a %s, not a group", root.Kind), "open", name, "/")
-	}
-	return f, nil
-}
-
 func (f *File) readSuperblock() error {
 	f.GroupLeafK, f.GroupInternalK, f.ChunkK = 4, 16, 32
 	f.EOF = math.MaxInt64 // not known yet
 	f.Base = -1
-	for at := int64(0); at <= f.size-8; at = max(512, at*2) {
-		b, err := f.io.bytes(at, 8)
+	for at := int64(0); at <= f.Size()-8; at = max(512, at*2) {
+		b, err := f.bytes(at, 8)
 		if err != nil {
 			return err
 		}
@@ -54,7 +38,7 @@ func (f *File) readSuperblock() error {
 		}
 	}
 	if f.Base < 0 {
-		if b, err := f.io.bytes(0, int(min(4, f.size))); err == nil && strings.HasPrefix(string(b), "CDF") {
+		if b, err := f.bytes(0, int(min(4, f.Size()))); err == nil && strings.HasPrefix(string(b), "CDF") {
 			return shardify.Mismatch("it is netCDF-3, not HDF5: --from netcdf3 reads it")
 		}
 		return shardify.Corrupt(-1, "no HDF5 signature")
@@ -167,8 +151,8 @@ func (f *File) setEOF(base, eof uint64) error {
 		return shardify.Corrupt(f.Base, "superblock: end of file %d, base %d", eof, base)
 	}
 	f.EOF = int64(eof-base) + f.Base
-	if f.size < f.EOF {
-		return shardify.Corrupt(f.size, "truncated: the file has %d bytes and should have %d", f.size, f.EOF)
+	if f.Size() < f.EOF {
+		return shardify.Corrupt(f.Size(), "truncated: the file has %d bytes and should have %d", f.Size(), f.EOF)
 	}
 	return nil
 }

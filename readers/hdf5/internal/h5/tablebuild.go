@@ -54,7 +54,7 @@ func (t *ChunkTable) atEdge(n int64) bool {
 // tableBuilder collects chunks in any order.
 type tableBuilder struct {
 	t        *ChunkTable
-	f        *File
+	f        *MetaFile
 	total    int64 // chunks of the grid
 	filtered bool
 	dense    bool
@@ -122,8 +122,8 @@ func (b *tableBuilder) add(n, addr, size int64, mask uint32) error {
 	if t.edge != nil && t.atEdge(n) {
 		size = t.fullSize
 	}
-	if size < 0 || addr < 0 || addr > b.f.size-size {
-		return shardify.Corrupt(addr, "chunk %v of %d bytes reaches past the end of the file at %d", t.Coord(n, make([]int64, len(t.Grid))), size, b.f.size)
+	if size < 0 || addr < 0 || addr > b.f.Size()-size {
+		return shardify.Corrupt(addr, "chunk %v of %d bytes reaches past the end of the file at %d", t.Coord(n, make([]int64, len(t.Grid))), size, b.f.Size())
 	}
 	if !b.filtered && size != t.fullSize {
 		return shardify.Corrupt(addr, "chunk %v of %d bytes without a filter, should have %d", t.Coord(n, make([]int64, len(t.Grid))), size, t.fullSize)

@@ -6,6 +6,8 @@ import (
 	"github.com/shardify/shardify"
 )
 
+// Mappings parses the mappings of a virtual data set.
+//
 // mappings parses the block of a virtual data set in the global heap.
 //
 //	v0, 1: u8 version, L entries, entries, u32 lookup3
@@ -14,7 +16,7 @@ import (
 // Version 1, which the library writes since 2.0 where it is shorter, leaves out the
 // file if it is this one (flag 4), and has L the number of an earlier entry in place
 // of a file (flag 1) or a data set (flag 2) with the same name.
-func (ds *Dataset) mappings() ([]Mapping, error) {
+func (ds *Dataset) Mappings() ([]Mapping, error) {
 	list, err := ds.parseMappings()
 	return list, ds.f.fail(err, ds.Path)
 }
@@ -27,7 +29,7 @@ func (ds *Dataset) parseMappings() ([]Mapping, error) {
 	if l.Addr == Undefined {
 		return nil, nil
 	}
-	b, err := f.NewHeap(1).Object(l.Addr, l.params.heapIndex)
+	b, err := NewHeap(f, 1).Object(l.Addr, l.params.heapIndex)
 	if err != nil {
 		return nil, err
 	}
@@ -103,11 +105,6 @@ func (d *decoder) mappingNames(list []Mapping, i int, version uint8) (err error)
 		m.Dataset = e.Dataset
 	}
 	return err
-}
-
-func (f *File) parseSelection(b []byte) (Selection, error) {
-	d := f.decode(b, -1, "selection")
-	return d.selection()
 }
 
 // selection reads u32 kind, u32 version and what the kind has.

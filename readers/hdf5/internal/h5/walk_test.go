@@ -1,6 +1,10 @@
 package h5
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/shardify/shardify"
+)
 
 // reached counts what a walk got to.
 type reached struct {
@@ -12,7 +16,7 @@ const maxWalk = 20_000
 
 // walkAll asks for everything a file has and returns the first error.
 func walkAll(f *File, r *reached) error {
-	w := &walker{f: f, r: r, seen: map[int64]bool{}, heap: f.NewHeap(1 << 20)}
+	w := &walker{f: f, r: r, seen: map[int64]bool{}, heap: NewHeap(f.MetaFile, 1<<20)}
 	if w.r == nil {
 		w.r = &reached{}
 	}
@@ -45,7 +49,6 @@ func (w *walker) object(addr int64, path string) {
 		return
 	}
 	w.r.objects++
-	o.Comment()
 	attrs, err := o.Attributes()
 	w.fail(err)
 	for _, a := range attrs {
@@ -69,8 +72,7 @@ func (w *walker) object(addr int64, path string) {
 			}
 		}
 	case KindType:
-		_, err := o.Type()
-		w.fail(err)
+		w.fail(namedType(o))
 	case KindDataset:
 		w.dataset(o)
 	}
@@ -117,15 +119,22 @@ func (w *walker) values(t *Type, b []byte) {
 			w.r.strings++
 		case t.Class == Reference && t.RefKind == 1:
 			if a, err := w.f.Address(b); err == nil && a != Undefined {
-				o := w.f.OffsetSize
-				obj, err := w.heap.Object(a, uint32(leUint(b[o:o+4])))
+				at := w.f.OffsetSize
+				_, err := w.heap.Object(a, uint32(leUint(b[at:at+4])))
 				w.fail(err)
-				if err == nil && len(obj) > o {
-					_, err = w.f.Selection(obj[o:])
-					w.fail(err)
-				}
 			}
 		}
 		b = b[t.Size:]
 	}
+}
+
+// namedType parses the type of a committed datatype.
+func namedType(o *Object) error {
+	for _, m := range o.msgs {
+		if m.typ == msgType {
+			_, err := o.f.typeMessage(m)
+			return err
+		}
+	}
+	return shardify.Corrupt(o.Addr, "not a datatype")
 }

@@ -101,7 +101,7 @@ func (d *dimensions) attached(f *h5.File, a *h5.Attribute, rank int) [][]int64 {
 		return nil
 	}
 	if d.heap == nil {
-		d.heap = f.NewHeap(1 << 20)
+		d.heap = h5.NewHeap(f.MetaFile, 1<<20)
 	}
 	out := make([][]int64, rank)
 	for i := range out {
