@@ -3,8 +3,13 @@
 //
 // The packages below it, each of which uses only those above it in this list:
 //
-//	internal/h5        the structures of a file: headers, groups, types, chunk indexes, heaps
-//	codecs/filter    the stored form of chunks
+//	internal/meta      the bytes of a file's structures
+//	internal/btree     B-trees
+//	internal/heap      heaps: elements of variable length, names
+//	internal/datatype  types and dataspaces
+//	internal/dataset   layouts and chunk indexes
+//	internal/h5        the objects of a file: headers, groups, attributes
+//	codecs/filter      the stored form of chunks
 //	internal/number    the forms of numbers
 //	internal/array     the rows of a data set, whatever its layout
 //	internal/naming    paths, numbers in names, and their order

@@ -16,7 +16,8 @@ import (
 	"github.com/shardify/shardify/codecs"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
-	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/dataset"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/tests/corpus"
 	"github.com/shardify/shardify/tests/race"
@@ -249,9 +250,9 @@ flip:
 func unchecked(a *column.Dataset) (out [][2]int64) {
 	l := &a.Set.Layout
 	switch {
-	case l.Class == h5.Contiguous && l.Addr != h5.Undefined:
+	case l.Class == dataset.Contiguous && l.Addr != meta.Undefined:
 		return [][2]int64{{l.Addr, l.Addr + a.Rows*a.RowBytes}}
-	case l.Class != h5.Chunked:
+	case l.Class != dataset.Chunked:
 		return nil
 	}
 	for _, f := range a.Set.Filters {
@@ -263,7 +264,7 @@ func unchecked(a *column.Dataset) (out [][2]int64) {
 	if err != nil {
 		return nil
 	}
-	table.All(func(_ int64, c h5.Chunk) bool {
+	table.All(func(_ int64, c dataset.Chunk) bool {
 		out = append(out, [2]int64{c.Addr, c.Addr + c.Size})
 		return true
 	})

@@ -3,7 +3,8 @@ package array
 import (
 	"slices"
 
-	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/dataset"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -18,7 +19,7 @@ func (a *Array) Announce(w *Buffers, lo, hi int64) {
 	}
 	storage.Announce(a.File.in, func(yield func(storage.Range) bool) {
 		l := &a.Set.Layout
-		if l.Class == h5.Contiguous && l.Addr != h5.Undefined && a.pieces == nil {
+		if l.Class == dataset.Contiguous && l.Addr != meta.Undefined && a.pieces == nil {
 			yield(storage.Range{Off: l.Addr + lo*a.RowBytes, Len: (hi - lo) * a.RowBytes})
 		}
 		c := a.chunks

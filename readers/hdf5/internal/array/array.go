@@ -7,7 +7,9 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/dataset"
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 	"github.com/shardify/shardify/readers/internal/grid"
 )
 
@@ -16,7 +18,7 @@ import (
 type Array struct {
 	File *File
 	Path string
-	Set  *h5.Dataset
+	Set  *dataset.Dataset
 	Dims []int64
 
 	Rows     int64
@@ -39,9 +41,9 @@ type Array struct {
 }
 
 // New takes the measures of a data set.
-func New(f *File, path string, d *h5.Dataset) (*Array, error) {
+func New(f *File, path string, d *dataset.Dataset) (*Array, error) {
 	a := &Array{File: f, Path: path, Set: d, Dims: d.Space.Dims, Elem: int64(d.Type.Size), Rows: 1, RowElems: 1}
-	if d.Space.Kind == h5.Null {
+	if d.Space.Kind == datatype.Null {
 		return nil, shardify.Unsupported("a null dataspace: no values")
 	}
 	if len(a.Dims) > 0 {
@@ -80,9 +82,9 @@ func (a *Array) ready() error {
 	}
 	a.once.Do(func() {
 		switch l := &a.Set.Layout; {
-		case l.Class == h5.Chunked:
+		case l.Class == dataset.Chunked:
 			a.chunks, a.err = newChunks(a)
-		case l.Class == h5.Virtual:
+		case l.Class == dataset.Virtual:
 			a.maps, a.err = newMappings(a)
 		case len(a.Set.External) > 0:
 			a.pieces, a.err = newPieces(a)
@@ -112,16 +114,16 @@ func (a *Array) Read(ctx context.Context, w *Buffers, dst []byte, lo, hi int64) 
 		return a.readVirtual(ctx, w, dst, lo, hi)
 	case a.pieces != nil:
 		return a.readPieces(dst, lo*a.RowBytes)
-	case l.Class == h5.Compact:
+	case l.Class == dataset.Compact:
 		if int64(len(l.Data)) < hi*a.RowBytes {
 			return shardify.Corrupt(-1, "compact data set of %d bytes holds %d", a.Rows*a.RowBytes, len(l.Data))
 		}
 		copy(dst, l.Data[lo*a.RowBytes:])
 		return nil
-	case l.Class == h5.Contiguous && l.Addr == h5.Undefined, l.Class == h5.Virtual:
+	case l.Class == dataset.Contiguous && l.Addr == meta.Undefined, l.Class == dataset.Virtual:
 		Fill(dst, a.Set.Fill)
 		return nil
-	case l.Class == h5.Contiguous:
+	case l.Class == dataset.Contiguous:
 		return a.File.ReadFull(dst, l.Addr+lo*a.RowBytes)
 	}
 	return shardify.Unsupported("layout class %d", a.Set.Layout.Class)
@@ -129,7 +131,7 @@ func (a *Array) Read(ctx context.Context, w *Buffers, dst []byte, lo, hi int64) 
 
 // ReadKept is Read for an array that is needed again as a whole: w keeps it, unless it is large.
 func (a *Array) ReadKept(ctx context.Context, w *Buffers, dst []byte, lo, hi int64) error {
-	if a.Rows*a.RowBytes > KeepRow || a.Set.Layout.Class != h5.Chunked {
+	if a.Rows*a.RowBytes > KeepRow || a.Set.Layout.Class != dataset.Chunked {
 		return a.Read(ctx, w, dst, lo, hi)
 	}
 	data, err := a.keep(ctx, w, 0, a.Rows, a.Read)
@@ -158,12 +160,12 @@ func (a *Array) Claim(rows int64, sum *int64) error {
 	}
 	have := int64(math.MaxInt64)
 	switch l := &a.Set.Layout; {
-	case l.Class == h5.Chunked:
+	case l.Class == dataset.Chunked:
 		if err := a.ready(); err != nil {
 			return err
 		}
 		have = a.asStored().chunks.decoded()
-	case l.Class == h5.Virtual:
+	case l.Class == dataset.Virtual:
 		if err := a.ready(); err != nil {
 			return err
 		}
@@ -172,7 +174,7 @@ func (a *Array) Claim(rows int64, sum *int64) error {
 		for i := range b.maps {
 			have += min(b.maps[i].to.count*b.Elem, maxBytes/int64(len(b.maps)))
 		}
-	case l.Class == h5.Contiguous && l.Addr == h5.Undefined && len(a.Set.External) == 0:
+	case l.Class == dataset.Contiguous && l.Addr == meta.Undefined && len(a.Set.External) == 0:
 		have = 0
 	}
 	n := rows * a.RowBytes

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/dataset"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/storage/local"
 )
@@ -96,11 +97,11 @@ func TestRowsArePartsOfTheWhole(t *testing.T) {
 // those before them.
 func TestSlabs(t *testing.T) {
 	dims := []int64{7, 5}
-	for _, sel := range []h5.Selection{
-		{Kind: h5.SelectAll},
-		{Kind: h5.SelectSlab, Start: []int64{1, 0}, Stride: []int64{3, 1}, Count: []int64{2, 1}, Block: []int64{2, 5}},
-		{Kind: h5.SelectSlab, Start: []int64{0, 1}, Stride: []int64{2, 2}, Count: []int64{3, 2}, Block: []int64{1, 1}},
-		{Kind: h5.SelectSlab, Boxes: []h5.Box{{First: []int64{0, 1}, Last: []int64{1, 2}}, {First: []int64{4, 1}, Last: []int64{4, 2}}}},
+	for _, sel := range []dataset.Selection{
+		{Kind: dataset.SelectAll},
+		{Kind: dataset.SelectSlab, Start: []int64{1, 0}, Stride: []int64{3, 1}, Count: []int64{2, 1}, Block: []int64{2, 5}},
+		{Kind: dataset.SelectSlab, Start: []int64{0, 1}, Stride: []int64{2, 2}, Count: []int64{3, 2}, Block: []int64{1, 1}},
+		{Kind: dataset.SelectSlab, Boxes: []dataset.Box{{First: []int64{0, 1}, Last: []int64{1, 2}}, {First: []int64{4, 1}, Last: []int64{4, 2}}}},
 	} {
 		s, err := newSlab(&sel, dims)
 		if err != nil {
@@ -128,10 +129,10 @@ func TestSlabs(t *testing.T) {
 			t.Errorf("%+v: %d rows of %d for %d elements", sel, before, s.perRow(), s.count)
 		}
 	}
-	for _, sel := range []h5.Selection{
-		{Kind: h5.SelectSlab, Start: []int64{6, 0}, Stride: []int64{1, 1}, Count: []int64{2, 1}, Block: []int64{1, 5}},
-		{Kind: h5.SelectSlab, Start: []int64{0}, Stride: []int64{1}, Count: []int64{1}, Block: []int64{1}},
-		{Kind: h5.SelectSlab, Boxes: []h5.Box{{First: []int64{0, 0}, Last: []int64{7, 0}}}},
+	for _, sel := range []dataset.Selection{
+		{Kind: dataset.SelectSlab, Start: []int64{6, 0}, Stride: []int64{1, 1}, Count: []int64{2, 1}, Block: []int64{1, 5}},
+		{Kind: dataset.SelectSlab, Start: []int64{0}, Stride: []int64{1}, Count: []int64{1}, Block: []int64{1}},
+		{Kind: dataset.SelectSlab, Boxes: []dataset.Box{{First: []int64{0, 0}, Last: []int64{7, 0}}}},
 	} {
 		if _, err := newSlab(&sel, dims); !errors.Is(err, shardify.ErrCorrupt) {
 			t.Errorf("%+v: %v", sel, err)

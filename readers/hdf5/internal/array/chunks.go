@@ -7,7 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs/filter"
-	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/dataset"
 	"github.com/shardify/shardify/readers/internal/grid"
 )
 
@@ -41,7 +41,7 @@ type Others interface {
 
 // job is the reading of one stored chunk.
 type job struct {
-	h5.Chunk
+	dataset.Chunk
 	n int64 // its number
 }
 
@@ -283,7 +283,7 @@ func (c *chunks) readSome(ctx context.Context, w *Buffers, jobs []job, dst []byt
 }
 
 // stored: the chunk's bytes are its elements.
-func (c *chunks) stored(j job) bool { return c.plain || j.Mask == h5.AllFilters }
+func (c *chunks) stored(j job) bool { return c.plain || j.Mask == dataset.AllFilters }
 
 // readDirect reads stored rows to where they belong, together with those that
 // follow both in the file and in the array.

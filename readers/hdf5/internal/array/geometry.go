@@ -5,13 +5,14 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs/filter"
-	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/dataset"
+	"github.com/shardify/shardify/readers/hdf5/internal/heap"
 )
 
 // chunks are the chunks of an array and their geometry.
 type chunks struct {
 	a     *Array
-	table *h5.ChunkTable
+	table *dataset.ChunkTable
 	pipe  *filter.Pipeline
 	plain bool // no filters
 	dims  []int64
@@ -63,14 +64,14 @@ func strides(dims []int64, elem int64) []int64 {
 
 // decoded bounds the bytes that the stored chunks can hold.
 func (c *chunks) decoded() (n int64) {
-	c.table.All(func(_ int64, k h5.Chunk) bool {
+	c.table.All(func(_ int64, k dataset.Chunk) bool {
 		n += min(c.size, k.Size*c.ratio)
 		return n < maxBytes
 	})
 	return n
 }
 
-func newPipeline(d *h5.Dataset) (*filter.Pipeline, error) {
+func newPipeline(d *dataset.Dataset) (*filter.Pipeline, error) {
 	specs := make([]filter.Spec, len(d.Filters))
 	for i, f := range d.Filters {
 		specs[i] = filter.Spec{ID: f.ID, Name: f.Name, Client: f.Values}
@@ -82,7 +83,7 @@ func newPipeline(d *h5.Dataset) (*filter.Pipeline, error) {
 }
 
 // expansion is the most that a pipeline's output can be larger than its input.
-func expansion(filters []h5.Filter) int64 {
+func expansion(filters []heap.Filter) int64 {
 	n := int64(1)
 	for i := range filters {
 		switch filters[i].ID {

@@ -6,7 +6,8 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/dataset"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 	"github.com/shardify/shardify/readers/internal/grid"
 )
 
@@ -120,7 +121,7 @@ func (a *Array) readTurned(ctx context.Context, w *Buffers, dst []byte, lo, hi i
 	switch l := &a.Set.Layout; {
 	case b.chunks != nil:
 		return a.readBlocks(ctx, w, dst, lo, hi)
-	case l.Class == h5.Contiguous && l.Addr != h5.Undefined && b.pieces == nil:
+	case l.Class == dataset.Contiguous && l.Addr != meta.Undefined && b.pieces == nil:
 		return a.turnContiguous(ctx, w, dst, lo, hi)
 	}
 	axis := a.Order.Perm[0]

@@ -6,7 +6,8 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/dataset"
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
 )
 
 // slab is a selection of ranges in each dimension. Dimensions whose elements are
@@ -57,7 +58,7 @@ func (d *slabDim) before(x int64) (n int64) {
 	return n
 }
 
-func newSlab(sel *h5.Selection, dims []int64) (slab, error) {
+func newSlab(sel *dataset.Selection, dims []int64) (slab, error) {
 	s := slab{unit: 1, count: 1}
 	ranges, err := selected(sel, dims)
 	if err != nil {
@@ -80,15 +81,15 @@ func newSlab(sel *h5.Selection, dims []int64) (slab, error) {
 }
 
 // selected is what a selection takes of each dimension.
-func selected(sel *h5.Selection, dims []int64) ([]slabDim, error) {
+func selected(sel *dataset.Selection, dims []int64) ([]slabDim, error) {
 	out := make([]slabDim, len(dims))
 	switch {
-	case sel.Kind == h5.SelectAll:
+	case sel.Kind == dataset.SelectAll:
 		for i, n := range dims {
 			out[i] = slabDim{stride: max(n, 1), block: max(n, 1), n: n}
 		}
 		return out, nil
-	case sel.Kind != h5.SelectSlab:
+	case sel.Kind != dataset.SelectSlab:
 		return nil, shardify.Unsupported("a selection of points")
 	case sel.Boxes != nil:
 		return boxes(sel.Boxes, dims)
@@ -100,7 +101,7 @@ func selected(sel *h5.Selection, dims []int64) ([]slabDim, error) {
 	for i, size := range dims {
 		d := slabDim{start: sel.Start[i], stride: sel.Stride[i], block: sel.Block[i]}
 		count := sel.Count[i]
-		if count == h5.Unlimited || d.block == h5.Unlimited {
+		if count == datatype.Unlimited || d.block == datatype.Unlimited {
 			return nil, shardify.Unsupported("a selection without end")
 		}
 		switch {
@@ -125,7 +126,7 @@ const maxBoxes = 1 << 16
 
 // boxes finds the ranges of each dimension whose combinations the boxes are: the
 // form in which older libraries write regular selections.
-func boxes(list []h5.Box, dims []int64) ([]slabDim, error) {
+func boxes(list []dataset.Box, dims []int64) ([]slabDim, error) {
 	if len(list) > maxBoxes {
 		return nil, shardify.Unsupported("a selection of %d boxes", len(list))
 	}

@@ -4,7 +4,8 @@ import (
 	"context"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/dataset"
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
 )
 
 // mapping says which elements of another array are where in a virtual one: the
@@ -42,8 +43,8 @@ func newMappings(a *Array) ([]mapping, error) {
 }
 
 // mapping opens the source of a part; ok is false for an empty one.
-func (a *Array) mapping(m *h5.Mapping) (out mapping, ok bool, err error) {
-	if m.Source.Kind == h5.SelectNone || m.Virtual.Kind == h5.SelectNone {
+func (a *Array) mapping(m *dataset.Mapping) (out mapping, ok bool, err error) {
+	if m.Source.Kind == dataset.SelectNone || m.Virtual.Kind == dataset.SelectNone {
 		return out, false, nil
 	}
 	if out.to, err = newSlab(&m.Virtual, a.Dims); err != nil {
@@ -64,7 +65,7 @@ func (a *Array) mapping(m *h5.Mapping) (out mapping, ok bool, err error) {
 	return out, out.to.count > 0, nil
 }
 
-func (a *Array) source(m *h5.Mapping) (*Array, error) {
+func (a *Array) source(m *dataset.Mapping) (*Array, error) {
 	f := a.File
 	name, err := literal(m.File)
 	if err != nil {
@@ -161,7 +162,7 @@ func (m *mapping) copy(ctx context.Context, w *Buffers, dst []byte, base, n, end
 
 // sameType reports whether elements of two types have the same bytes for the same
 // values.
-func sameType(a, b *h5.Type) bool {
+func sameType(a, b *datatype.Type) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
@@ -188,7 +189,7 @@ type Source struct{ File, Path string }
 
 // Sources are those of a virtual data set, nil of any other.
 func (a *Array) Sources() (out []Source) {
-	if a.Set.Layout.Class != h5.Virtual || a.ready() != nil {
+	if a.Set.Layout.Class != dataset.Virtual || a.ready() != nil {
 		return nil
 	}
 	for i := range a.maps {

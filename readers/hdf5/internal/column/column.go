@@ -7,8 +7,9 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
-	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/heap"
 	"github.com/shardify/shardify/readers/hdf5/internal/pandas"
 )
 
@@ -36,7 +37,7 @@ type Work struct {
 	chars []byte    // one of MATLAB's texts
 	codes []byte    // numbers before their attributes are applied; few
 	Vary  []Varying // by column
-	heap  *h5.Heap
+	heap  *heap.Heap
 	owner *array.File // of heap
 }
 
@@ -136,7 +137,7 @@ func (s *Stretch) convert(w *Work, p Part, dst []byte, lo, hi int64) error {
 		return nil
 	}
 	if s.A.File != w.owner && l.Kind != element.Texts {
-		w.heap, w.owner = h5.NewHeap(s.A.File.H5.MetaFile, 0), s.A.File
+		w.heap, w.owner = heap.New(s.A.File.H5.File, 0), s.A.File
 	}
 	v := &w.Vary[p.Column]
 	raw := w.raw
@@ -212,7 +213,7 @@ func (v *Varying) item(w *Work, l *element.Leaf, b []byte, two bool) error {
 		if err != nil {
 			return err
 		}
-		if err := v.text(l, element.Trim(t, h5.NulTerminated), two); err != nil {
+		if err := v.text(l, element.Trim(t, datatype.NulTerminated), two); err != nil {
 			return err
 		}
 	default:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 
 	"github.com/shardify/shardify"
@@ -175,10 +176,10 @@ func (a *Dataset) Leaves(o *Decode) ([]element.Leaf, error) {
 // RowText is the leaf of a text whose characters are the values of a row: MATLAB's 16-bit codes, or
 // the bytes of netCDF, NULs behind them.
 func (a *Dataset) RowText(media string) element.Leaf {
-	if a.Set.Type.Class == h5.String {
-		return element.Leaf{Kind: element.Texts, Size: int(a.Elem), Media: media, Padding: h5.NulPadded}
+	if a.Set.Type.Class == datatype.String {
+		return element.Leaf{Kind: element.Texts, Size: int(a.Elem), Media: media, Padding: datatype.NulPadded}
 	}
-	return element.Leaf{Kind: element.Texts, Size: int(a.Elem), Media: media, UTF16: true, Big: a.Set.Type.Order == h5.BigEndian}
+	return element.Leaf{Kind: element.Texts, Size: int(a.Elem), Media: media, UTF16: true, Big: a.Set.Type.Order == datatype.BigEndian}
 }
 
 // Damage is what was met damaged so far.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
-	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
 )
 
 // Lists are values that are stored flat, one list behind the other, beside a data set that
@@ -51,11 +51,11 @@ func NewLists(p string, a *Dataset) *Lists {
 	if len(a.Dims) != 1 {
 		return nil
 	}
-	if _, l.ends = EndsOf(path.Base(p)); l.ends && a.Set.Type.Class != h5.Compound {
+	if _, l.ends = EndsOf(path.Base(p)); l.ends && a.Set.Type.Class != datatype.Compound {
 		l.Rows = a.Rows
 		return l
 	}
-	if a.Set.Type.Class == h5.Compound {
+	if a.Set.Type.Class == datatype.Compound {
 		l.Rows, l.start, l.stop = a.Rows, a.integerNamed("start"), a.integerNamed("stop")
 		if l.start < 0 || l.stop < 0 {
 			return nil

@@ -4,8 +4,9 @@ import (
 	"context"
 
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
-	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/heap"
 )
 
 // Listed are the names in the order in which a data set of texts has each of them once;
@@ -33,13 +34,13 @@ func (f *File) Listed(p string, names []string) []string {
 }
 
 // Texts are a member's values in a small data set of compound type.
-func (a *Dataset) Texts(m h5.Member) (out []string) {
+func (a *Dataset) Texts(m datatype.Member) (out []string) {
 	raw := make([]byte, a.Rows*a.RowBytes)
 	if a.Read(context.Background(), new(array.Buffers), raw, 0, a.Rows) != nil {
 		return nil
 	}
 	for ; len(raw) > 0; raw = raw[a.RowBytes:] {
-		out = append(out, string(element.Trim(raw[m.Offset:][:m.Type.Size], h5.NulPadded)))
+		out = append(out, string(element.Trim(raw[m.Offset:][:m.Type.Size], datatype.NulPadded)))
 	}
 	return out
 }
@@ -47,7 +48,7 @@ func (a *Dataset) Texts(m h5.Member) (out []string) {
 // ShortTexts reads a small data set of texts; nil for any other.
 func (f *File) ShortTexts(p string) []string {
 	a, err := f.Dataset(p)
-	if err != nil || a.Set.Type.Class != h5.String {
+	if err != nil || a.Set.Type.Class != datatype.String {
 		return nil
 	}
 	return f.items(a)
@@ -82,7 +83,7 @@ func (f *File) Each(a *Dataset, item func(text string) bool) bool {
 	}
 	const block = 1 << 10
 	var w array.Buffers
-	heap, raw := h5.NewHeap(f.H5.MetaFile, 1<<20), make([]byte, 0, min(a.Rows, block)*a.RowBytes)
+	heap, raw := heap.New(f.H5.File, 1<<20), make([]byte, 0, min(a.Rows, block)*a.RowBytes)
 	for lo := int64(0); lo < a.Rows; lo += block {
 		hi := min(lo+block, a.Rows)
 		raw = raw[:(hi-lo)*a.RowBytes]

@@ -10,7 +10,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/heap"
 )
 
 // MaxAttr bounds the text of one attribute in the schema.
@@ -43,7 +45,7 @@ func AttributeText(f *h5.File, a *h5.Attribute) string {
 		return ""
 	}
 	l := &leaves[0]
-	heap := h5.NewHeap(f.MetaFile, 1<<16)
+	heap := heap.New(f.File, 1<<16)
 	var parts []string
 	for i := range n {
 		text, ok := ItemText(heap, l, a.Data[i*a.Type.Size:][:a.Type.Size])
@@ -60,13 +62,13 @@ func AttributeText(f *h5.File, a *h5.Attribute) string {
 }
 
 // ItemText writes one text or number.
-func ItemText(heap *h5.Heap, l *Leaf, b []byte) (string, bool) {
+func ItemText(heap *heap.Heap, l *Leaf, b []byte) (string, bool) {
 	switch l.Kind {
 	case Texts:
-		return string(Trim(Trim(b, l.Padding), h5.NulPadded)), true
+		return string(Trim(Trim(b, l.Padding), datatype.NulPadded)), true
 	case VarText:
 		t, err := heap.View(b, 1)
-		return string(Trim(t, h5.NulTerminated)), err == nil
+		return string(Trim(t, datatype.NulTerminated)), err == nil
 	case Numbers:
 		return numberText(l, b), true
 	}
@@ -96,13 +98,13 @@ func numberText(l *Leaf, b []byte) string {
 const MediaText = "txt"
 
 // Trim cuts off what pads a text.
-func Trim(b []byte, p h5.Padding) []byte {
+func Trim(b []byte, p datatype.Padding) []byte {
 	switch p {
-	case h5.NulTerminated:
+	case datatype.NulTerminated:
 		if i := bytes.IndexByte(b, 0); i >= 0 {
 			b = b[:i]
 		}
-	case h5.SpacePadded:
+	case datatype.SpacePadded:
 		b = bytes.TrimRight(b, " ")
 	default:
 		for len(b) > 0 && b[len(b)-1] == 0 {

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/readers/hdf5/internal/number"
 	"github.com/shardify/shardify/readers/internal/cf"
 )
@@ -36,7 +36,7 @@ type Leaf struct {
 	Notes   []string    // what is odd about them
 	// Of texts.
 	Size    int // bytes in the file
-	Padding h5.Padding
+	Padding datatype.Padding
 	UTF16   bool   // they are MATLAB's characters
 	Big     bool   // of which the high byte comes first
 	Missing []byte // the text of a missing value; nil if none can be missing
@@ -77,7 +77,7 @@ type Rules struct {
 
 // Leaves lists the fields of a type. A part that cannot be delivered is a leaf
 // with an error, so that the others can.
-func (r Rules) Leaves(t *h5.Type) []Leaf {
+func (r Rules) Leaves(t *datatype.Type) []Leaf {
 	m := mapper{Rules: r}
 	m.add(t, Leaf{}, 0)
 	if r.PyTables {
@@ -92,18 +92,18 @@ type mapper struct {
 }
 
 // add appends the leaves of t; l says where t is in the element.
-func (m *mapper) add(t *h5.Type, l Leaf, depth int) {
+func (m *mapper) add(t *datatype.Type, l Leaf, depth int) {
 	if len(m.out) >= MaxLeaves || depth > maxDepth {
 		return
 	}
 	switch {
-	case t.Class == h5.Compound && complexParts(t) == nil:
+	case t.Class == datatype.Compound && complexParts(t) == nil:
 		m.members(t, l, depth)
 		return
-	case t.Class == h5.Array && t.Base != nil:
+	case t.Class == datatype.Array && t.Base != nil:
 		m.array(t, l, depth)
 		return
-	case t.Class == h5.VarLen && !t.VarString && t.Base != nil:
+	case t.Class == datatype.VarLen && !t.VarString && t.Base != nil:
 		m.sequence(t, l, depth)
 		return
 	}
@@ -121,7 +121,7 @@ func (m *mapper) emit(l Leaf) {
 	}
 }
 
-func (m *mapper) members(t *h5.Type, l Leaf, depth int) {
+func (m *mapper) members(t *datatype.Type, l Leaf, depth int) {
 	for i := range t.Members {
 		sub := l
 		sub.At = number.Strided{Off: l.At.Off + t.Members[i].Offset, Count: l.At.Count, Step: l.At.Step}
@@ -132,7 +132,7 @@ func (m *mapper) members(t *h5.Type, l Leaf, depth int) {
 
 // array moves inside an array: its pieces are further levels of the layout. The
 // new level is innermost.
-func (m *mapper) array(t *h5.Type, l Leaf, depth int) {
+func (m *mapper) array(t *datatype.Type, l Leaf, depth int) {
 	step := t.Size
 	n := 1
 	for _, d := range t.Dims {
@@ -159,7 +159,7 @@ func (m *mapper) array(t *h5.Type, l Leaf, depth int) {
 
 // sequence gives a leaf for each of the entries' own: those of one sequence have
 // the same lengths.
-func (m *mapper) sequence(t *h5.Type, l Leaf, depth int) {
+func (m *mapper) sequence(t *datatype.Type, l Leaf, depth int) {
 	in := mapper{Rules: m.Rules}
 	in.add(t.Base, Leaf{}, depth+1)
 	for i := range in.out {
@@ -176,32 +176,32 @@ func (m *mapper) sequence(t *h5.Type, l Leaf, depth int) {
 }
 
 // value maps a type that holds one value.
-func (m *mapper) value(t *h5.Type, l *Leaf) (err error) {
+func (m *mapper) value(t *datatype.Type, l *Leaf) (err error) {
 	switch t.Class {
-	case h5.Integer:
-		l.Num, err = number.Integer(t.Size, t.Order == h5.BigEndian, t.Signed, t.BitOffset, t.Precision)
-	case h5.BitField:
-		l.Num, err = number.Integer(t.Size, t.Order == h5.BigEndian, false, t.BitOffset, t.Precision)
+	case datatype.Integer:
+		l.Num, err = number.Integer(t.Size, t.Order == datatype.BigEndian, t.Signed, t.BitOffset, t.Precision)
+	case datatype.BitField:
+		l.Num, err = number.Integer(t.Size, t.Order == datatype.BigEndian, false, t.BitOffset, t.Precision)
 		if m.PyTables && t.Size == 1 && err == nil {
 			l.Num.Truth, l.Num.DType = true, shardify.Bool
 		}
-	case h5.Float:
+	case datatype.Float:
 		l.Num, err = float(t)
-	case h5.Time:
+	case datatype.Time:
 		err = m.time(t, l)
-	case h5.Enum:
+	case datatype.Enum:
 		err = l.enum(t)
-	case h5.String:
+	case datatype.String:
 		l.Kind, l.Size, l.Padding, l.Media = Texts, t.Size, t.Padding, m.Media
 		return nil
-	case h5.VarLen:
+	case datatype.VarLen:
 		l.Kind, l.Size, l.Padding, l.Media = VarText, m.RefSize, t.Padding, m.Media
 		return nil
-	case h5.Opaque:
+	case datatype.Opaque:
 		return l.opaque(t)
-	case h5.Compound, h5.Complex:
+	case datatype.Compound, datatype.Complex:
 		return l.complex(t)
-	case h5.Reference:
+	case datatype.Reference:
 		return shardify.Unsupported("%s", []string{"object references", "region references", "references", "references", "references"}[min(t.RefKind, 4)])
 	default:
 		return shardify.Corrupt(-1, "type class %d, which the format does not have", t.Class)
@@ -212,12 +212,12 @@ func (m *mapper) value(t *h5.Type, l *Leaf) (err error) {
 	return err
 }
 
-func float(t *h5.Type) (number.Form, error) {
-	if t.Order == h5.VAX {
+func float(t *datatype.Type) (number.Form, error) {
+	if t.Order == datatype.VAX {
 		return number.Form{}, shardify.Unsupported("VAX floating-point numbers")
 	}
 	f := t.Float
-	return number.Floating(t.Size, t.Order == h5.BigEndian, t.BitOffset, t.Precision, number.Float{
+	return number.Floating(t.Size, t.Order == datatype.BigEndian, t.BitOffset, t.Precision, number.Float{
 		ExpPos: int(f.ExpPos), ExpBits: int(f.ExpSize), ManPos: int(f.ManPos), ManBits: int(f.ManSize),
 		Sign: int(f.SignPos), Bias: int64(f.Bias), Implied: f.Norm == 2,
 	})
@@ -225,12 +225,12 @@ func float(t *h5.Type) (number.Form, error) {
 
 // time maps PyTables' time columns: seconds in 4 bytes, or seconds and
 // microseconds in 4 bytes each.
-func (m *mapper) time(t *h5.Type, l *Leaf) (err error) {
+func (m *mapper) time(t *datatype.Type, l *Leaf) (err error) {
 	if !m.PyTables || t.Size != 4 && t.Size != 8 {
 		return shardify.Unsupported("HDF5 times of %d bytes", t.Size)
 	}
 	l.Attrs = map[string]string{"unit": "s"}
-	l.Num, err = number.Integer(t.Size, t.Order == h5.BigEndian, true, 0, 8*t.Size)
+	l.Num, err = number.Integer(t.Size, t.Order == datatype.BigEndian, true, 0, 8*t.Size)
 	if t.Size == 4 {
 		l.Attrs = map[string]string{"time": "s"}
 		return err
@@ -239,12 +239,12 @@ func (m *mapper) time(t *h5.Type, l *Leaf) (err error) {
 	return err
 }
 
-func (l *Leaf) enum(t *h5.Type) (err error) {
+func (l *Leaf) enum(t *datatype.Type) (err error) {
 	b := t.Base
-	if b == nil || b.Class != h5.Integer {
+	if b == nil || b.Class != datatype.Integer {
 		return shardify.Unsupported("enum of another type than an integer")
 	}
-	if l.Num, err = number.Integer(b.Size, b.Order == h5.BigEndian, b.Signed, b.BitOffset, b.Precision); err != nil {
+	if l.Num, err = number.Integer(b.Size, b.Order == datatype.BigEndian, b.Signed, b.BitOffset, b.Precision); err != nil {
 		return err
 	}
 	if t.Bool() {
@@ -259,7 +259,7 @@ func (l *Leaf) enum(t *h5.Type) (err error) {
 const maxLabels = 1 << 12
 
 // enumAttrs keeps the names, unless a code is beyond i64.
-func enumAttrs(t *h5.Type, n *number.Form) map[string]string {
+func enumAttrs(t *datatype.Type, n *number.Form) map[string]string {
 	if len(t.Names) == 0 || len(t.Names) > maxLabels {
 		return nil
 	}
@@ -285,7 +285,7 @@ func enumAttrs(t *h5.Type, n *number.Form) map[string]string {
 }
 
 // opaque maps bytes, and the times that h5py marks as NumPy's.
-func (l *Leaf) opaque(t *h5.Type) (err error) {
+func (l *Leaf) opaque(t *datatype.Type) (err error) {
 	if unit, delta, ok := numpyTime(t.Tag); ok && t.Size == 8 {
 		l.Num, err = number.Integer(8, strings.HasPrefix(t.Tag, "NUMPY:>"), true, 0, 64)
 		l.Convert = l.Num.Converter()
@@ -329,15 +329,15 @@ func numpyTime(tag string) (unit string, delta, ok bool) {
 }
 
 // complexParts are the two floats of a complex number; nil for any other type.
-func complexParts(t *h5.Type) []h5.Member {
-	if t.Class == h5.Complex {
-		if t.Base == nil || t.Base.Class != h5.Float || t.Size != 2*t.Base.Size {
+func complexParts(t *datatype.Type) []datatype.Member {
+	if t.Class == datatype.Complex {
+		if t.Base == nil || t.Base.Class != datatype.Float || t.Size != 2*t.Base.Size {
 			return nil
 		}
-		return []h5.Member{{Type: t.Base}, {Offset: t.Base.Size, Type: t.Base}}
+		return []datatype.Member{{Type: t.Base}, {Offset: t.Base.Size, Type: t.Base}}
 	}
 	m := t.Members
-	if len(m) != 2 || m[0].Type.Class != h5.Float || m[1].Type.Class != h5.Float || m[0].Offset >= m[1].Offset {
+	if len(m) != 2 || m[0].Type.Class != datatype.Float || m[1].Type.Class != datatype.Float || m[0].Offset >= m[1].Offset {
 		return nil
 	}
 	a, b := m[0].Type, m[1].Type
@@ -351,7 +351,7 @@ func complexParts(t *h5.Type) []h5.Member {
 	return nil
 }
 
-func (l *Leaf) complex(t *h5.Type) (err error) {
+func (l *Leaf) complex(t *datatype.Type) (err error) {
 	parts := complexParts(t)
 	if parts == nil {
 		return shardify.Unsupported("complex numbers of this form")

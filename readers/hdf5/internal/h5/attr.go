@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 )
 
 // eachAttribute calls fn for every attribute, those of the header first.
@@ -51,18 +53,18 @@ func (o *Object) eachAttribute(fn func(Attribute) error) error {
 // heap, O name B-tree.
 func (o *Object) denseAttributes(m message, bad func(error) error, fn func(Attribute) error) error {
 	f := o.f
-	d := f.decode(m.data, m.at, "attribute info message")
-	if err := d.version(0); err != nil {
+	d := f.Decode(m.data, m.at, "attribute info message")
+	if err := d.Version(0); err != nil {
 		return bad(err)
 	}
-	if d.u8()&1 != 0 {
-		d.skip(2)
+	if d.U8()&1 != 0 {
+		d.Skip(2)
 	}
-	heapAddr, tree := d.addr(), d.addr()
-	if err := d.err(); err != nil {
+	heapAddr, tree := d.Addr(), d.Addr()
+	if err := d.Err(); err != nil {
 		return bad(err)
 	}
-	if heapAddr == Undefined {
+	if heapAddr == meta.Undefined {
 		return nil
 	}
 	var stop error // what fn said, as opposed to damage
@@ -101,7 +103,7 @@ func (o *Object) Attributes() ([]Attribute, error) {
 		return nil
 	})
 	slices.SortStableFunc(list, func(a, b Attribute) int { return strings.Compare(a.Name, b.Name) })
-	return list, o.f.fail(err, o.Path)
+	return list, o.f.Fail(err, o.Path)
 }
 
 var errFound = errors.New("found")
@@ -116,9 +118,9 @@ func (o *Object) Attribute(name string) (a Attribute, ok bool, err error) {
 		return nil
 	})
 	if ok {
-		return a, true, o.f.fail(a.Err, o.Path)
+		return a, true, o.f.Fail(a.Err, o.Path)
 	}
-	return a, false, o.f.fail(err, o.Path)
+	return a, false, o.f.Fail(err, o.Path)
 }
 
 // parseAttribute parses an attribute message. Once the name is known, damage goes
@@ -130,9 +132,9 @@ func (o *Object) Attribute(name string) (a Attribute, ok bool, err error) {
 //
 // Flag bit 0: the type is a shared message, bit 1: the space.
 func (f *File) parseAttribute(b []byte, at int64) (Attribute, error) {
-	d := f.decode(b, at, "attribute")
-	version, flags := d.u8(), d.u8()
-	nameSize, typeSize, spaceSize := int(d.u16()), int(d.u16()), int(d.u16())
+	d := f.Decode(b, at, "attribute")
+	version, flags := d.U8(), d.U8()
+	nameSize, typeSize, spaceSize := int(d.U16()), int(d.U16()), int(d.U16())
 	a := Attribute{}
 	pad := func(n int) int { return n }
 	switch version {
@@ -141,38 +143,38 @@ func (f *File) parseAttribute(b []byte, at int64) (Attribute, error) {
 		pad = func(n int) int { return (n + 7) &^ 7 }
 	case 2:
 	case 3:
-		a.UTF8 = d.u8() == 1
+		a.UTF8 = d.U8() == 1
 	default:
-		return a, d.corruptAt(0, "version is %d", version)
+		return a, d.CorruptAt(0, "version is %d", version)
 	}
-	name := d.bytes(pad(nameSize))
-	if err := d.err(); err != nil {
+	name := d.Bytes(pad(nameSize))
+	if err := d.Err(); err != nil {
 		return a, err
 	}
-	a.Name = untilNUL(name)
+	a.Name = meta.UntilNUL(name)
 	typeMsg := f.part(&d, msgType, flags&1 != 0, typeSize, pad(typeSize))
 	spaceMsg := f.part(&d, msgSpace, flags&2 != 0, spaceSize, pad(spaceSize))
-	if a.Err = d.err(); a.Err == nil {
+	if a.Err = d.Err(); a.Err == nil {
 		a.Err = f.attributeValue(&d, &a, typeMsg, spaceMsg)
 	}
 	return a, nil
 }
 
-func (f *File) part(d *decoder, typ uint16, shared bool, n, padded int) message {
+func (f *File) part(d *meta.Decoder, typ uint16, shared bool, n, padded int) message {
 	m := message{typ: typ, at: -1}
-	if d.at >= 0 {
-		m.at = d.at + int64(d.pos)
+	if d.At >= 0 {
+		m.at = d.At + int64(d.Pos)
 	}
 	if shared {
 		m.flags = flagShared
 	}
-	if b := d.bytes(padded); b != nil {
+	if b := d.Bytes(padded); b != nil {
 		m.data = b[:n]
 	}
 	return m
 }
 
-func (f *File) attributeValue(d *decoder, a *Attribute, typeMsg, spaceMsg message) (err error) {
+func (f *File) attributeValue(d *meta.Decoder, a *Attribute, typeMsg, spaceMsg message) (err error) {
 	if a.Type, err = f.typeMessage(typeMsg); err != nil {
 		return err
 	}
@@ -181,13 +183,13 @@ func (f *File) attributeValue(d *decoder, a *Attribute, typeMsg, spaceMsg messag
 			return err
 		}
 	}
-	if a.Space, err = f.parseSpace(spaceMsg.data, spaceMsg.at); err != nil {
+	if a.Space, err = datatype.ParseSpace(f.File, spaceMsg.data, spaceMsg.at); err != nil {
 		return err
 	}
-	n, ok := a.Space.bytes(a.Type.Size)
-	if !ok || n > int64(d.rest()) {
-		return d.corrupt("%v elements of %d bytes in %d bytes", a.Space.Dims, a.Type.Size, d.rest())
+	n, ok := a.Space.Bytes(a.Type.Size)
+	if !ok || n > int64(d.Rest()) {
+		return d.Corrupt("%v elements of %d bytes in %d bytes", a.Space.Dims, a.Type.Size, d.Rest())
 	}
-	a.Data = bytes.Clone(d.bytes(int(n)))
+	a.Data = bytes.Clone(d.Bytes(int(n)))
 	return nil
 }

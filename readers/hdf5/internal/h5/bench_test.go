@@ -1,6 +1,7 @@
 package h5
 
 import (
+	"github.com/shardify/shardify/readers/hdf5/internal/heap"
 	"os"
 	"path/filepath"
 	"testing"
@@ -126,7 +127,7 @@ func BenchmarkVLen(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		h := NewHeap(f.MetaFile, 0)
+		h := heap.New(f.File, 0)
 		for i := 0; i < len(refs); i += ds.Type.Size {
 			if _, err = h.View(refs[i:], 1); err != nil {
 				b.Fatal(err)

@@ -14,6 +14,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardify/shardify/readers/hdf5/internal/dataset"
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 	"github.com/shardify/shardify/tests/corpus"
 	"github.com/shardify/shardify/tests/race"
 )
@@ -276,12 +279,12 @@ func (c *corpusCheck) object(path string, want *expectedObject) {
 		return
 	}
 	o, err := c.f.Object(found.Addr, path)
-	var ds *Dataset
+	var ds *dataset.Dataset
 	if err == nil {
 		switch o.Kind {
 		case KindDataset:
 			ds, err = o.Dataset()
-			if err == nil && ds.Layout.Class == Chunked {
+			if err == nil && ds.Layout.Class == dataset.Chunked {
 				_, err = ds.Chunks()
 			}
 		case KindType:
@@ -319,17 +322,17 @@ func (c *corpusCheck) object(path string, want *expectedObject) {
 	c.attributes(path, o, want)
 }
 
-func (c *corpusCheck) dataset(path string, ds *Dataset, want *expectedObject) {
+func (c *corpusCheck) dataset(path string, ds *dataset.Dataset, want *expectedObject) {
 	c.counts["data sets compared"]++
 	if !sameType(ds.Type, want.Type) {
 		c.errorf("%s: type %v, want %v", path, typeJSON(ds.Type), want.Type)
 	}
 	// The oracle sees virtual data sets as large as their sources.
-	if !sameShape(&ds.Space, want.Shape) && !(ds.Layout.Class == Virtual && slices.Contains(ds.Space.MaxDims, Unlimited)) {
+	if !sameShape(&ds.Space, want.Shape) && !(ds.Layout.Class == dataset.Virtual && slices.Contains(ds.Space.MaxDims, datatype.Unlimited)) {
 		c.errorf("%s: shape %+v, want %v", path, ds.Space, want.Shape)
 	}
 	for i, m := range want.MaxShape {
-		if g := ds.Space.MaxDims[i]; m == nil && g != Unlimited || m != nil && g != *m {
+		if g := ds.Space.MaxDims[i]; m == nil && g != datatype.Unlimited || m != nil && g != *m {
 			c.errorf("%s: maxshape %v", path, ds.Space.MaxDims)
 		}
 	}
@@ -338,8 +341,8 @@ func (c *corpusCheck) dataset(path string, ds *Dataset, want *expectedObject) {
 		c.errorf("%s: layout %s, want %s", path, layouts[ds.Layout.Class], want.Layout)
 		return
 	}
-	if ds.Layout.Class == Contiguous && len(ds.External) == 0 {
-		if got := ds.Layout.Addr; want.Offset == nil && got != Undefined && ds.Space.Elements() > 0 || want.Offset != nil && got != *want.Offset {
+	if ds.Layout.Class == dataset.Contiguous && len(ds.External) == 0 {
+		if got := ds.Layout.Addr; want.Offset == nil && got != meta.Undefined && ds.Space.Elements() > 0 || want.Offset != nil && got != *want.Offset {
 			c.errorf("%s: offset %d, want %v", path, got, want.Offset)
 		}
 	}
@@ -362,10 +365,10 @@ func (c *corpusCheck) dataset(path string, ds *Dataset, want *expectedObject) {
 		}
 		c.counts["fill values compared"]++
 	}
-	if ds.Layout.Class == Chunked {
+	if ds.Layout.Class == dataset.Chunked {
 		c.chunks(path, ds, want)
 	}
-	if ds.Layout.Class == Virtual {
+	if ds.Layout.Class == dataset.Virtual {
 		m, err := ds.Mappings()
 		if err != nil || len(m) == 0 {
 			c.errorf("%s: %d mappings, %v", path, len(m), err)
@@ -377,7 +380,7 @@ func (c *corpusCheck) dataset(path string, ds *Dataset, want *expectedObject) {
 // first16 cuts client data where the oracle's buffer ended.
 func first16(v []uint32) []uint32 { return v[:min(16, len(v))] }
 
-func (c *corpusCheck) chunks(path string, ds *Dataset, want *expectedObject) {
+func (c *corpusCheck) chunks(path string, ds *dataset.Dataset, want *expectedObject) {
 	if !slices.Equal(ds.Layout.ChunkDims, want.Chunks) {
 		c.errorf("%s: chunks %v, want %v", path, ds.Layout.ChunkDims, want.Chunks)
 		return
@@ -389,7 +392,7 @@ func (c *corpusCheck) chunks(path string, ds *Dataset, want *expectedObject) {
 	}
 	c.counts["chunk tables of index "+fmt.Sprint(ds.Layout.Index)]++
 	c.counts["chunks"] += t.Stored()
-	if ds.Layout.Index == IndexExtensible && ds.Space.MaxDims[0] != Unlimited {
+	if ds.Layout.Index == dataset.IndexExtensible && ds.Space.MaxDims[0] != datatype.Unlimited {
 		// The oracle lists these as if the first dimension were the unlimited one,
 		// outside of the extent too; its values agree with ours.
 		c.counts["chunk tables the oracle lists wrongly"]++
@@ -412,7 +415,7 @@ func (c *corpusCheck) chunks(path string, ds *Dataset, want *expectedObject) {
 		for i := range coord {
 			offs[i] = fmt.Sprint(coord[i] * ds.Layout.ChunkDims[i])
 		}
-		if ch.Mask == AllFilters {
+		if ch.Mask == dataset.AllFilters {
 			ch.Mask = 0
 		}
 		rows = append(rows, fmt.Sprintf("[[%s],%d,%d,%d]", strings.Join(offs, ","), ch.Addr-c.base, ch.Size, ch.Mask))

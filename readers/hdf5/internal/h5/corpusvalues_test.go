@@ -3,6 +3,9 @@ package h5
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
+	"github.com/shardify/shardify/readers/hdf5/internal/heap"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 	"maps"
 	"math"
 	"reflect"
@@ -28,7 +31,7 @@ func (c *corpusCheck) attributes(path string, o *Object, want *expectedObject) {
 	if len(got) != len(want.Attrs) && unnamed == 0 {
 		c.errorf("%s: attributes %v, want %d", path, slices.Sorted(maps.Keys(got)), len(want.Attrs))
 	}
-	heap := NewHeap(c.f.MetaFile, 0)
+	heap := heap.New(c.f.File, 0)
 	for name, w := range want.Attrs {
 		if strings.HasPrefix(name, "?") { // the oracle could not read it at all
 			c.counts["attributes without a name"]++
@@ -59,7 +62,7 @@ func (c *corpusCheck) attributes(path string, o *Object, want *expectedObject) {
 }
 
 // value compares numbers and strings.
-func (c *corpusCheck) value(what string, heap *Heap, a *Attribute, want any) {
+func (c *corpusCheck) value(what string, heap *heap.Heap, a *Attribute, want any) {
 	list, ok := want.([]any)
 	if !ok {
 		list = []any{want}
@@ -72,7 +75,7 @@ func (c *corpusCheck) value(what string, heap *Heap, a *Attribute, want any) {
 		e := a.Data[i*a.Type.Size : (i+1)*a.Type.Size]
 		switch w := w.(type) {
 		case json.Number:
-			if a.Type.Plain() && a.Type.Class != BitField {
+			if a.Type.Plain() && a.Type.Class != datatype.BitField {
 				if g := number(a.Type, e); g != jsonNumber(w) {
 					c.errorf("%s: %v, want %v", what, g, w)
 				}
@@ -81,14 +84,14 @@ func (c *corpusCheck) value(what string, heap *Heap, a *Attribute, want any) {
 		case string:
 			var s string
 			switch {
-			case a.Type.Class == String:
+			case a.Type.Class == datatype.String:
 				s = text(a.Type, e)
-			case a.Type.Class == VarLen && a.Type.VarString:
+			case a.Type.Class == datatype.VarLen && a.Type.VarString:
 				b, err := heap.View(e, 1)
 				if err != nil {
 					c.errorf("%s: %v", what, err)
 				}
-				s = untilNUL(b)
+				s = meta.UntilNUL(b)
 			default:
 				continue
 			}
@@ -100,30 +103,30 @@ func (c *corpusCheck) value(what string, heap *Heap, a *Attribute, want any) {
 	}
 }
 
-func text(t *Type, e []byte) string {
+func text(t *datatype.Type, e []byte) string {
 	switch t.Padding {
-	case NulTerminated:
-		return untilNUL(e)
-	case NulPadded:
+	case datatype.NulTerminated:
+		return meta.UntilNUL(e)
+	case datatype.NulPadded:
 		return strings.TrimRight(string(e), "\x00")
 	}
 	return strings.TrimRight(string(e), " ")
 }
 
 // number widens a plain number.
-func number(t *Type, e []byte) float64 {
+func number(t *datatype.Type, e []byte) float64 {
 	b := slices.Clone(e)
-	if t.Order == BigEndian {
+	if t.Order == datatype.BigEndian {
 		slices.Reverse(b)
 	}
-	u := leUint(b)
-	if t.Class == Float {
+	u := meta.Uint(b)
+	if t.Class == datatype.Float {
 		switch {
 		case t.Size == 8:
 			return math.Float64frombits(u)
 		case t.Size == 4:
 			return float64(math.Float32frombits(uint32(u)))
-		case t.Float == FormatBF16:
+		case t.Float == datatype.FormatBF16:
 			return float64(math.Float32frombits(uint32(u) << 16))
 		}
 		s, x, m := u>>15, int(u>>10&31), float64(u&1023)
@@ -148,16 +151,16 @@ func jsonNumber(n json.Number) float64 {
 	return v
 }
 
-func sameShape(s *Space, want []int64) bool {
+func sameShape(s *datatype.Space, want []int64) bool {
 	if want == nil {
-		return s.Kind == Null
+		return s.Kind == datatype.Null
 	}
-	return s.Kind != Null && slices.Equal(s.Dims, want)
+	return s.Kind != datatype.Null && slices.Equal(s.Dims, want)
 }
 
 // typeJSON writes a type as the oracle does.
-func typeJSON(t *Type) any {
-	order := map[Order]string{LittleEndian: "<", BigEndian: ">", VAX: "vax"}[t.Order]
+func typeJSON(t *datatype.Type) any {
+	order := map[datatype.Order]string{datatype.LittleEndian: "<", datatype.BigEndian: ">", datatype.VAX: "vax"}[t.Order]
 	charset := func() int {
 		if t.UTF8 {
 			return 1
@@ -165,7 +168,7 @@ func typeJSON(t *Type) any {
 		return 0
 	}
 	switch t.Class {
-	case Integer:
+	case datatype.Integer:
 		s := fmt.Sprintf("%su%d", order, t.Size)
 		if t.Signed {
 			s = fmt.Sprintf("%si%d", order, t.Size)
@@ -174,37 +177,37 @@ func typeJSON(t *Type) any {
 			s += fmt.Sprintf(":prec%d@%d", t.Precision, t.BitOffset)
 		}
 		return s
-	case Float:
+	case datatype.Float:
 		g := t.Float
 		return fmt.Sprintf("%sf%d fields(%d, %d, %d, %d, %d) ebias%d", order, t.Size, g.SignPos, g.ExpPos, g.ExpSize, g.ManPos, g.ManSize, g.Bias)
-	case BitField:
+	case datatype.BitField:
 		return fmt.Sprintf("bitfield%d", t.Size)
-	case String:
+	case datatype.String:
 		return fmt.Sprintf("str%d cset%d pad%d", t.Size, charset(), t.Padding)
-	case Opaque:
+	case datatype.Opaque:
 		return fmt.Sprintf("opaque%d tag=b'%s'", t.Size, t.Tag)
-	case Reference:
+	case datatype.Reference:
 		return fmt.Sprintf("ref%d", t.Size)
-	case VarLen:
+	case datatype.VarLen:
 		if t.VarString {
 			return fmt.Sprintf("vlen-str cset%d pad%d", charset(), t.Padding)
 		}
 		return map[string]any{"vlen": typeJSON(t.Base)}
-	case Enum:
+	case datatype.Enum:
 		values := map[string]any{}
 		for i, n := range t.Names {
 			values[n] = number(t.Base, t.Values[i*t.Size:(i+1)*t.Size])
 		}
 		return map[string]any{"enum": typeJSON(t.Base), "values": values}
-	case Array:
+	case datatype.Array:
 		dims := make([]any, len(t.Dims))
 		for i, d := range t.Dims {
 			dims[i] = float64(d)
 		}
 		return map[string]any{"array": dims, "of": typeJSON(t.Base)}
-	case Time:
+	case datatype.Time:
 		return fmt.Sprintf("time%d", t.Size)
-	case Compound:
+	case datatype.Compound:
 		members := make([]any, len(t.Members))
 		for i, m := range t.Members {
 			members[i] = []any{m.Name, float64(m.Offset), typeJSON(m.Type)}
@@ -216,7 +219,7 @@ func typeJSON(t *Type) any {
 
 // sameType compares a type with its JSON. The oracle shows compounds with variable-length
 // members as in memory, with other offsets.
-func sameType(t *Type, want any) bool {
+func sameType(t *datatype.Type, want any) bool {
 	got, want := typeJSON(t), plainJSON(want)
 	if t.HasVarLen() {
 		withoutOffsets(got)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/dataset"
 )
 
 func readTestdata(t testing.TB, name string) []byte {
@@ -65,7 +66,7 @@ func fingerprint(r io.ReaderAt, size int64) (string, error) {
 				return err
 			}
 			fmt.Fprintf(&s, "  %v %+v %+v %+v %x\n", typeJSON(ds.Type), ds.Space, ds.Layout, ds.Filters, ds.Fill)
-			if ds.Layout.Class == Chunked {
+			if ds.Layout.Class == dataset.Chunked {
 				t, err := ds.Chunks()
 				if err != nil {
 					return err

@@ -1,23 +1,29 @@
 package h5
 
-import "github.com/shardify/shardify"
+import (
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/dataset"
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
+	"github.com/shardify/shardify/readers/hdf5/internal/heap"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
+)
 
 // Dataset parses the messages of a data set. A filter this program cannot decode
 // is no error here.
-func (o *Object) Dataset() (*Dataset, error) {
+func (o *Object) Dataset() (*dataset.Dataset, error) {
 	d, err := o.parseDataset()
 	if err != nil {
-		return nil, o.f.fail(err, o.Path)
+		return nil, o.f.Fail(err, o.Path)
 	}
 	return d, nil
 }
 
-func (o *Object) parseDataset() (*Dataset, error) {
+func (o *Object) parseDataset() (*dataset.Dataset, error) {
 	if o.Kind != KindDataset {
 		return nil, shardify.Corrupt(o.Addr, "a %s, not a data set", o.Kind)
 	}
 	f := o.f
-	ds := &Dataset{f: f.MetaFile, Addr: o.Addr, Path: o.Path}
+	ds := &dataset.Dataset{File: f.File, Addr: o.Addr, Path: o.Path}
 	var seen [msgLast + 1]bool
 	var fill, layout message
 	for i := range o.msgs {
@@ -31,7 +37,7 @@ func (o *Object) parseDataset() (*Dataset, error) {
 		default:
 			continue
 		}
-		committed := Undefined
+		committed := meta.Undefined
 		var err error
 		if m.flags&flagShared != 0 {
 			if m, committed, err = f.sharedBody(m); err != nil {
@@ -40,13 +46,13 @@ func (o *Object) parseDataset() (*Dataset, error) {
 		}
 		switch m.typ {
 		case msgType:
-			if ds.Type, _, err = f.parseType(m.data, m.at); err == nil {
+			if ds.Type, _, err = datatype.Parse(f.File, m.data, m.at); err == nil {
 				ds.Type.Committed = committed
 			}
 		case msgSpace:
-			ds.Space, err = f.parseSpace(m.data, m.at)
+			ds.Space, err = datatype.ParseSpace(f.File, m.data, m.at)
 		case msgFilters:
-			ds.Filters, err = f.parseFilters(m.data, m.at)
+			ds.Filters, err = heap.ParseFilters(f.File, m.data, m.at)
 		case msgExternal:
 			ds.External, err = f.parseExternal(m.data, m.at)
 		case msgFill:
@@ -57,7 +63,7 @@ func (o *Object) parseDataset() (*Dataset, error) {
 			}
 		case msgLayout:
 			layout = m
-			ds.Layout, err = f.parseLayout(m.data, m.at)
+			ds.Layout, err = dataset.ParseLayout(f.File, m.data, m.at)
 		}
 		if err != nil {
 			return nil, err
@@ -72,20 +78,20 @@ func (o *Object) parseDataset() (*Dataset, error) {
 			return nil, err
 		}
 	}
-	d := f.decode(layout.data, layout.at, "layout")
+	d := f.Decode(layout.data, layout.at, "layout")
 	return ds, ds.Check(&d)
 }
 
 // typeMessage parses a datatype message, shared or not.
-func (f *File) typeMessage(m message) (*Type, error) {
-	committed := Undefined
+func (f *File) typeMessage(m message) (*datatype.Type, error) {
+	committed := meta.Undefined
 	if m.flags&flagShared != 0 {
 		var err error
 		if m, committed, err = f.sharedBody(m); err != nil {
 			return nil, err
 		}
 	}
-	t, _, err := f.parseType(m.data, m.at)
+	t, _, err := datatype.Parse(f.File, m.data, m.at)
 	if err == nil {
 		t.Committed = committed
 	}

@@ -4,24 +4,26 @@ import (
 	"io"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/heap"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 )
 
 // File is an open HDF5 file.
 type File struct {
-	*MetaFile
+	*meta.File
 	sohm   []sharedIndex // shared-message table, nil without one
 	groups groupCache
-	heaps  fractals
+	heaps  heap.Fractals
 }
 
 // Open reads the superblock and the root group's header. name appears in errors.
 // The reader stays with the caller, who closes it after the last use of the File.
 func Open(r io.ReaderAt, size int64, name string) (*File, error) {
-	return open(newMeta(r, size, name, 0))
+	return open(meta.New(r, size, name, 0))
 }
 
-func open(m *MetaFile) (*File, error) {
-	f := &File{MetaFile: m}
+func open(m *meta.File) (*File, error) {
+	f := &File{File: m}
 	if err := f.readSuperblock(); err != nil {
 		return nil, shardify.Annotate(err, "open", f.Name(), "")
 	}

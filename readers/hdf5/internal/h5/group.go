@@ -6,6 +6,9 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/btree"
+	"github.com/shardify/shardify/readers/hdf5/internal/heap"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 )
 
 // groupLister collects the links of one group.
@@ -43,13 +46,13 @@ func (g *groupLister) add(l Link) error {
 // be shared with other calls: do not change it.
 func (o *Object) Children() ([]Link, error) {
 	if o.Kind != KindGroup {
-		return nil, o.f.fail(shardify.Corrupt(o.Addr, "a %s, not a group", o.Kind), o.Path)
+		return nil, o.f.Fail(shardify.Corrupt(o.Addr, "a %s, not a group", o.Kind), o.Path)
 	}
 	if links, ok := o.f.groups.get(o.Addr); ok {
 		return links, nil
 	}
 	links, err := o.listGroup()
-	return links, o.f.fail(err, o.Path)
+	return links, o.f.Fail(err, o.Path)
 }
 
 func (o *Object) listGroup() ([]Link, error) {
@@ -86,7 +89,7 @@ func (o *Object) listGroup() ([]Link, error) {
 // cheap up to there, and better served by Children beyond.
 func (o *Object) Child(name string) (Link, bool, error) {
 	if o.Kind != KindGroup {
-		return Link{}, false, o.f.fail(shardify.Corrupt(o.Addr, "a %s, not a group", o.Kind), o.Path)
+		return Link{}, false, o.f.Fail(shardify.Corrupt(o.Addr, "a %s, not a group", o.Kind), o.Path)
 	}
 	links, ok := o.f.groups.get(o.Addr)
 	var err error
@@ -95,7 +98,7 @@ func (o *Object) Child(name string) (Link, bool, error) {
 	}
 	i, ok := slices.BinarySearchFunc(links, name, func(l Link, n string) int { return strings.Compare(l.Name, n) })
 	if !ok {
-		return Link{}, false, o.f.fail(err, o.Path)
+		return Link{}, false, o.f.Fail(err, o.Path)
 	}
 	l := links[i]
 	l.Name = strings.Clone(l.Name) // names of old groups are views into their heap
@@ -105,27 +108,27 @@ func (o *Object) Child(name string) (Link, bool, error) {
 // symbolTable lists an old-style group: a B-tree of symbol nodes, the names in a
 // local heap.
 func (g *groupLister) symbolTable(m message) error {
-	d := g.f.decode(m.data, m.at, "symbol table message")
-	root, heapAddr := d.addr(), d.addr()
-	if err := d.err(); err != nil {
+	d := g.f.Decode(m.data, m.at, "symbol table message")
+	root, heapAddr := d.Addr(), d.Addr()
+	if err := d.Err(); err != nil {
 		return err
 	}
-	names, err := g.f.openLocalHeap(heapAddr)
+	names, err := heap.OpenLocal(g.f.File, heapAddr)
 	if err != nil {
 		return err
 	}
-	t := g.f.newBTree1(treeGroup, g.f.LengthSize, g.f.GroupInternalK)
-	leaves, err := t.leaves(root, g.bad)
+	t := btree.NewV1(g.f.File, btree.Groups, g.f.LengthSize, g.f.GroupInternalK)
+	leaves, err := t.Leaves(root, g.bad)
 	if err != nil {
 		return err
 	}
-	return t.each(leaves, 0, func(n *node1) error {
-		for i := range n.count {
-			child := g.f.offset(n.entry(i)[t.keySize : t.keySize+g.f.OffsetSize])
+	return t.Each(leaves, 0, func(n *btree.Node) error {
+		for i := range n.Count {
+			child := g.f.Offset(n.Entry(i)[t.KeySize : t.KeySize+g.f.OffsetSize])
 			last, err := g.symbolNode(child, names)
 			if err == nil { // the key behind a node is its last name
 				var key string
-				if key, err = names.text(leUint(n.entry(i + 1)[:t.keySize])); err == nil && key != last {
+				if key, err = names.Text(meta.Uint(n.Entry(i + 1)[:t.KeySize])); err == nil && key != last {
 					err = shardify.Corrupt(child, "symbol node: it ends with %q, its tree says %q", last, key)
 				}
 			}
@@ -139,51 +142,51 @@ func (g *groupLister) symbolTable(m message) error {
 
 // symbolNode reads "SNOD", u8 1, reserved, u16 count, and count entries: L name
 // offset, O object header, u32 cache kind, reserved, 16 bytes of scratch.
-func (g *groupLister) symbolNode(addr int64, names *localHeap) (last string, err error) {
+func (g *groupLister) symbolNode(addr int64, names *heap.Local) (last string, err error) {
 	f := g.f
 	entry := f.LengthSize + f.OffsetSize + 24
-	b, err := f.viewUpTo(addr, int64(8+2*f.GroupLeafK*entry), "symbol node")
+	b, err := f.ViewUpTo(addr, int64(8+2*f.GroupLeafK*entry), "symbol node")
 	if err != nil {
 		return "", err
 	}
-	d := f.decode(b, addr, "symbol node")
-	if err := d.magic("SNOD"); err != nil {
+	d := f.Decode(b, addr, "symbol node")
+	if err := d.Magic("SNOD"); err != nil {
 		return "", err
 	}
-	if err := d.version(1); err != nil {
+	if err := d.Version(1); err != nil {
 		return "", err
 	}
-	d.skip(1)
-	n := int(d.u16())
-	if n > 2*f.GroupLeafK || n*entry > d.rest() {
-		return "", d.corrupt("%d entries, at most %d", n, 2*f.GroupLeafK)
+	d.Skip(1)
+	n := int(d.U16())
+	if n > 2*f.GroupLeafK || n*entry > d.Rest() {
+		return "", d.Corrupt("%d entries, at most %d", n, 2*f.GroupLeafK)
 	}
 	// Names ascend, and none is empty.
 	for range n {
 		if len(g.links) > int(f.Size())/entry+1 {
-			return "", d.corrupt("the group has more links than the file can hold")
+			return "", d.Corrupt("the group has more links than the file can hold")
 		}
-		name, l := d.length(), Link{Addr: d.addr()}
-		kind := d.u32()
-		d.skip(4)
-		scratch := d.bytes(16)
-		if err := d.err(); err != nil {
+		name, l := d.Length(), Link{Addr: d.Addr()}
+		kind := d.U32()
+		d.Skip(4)
+		scratch := d.Bytes(16)
+		if err := d.Err(); err != nil {
 			return "", err
 		}
-		if kind > 2 || (kind == 2) != (l.Addr == Undefined) {
-			return "", d.corrupt("entry at %d with a cache of kind %d", l.Addr, kind)
+		if kind > 2 || (kind == 2) != (l.Addr == meta.Undefined) {
+			return "", d.Corrupt("entry at %d with a cache of kind %d", l.Addr, kind)
 		}
-		if l.Name, err = names.text(name); err != nil {
+		if l.Name, err = names.Text(name); err != nil {
 			g.bad(err)
 			continue
 		}
 		if strings.ContainsFunc(l.Name, notInNames) || l.Name <= last {
-			return "", d.corrupt("link %q follows %q", l.Name, last)
+			return "", d.Corrupt("link %q follows %q", l.Name, last)
 		}
 		last = l.Name
 		if kind == 2 {
-			l.Kind, l.Addr = SoftLink, Undefined
-			l.Target, l.Err = names.text(leUint(scratch[:4]))
+			l.Kind, l.Addr = SoftLink, meta.Undefined
+			l.Target, l.Err = names.Text(meta.Uint(scratch[:4]))
 		}
 		if err := g.add(l); err != nil {
 			return "", err

@@ -74,7 +74,7 @@ type headerReader struct {
 // of the messages in 1 to 8 bytes, messages, gap, u32 lookup3; each u8 type, u16
 // size, u8 flags, [u16 creation order], data.
 func (f *File) readHeader(addr int64) ([]message, error) {
-	b, err := f.viewUpTo(addr, 48, "object header")
+	b, err := f.ViewUpTo(addr, 48, "object header")
 	if err != nil {
 		return nil, err
 	}
@@ -98,17 +98,17 @@ func (f *File) readHeader(addr int64) ([]message, error) {
 }
 
 func (r *headerReader) first1(addr int64, b []byte) error {
-	d := r.f.decode(b, addr, "object header")
-	d.skip(8)
-	n := int64(d.u32())
-	d.skip(4)
-	if err := d.err(); err != nil {
+	d := r.f.Decode(b, addr, "object header")
+	d.Skip(8)
+	n := int64(d.U32())
+	d.Skip(4)
+	if err := d.Err(); err != nil {
 		return err
 	}
 	if err := r.take(n); err != nil {
 		return err
 	}
-	b, err := r.f.view(addr+16, n, "object header")
+	b, err := r.f.View(addr+16, n, "object header")
 	if err != nil {
 		return err
 	}
@@ -117,33 +117,33 @@ func (r *headerReader) first1(addr int64, b []byte) error {
 
 func (r *headerReader) first2(addr int64, b []byte) error {
 	r.v2 = true
-	d := r.f.decode(b, addr, "object header")
-	if err := d.magic("OHDR"); err != nil {
+	d := r.f.Decode(b, addr, "object header")
+	if err := d.Magic("OHDR"); err != nil {
 		return err
 	}
-	if err := d.version(2); err != nil {
+	if err := d.Version(2); err != nil {
 		return err
 	}
-	flags := d.u8()
+	flags := d.U8()
 	r.order = flags&(1<<2) != 0
 	if flags&(1<<5) != 0 {
-		d.skip(16)
+		d.Skip(16)
 	}
 	if flags&(1<<4) != 0 {
-		d.skip(4)
+		d.Skip(4)
 	}
-	n := d.uint(1 << (flags & 3))
-	if err := d.err(); err != nil {
+	n := d.Uint(1 << (flags & 3))
+	if err := d.Err(); err != nil {
 		return err
 	}
 	if n > maxHeaderBytes {
-		return d.corrupt("%d bytes of messages", n)
+		return d.Corrupt("%d bytes of messages", n)
 	}
 	if err := r.take(int64(n)); err != nil {
 		return err
 	}
-	start := d.pos
-	b, err := r.f.view(addr, int64(start)+int64(n)+4, "object header")
+	start := d.Pos
+	b, err := r.f.View(addr, int64(start)+int64(n)+4, "object header")
 	if err != nil {
 		return err
 	}
@@ -152,9 +152,9 @@ func (r *headerReader) first2(addr int64, b []byte) error {
 
 // checked verifies the lookup3 at the end of b and reads the messages between.
 func (r *headerReader) checked(b []byte, start int, addr int64) error {
-	d := r.f.decode(b, addr, "object header")
-	d.skip(len(b) - 4)
-	if err := d.checksum(); err != nil {
+	d := r.f.Decode(b, addr, "object header")
+	d.Skip(len(b) - 4)
+	if err := d.Checksum(); err != nil {
 		return err
 	}
 	return r.messages(b[start:len(b)-4], addr+int64(start))
@@ -172,19 +172,19 @@ func (r *headerReader) continuation(c headerChunk) error {
 	if err := r.take(c.size); err != nil {
 		return err
 	}
-	b, err := r.f.view(c.addr, c.size, "object header continuation")
+	b, err := r.f.View(c.addr, c.size, "object header continuation")
 	if err != nil {
 		return err
 	}
 	if !r.v2 {
 		return r.messages(b, c.addr)
 	}
-	d := r.f.decode(b, c.addr, "object header continuation")
-	if err := d.magic("OCHK"); err != nil {
+	d := r.f.Decode(b, c.addr, "object header continuation")
+	if err := d.Magic("OCHK"); err != nil {
 		return err
 	}
-	if d.rest() < 4 {
-		return d.corrupt("%d bytes are too few", len(b))
+	if d.Rest() < 4 {
+		return d.Corrupt("%d bytes are too few", len(b))
 	}
 	return r.checked(b, 4, c.addr)
 }
@@ -199,31 +199,31 @@ func (r *headerReader) messages(b []byte, at int64) error {
 			head = 6
 		}
 	}
-	d := r.f.decode(b, at, "object header")
-	for d.rest() >= head {
+	d := r.f.Decode(b, at, "object header")
+	for d.Rest() >= head {
 		var m message
 		var n int
 		if r.v2 {
-			m.typ, n, m.flags = uint16(d.u8()), int(d.u16()), d.u8()
-			d.skip(head - 4)
+			m.typ, n, m.flags = uint16(d.U8()), int(d.U16()), d.U8()
+			d.Skip(head - 4)
 		} else {
-			m.typ, n, m.flags = d.u16(), int(d.u16()), d.u8()
-			d.skip(3)
+			m.typ, n, m.flags = d.U16(), int(d.U16()), d.U8()
+			d.Skip(3)
 		}
-		if n > d.rest() {
-			return d.corrupt("message of type %#x and %d bytes ends outside of its header", m.typ, n)
+		if n > d.Rest() {
+			return d.Corrupt("message of type %#x and %d bytes ends outside of its header", m.typ, n)
 		}
 		if !r.v2 && n%8 != 0 {
-			return d.corrupt("message of type %#x and %d bytes, no multiple of 8", m.typ, n)
+			return d.Corrupt("message of type %#x and %d bytes, no multiple of 8", m.typ, n)
 		}
-		m.at = at + int64(d.pos)
-		m.data = d.bytes(n)
+		m.at = at + int64(d.Pos)
+		m.data = d.Bytes(n)
 		if err := r.add(m); err != nil {
 			return err
 		}
 	}
-	if !r.v2 && d.rest() > 0 {
-		return d.corrupt("%d bytes behind the last message", d.rest())
+	if !r.v2 && d.Rest() > 0 {
+		return d.Corrupt("%d bytes behind the last message", d.Rest())
 	}
 	return nil
 }
@@ -233,13 +233,13 @@ func (r *headerReader) add(m message) error {
 	case m.typ == 0:
 		return nil
 	case m.typ == msgContinuation:
-		d := r.f.decode(m.data, m.at, "continuation message")
-		c := headerChunk{d.addr(), d.size()}
-		if err := d.err(); err != nil {
+		d := r.f.Decode(m.data, m.at, "continuation message")
+		c := headerChunk{d.Addr(), d.Size()}
+		if err := d.Err(); err != nil {
 			return err
 		}
 		if r.seen[c.addr] {
-			return d.corrupt("continuation at %d is used twice", c.addr)
+			return d.Corrupt("continuation at %d is used twice", c.addr)
 		}
 		if r.seen == nil {
 			r.seen = map[int64]bool{}
@@ -264,7 +264,7 @@ func (r *headerReader) add(m message) error {
 func (f *File) Object(addr int64, path string) (*Object, error) {
 	msgs, err := f.readHeader(addr)
 	if err != nil {
-		return nil, f.fail(err, path)
+		return nil, f.Fail(err, path)
 	}
 	o := &Object{f: f, Addr: addr, Path: path, msgs: msgs}
 	var has [msgLast + 1]bool
@@ -277,7 +277,7 @@ func (f *File) Object(addr int64, path string) (*Object, error) {
 	group := has[msgSymbolTable] || has[msgLinkInfo] || has[msgLink] || has[msgGroupInfo]
 	switch {
 	case data && group:
-		return nil, f.fail(shardify.Corrupt(addr, "object header: messages of a group and of a data set"), path)
+		return nil, f.Fail(shardify.Corrupt(addr, "object header: messages of a group and of a data set"), path)
 	case group:
 		o.Kind = KindGroup
 	case data:

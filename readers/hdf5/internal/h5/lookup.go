@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 )
 
 // Lookup resolves an absolute path through hard and soft links. A missing name is
@@ -34,7 +35,7 @@ func (f *File) Lookup(path string) (Found, error) {
 			err = l.Err
 		}
 		if err != nil {
-			return Found{}, f.fail(err, path)
+			return Found{}, f.Fail(err, path)
 		}
 		if !ok {
 			return Found{}, f.missing(path, fmt.Sprintf("%s holds no %q", group.Path, name))
@@ -45,7 +46,7 @@ func (f *File) Lookup(path string) (Found, error) {
 			rest = tail
 		case l.Kind == SoftLink:
 			if hops++; hops > maxHops {
-				return Found{}, f.fail(shardify.Corrupt(-1, "more than %d soft links on the way", maxHops), path)
+				return Found{}, f.Fail(shardify.Corrupt(-1, "more than %d soft links on the way", maxHops), path)
 			}
 			if strings.HasPrefix(l.Target, "/") {
 				at = at[:1]
@@ -56,9 +57,9 @@ func (f *File) Lookup(path string) (Found, error) {
 			if n, _ := nextName(tail); n != "" {
 				target = strings.TrimSuffix(target, "/") + "/" + tail
 			}
-			return Found{Path: joined(append(at, walked{name: name})), Addr: Undefined, External: true, File: l.File, Target: target}, nil
+			return Found{Path: joined(append(at, walked{name: name})), Addr: meta.Undefined, External: true, File: l.File, Target: target}, nil
 		default:
-			return Found{}, f.fail(shardify.Unsupported("%s/%s is a user-defined link of kind %d", strings.TrimSuffix(group.Path, "/"), name, l.Kind), path)
+			return Found{}, f.Fail(shardify.Unsupported("%s/%s is a user-defined link of kind %d", strings.TrimSuffix(group.Path, "/"), name, l.Kind), path)
 		}
 	}
 }

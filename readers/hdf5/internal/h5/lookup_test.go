@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 )
 
 func TestLookupFollowsLinksInsideTheFile(t *testing.T) {
@@ -52,7 +53,7 @@ func TestLookupFollowsLinksInsideTheFile(t *testing.T) {
 	}
 	for path, target := range map[string]string{"/ext": "/far", "/ext/b/c": "/far/b/c"} {
 		l, err := f.Lookup(path)
-		if err != nil || !l.External || l.File != "other.h5" || l.Target != target || l.Addr != Undefined {
+		if err != nil || !l.External || l.File != "other.h5" || l.Target != target || l.Addr != meta.Undefined {
 			t.Errorf("%s: %+v, %v", path, l, err)
 		}
 	}
@@ -61,7 +62,7 @@ func TestLookupFollowsLinksInsideTheFile(t *testing.T) {
 // A File is used by many workers. Run with -race.
 func TestAFileServesManyGoroutines(t *testing.T) {
 	b := readTestdata(t, "old.h5")
-	f, err := open(newMeta(strings.NewReader(string(b)), int64(len(b)), "test.h5", 1))
+	f, err := open(meta.New(strings.NewReader(string(b)), int64(len(b)), "test.h5", 1))
 	if err != nil {
 		t.Fatal(err)
 	}

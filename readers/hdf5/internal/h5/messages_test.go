@@ -9,6 +9,10 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs"
+	"github.com/shardify/shardify/readers/hdf5/internal/dataset"
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
+	"github.com/shardify/shardify/readers/hdf5/internal/heap"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 )
 
 // le writes numbers in little-endian order, each as wide as its type, and strings
@@ -29,10 +33,10 @@ func le(parts ...any) []byte {
 }
 
 func testFile() *File {
-	m := newMeta(nil, 1<<40, "test", 0)
+	m := meta.New(nil, 1<<40, "test", 0)
 	m.OffsetSize, m.LengthSize, m.EOF = 8, 8, 1<<40
 	m.GroupLeafK, m.GroupInternalK, m.ChunkK = 4, 16, 32
-	return &File{MetaFile: m}
+	return &File{File: m}
 }
 
 type (
@@ -111,7 +115,7 @@ func TestHostileDatatypesAreRefused(t *testing.T) {
 		{"string padding 9", head(3, 1, 9, 4), "padding 9"},
 		{"complex of integers", le(head(11, 5, 0, 8), i4), "class 0"},
 	} {
-		_, n, err := testFile().parseType(c.b, 0)
+		_, n, err := datatype.Parse(testFile().File, c.b, 0)
 		switch {
 		case c.want == "" && (err != nil || n != len(c.b)):
 			t.Errorf("%s: %v, %d of %d bytes", c.what, err, n, len(c.b))
@@ -123,9 +127,9 @@ func TestHostileDatatypesAreRefused(t *testing.T) {
 
 func TestHostileMessagesAreRefused(t *testing.T) {
 	f := testFile()
-	space := func(b []byte) error { _, err := f.parseSpace(b, 0); return err }
-	layout := func(b []byte) error { _, err := f.parseLayout(b, 0); return err }
-	filters := func(b []byte) error { _, err := f.parseFilters(b, 0); return err }
+	space := func(b []byte) error { _, err := datatype.ParseSpace(f.File, b, 0); return err }
+	layout := func(b []byte) error { _, err := dataset.ParseLayout(f.File, b, 0); return err }
+	filters := func(b []byte) error { _, err := heap.ParseFilters(f.File, b, 0); return err }
 	fill := func(b []byte) error { _, err := f.parseFill(message{typ: msgFill, data: b}, 4); return err }
 	link := func(b []byte) error {
 		l, err := f.parseLink(b, 0)
@@ -232,7 +236,7 @@ func TestVirtualMappings(t *testing.T) {
 	if err != nil || len(m) != 2 {
 		t.Fatal(m, err)
 	}
-	if m[0].File != "src.h5" || m[0].Dataset != "a/x" || m[0].Source.Kind != SelectAll || len(m[0].Virtual.Boxes) != 2 || !slices.Equal(m[0].Virtual.Boxes[1].First, []int64{3, 0}) {
+	if m[0].File != "src.h5" || m[0].Dataset != "a/x" || m[0].Source.Kind != dataset.SelectAll || len(m[0].Virtual.Boxes) != 2 || !slices.Equal(m[0].Virtual.Boxes[1].First, []int64{3, 0}) {
 		t.Errorf("%+v", m[0])
 	}
 	if m[1].File != "." || m[1].Dataset != "y" || !slices.Equal(m[1].Source.Boxes[0].First, []int64{1, 2}) || !slices.Equal(m[1].Virtual.Boxes[0].Last, []int64{7, 1}) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 	"github.com/shardify/shardify/tests/corpus"
 	"github.com/shardify/shardify/tests/race"
 )
@@ -127,7 +128,7 @@ func TestMutatedFilesNeitherPanicNorHang(t *testing.T) {
 
 // openSums opens a file, if told so without a look at its checksums.
 func openSums(b []byte, noSums bool) (*File, error) {
-	m := newMeta(bytes.NewReader(b), int64(len(b)), "mutant", 0)
+	m := meta.New(bytes.NewReader(b), int64(len(b)), "mutant", 0)
 	m.NoSums = noSums
 	return open(m)
 }

@@ -1,5 +1,7 @@
 package h5
 
+import "github.com/shardify/shardify/readers/hdf5/internal/datatype"
+
 // Kind says what an object is.
 type Kind uint8
 
@@ -36,8 +38,8 @@ type Object struct {
 type Attribute struct {
 	Name  string
 	UTF8  bool // the name's character set
-	Type  *Type
-	Space Space
+	Type  *datatype.Type
+	Space datatype.Space
 	Data  []byte // Space.Elements() x Type.Size bytes; variable-length parts through a Heap
 	Err   error
 }

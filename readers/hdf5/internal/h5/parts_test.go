@@ -1,10 +1,14 @@
 package h5
 
-import "testing"
+import (
+	"github.com/shardify/shardify/readers/hdf5/internal/dataset"
+	"github.com/shardify/shardify/readers/hdf5/internal/heap"
+	"testing"
+)
 
 func TestHeapServesElementsFromABoundedCache(t *testing.T) {
 	f := openBytes(t, readTestdata(t, "old.h5"))
-	read := func(path string) ([]byte, *Dataset) {
+	read := func(path string) ([]byte, *dataset.Dataset) {
 		l, err := f.Lookup(path)
 		if err != nil {
 			t.Fatal(err)
@@ -17,15 +21,15 @@ func TestHeapServesElementsFromABoundedCache(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, _ := ds.Space.bytes(ds.Type.Size)
-		b, err := f.view(ds.Layout.Addr, n, "data")
+		n, _ := ds.Space.Bytes(ds.Type.Size)
+		b, err := f.View(ds.Layout.Addr, n, "data")
 		if err != nil {
 			t.Fatal(err)
 		}
 		return b, ds
 	}
 	for _, limit := range []int64{0, 1} {
-		h := NewHeap(f.MetaFile, limit)
+		h := heap.New(f.File, limit)
 		b, ds := read("/text")
 		for i, want := range []string{"one", "", "three"} {
 			got, err := h.View(b[i*ds.Type.Size:], 1)

@@ -1,6 +1,9 @@
 package h5
 
-import "github.com/shardify/shardify"
+import (
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
+)
 
 // sharedIndex is one index of the shared-message table. Its list or B-tree serves
 // writers; a reader needs the heap alone.
@@ -17,42 +20,42 @@ type sharedIndex struct {
 //
 // committed is the header the body was found in, Undefined for the heap.
 func (f *File) sharedBody(m message) (body message, committed int64, err error) {
-	d := f.decode(m.data, m.at, "shared message")
-	version, kind := d.u8(), d.u8()
+	d := f.Decode(m.data, m.at, "shared message")
+	version, kind := d.U8(), d.U8()
 	switch version {
 	case 1:
-		d.skip(6)
-		d.length()
+		d.Skip(6)
+		d.Length()
 	case 2:
 	case 3:
 		if kind == 1 {
-			id := d.bytes(8)
-			if err := d.err(); err != nil {
-				return m, Undefined, err
+			id := d.Bytes(8)
+			if err := d.Err(); err != nil {
+				return m, meta.Undefined, err
 			}
 			b, err := f.sharedObject(m.typ, id)
-			return message{typ: m.typ, at: -1, data: b}, Undefined, err
+			return message{typ: m.typ, at: -1, data: b}, meta.Undefined, err
 		}
 	default:
-		return m, Undefined, d.corruptAt(0, "version is %d", version)
+		return m, meta.Undefined, d.CorruptAt(0, "version is %d", version)
 	}
-	addr := d.addr()
-	if err := d.err(); err != nil {
-		return m, Undefined, err
+	addr := d.Addr()
+	if err := d.Err(); err != nil {
+		return m, meta.Undefined, err
 	}
 	msgs, err := f.readHeader(addr)
 	if err != nil {
-		return m, Undefined, err
+		return m, meta.Undefined, err
 	}
 	for _, x := range msgs {
 		if x.typ == m.typ {
 			if x.flags&flagShared != 0 {
-				return m, Undefined, shardify.Corrupt(x.at, "shared message that points to a shared message")
+				return m, meta.Undefined, shardify.Corrupt(x.at, "shared message that points to a shared message")
 			}
 			return x, addr, nil
 		}
 	}
-	return m, Undefined, d.corrupt("the object at %d has no message of type %#x", addr, m.typ)
+	return m, meta.Undefined, d.Corrupt("the object at %d has no message of type %#x", addr, m.typ)
 }
 
 // sharedObject fetches a message body from the shared-message heap of its type.
@@ -61,11 +64,11 @@ func (f *File) sharedObject(typ uint16, id []byte) ([]byte, error) {
 		if x.types&(1<<typ) == 0 {
 			continue
 		}
-		h, err := f.heaps.at(f.MetaFile, x.heap)
+		h, err := f.heaps.At(f.File, x.heap)
 		if err != nil {
 			return nil, err
 		}
-		return h.object(id)
+		return h.Object(id)
 	}
 	return nil, shardify.Corrupt(-1, "no shared-message index for messages of type %#x", typ)
 }
@@ -74,23 +77,23 @@ func (f *File) sharedObject(typ uint16, id []byte) ([]byte, error) {
 // u16 message types, u32 min size, u16 list cutoff, u16 B-tree cutoff, u16
 // messages, O index, O heap; then a lookup3.
 func (f *File) readSharedTable(addr int64, n int) error {
-	b, err := f.view(addr, 4+int64(n)*int64(14+2*f.OffsetSize)+4, "shared-message table")
+	b, err := f.View(addr, 4+int64(n)*int64(14+2*f.OffsetSize)+4, "shared-message table")
 	if err != nil {
 		return err
 	}
-	d := f.decode(b, addr, "shared-message table")
-	if err := d.magic("SMTB"); err != nil {
+	d := f.Decode(b, addr, "shared-message table")
+	if err := d.Magic("SMTB"); err != nil {
 		return err
 	}
 	for range n {
-		if err := d.version(0); err != nil {
+		if err := d.Version(0); err != nil {
 			return err
 		}
-		d.skip(1)
-		types := d.u16()
-		d.skip(10)
-		d.addr()
-		f.sohm = append(f.sohm, sharedIndex{types, d.addr()})
+		d.Skip(1)
+		types := d.U16()
+		d.Skip(10)
+		d.Addr()
+		f.sohm = append(f.sohm, sharedIndex{types, d.Addr()})
 	}
-	return d.checksum()
+	return d.Checksum()
 }

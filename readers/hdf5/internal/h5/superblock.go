@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 )
 
 // Superblock: the signature at 0 or 512, 1024, 2048, ... is the base of every
@@ -28,7 +29,7 @@ func (f *File) readSuperblock() error {
 	f.EOF = math.MaxInt64 // not known yet
 	f.Base = -1
 	for at := int64(0); at <= f.Size()-8; at = max(512, at*2) {
-		b, err := f.bytes(at, 8)
+		b, err := f.Bytes(at, 8)
 		if err != nil {
 			return err
 		}
@@ -38,18 +39,18 @@ func (f *File) readSuperblock() error {
 		}
 	}
 	if f.Base < 0 {
-		if b, err := f.bytes(0, int(min(4, f.Size()))); err == nil && strings.HasPrefix(string(b), "CDF") {
+		if b, err := f.Bytes(0, int(min(4, f.Size()))); err == nil && strings.HasPrefix(string(b), "CDF") {
 			return shardify.Mismatch("it is netCDF-3, not HDF5: --from netcdf3 reads it")
 		}
 		return shardify.Corrupt(-1, "no HDF5 signature")
 	}
-	b, err := f.viewUpTo(f.Base, 160, "superblock")
+	b, err := f.ViewUpTo(f.Base, 160, "superblock")
 	if err != nil {
 		return err
 	}
-	d := f.decode(b, f.Base, "superblock")
-	d.skip(8)
-	f.Version = int(d.u8())
+	d := f.Decode(b, f.Base, "superblock")
+	d.Skip(8)
+	f.Version = int(d.U8())
 	switch f.Version {
 	case 0, 1:
 		return f.superblock01(&d)
@@ -59,55 +60,55 @@ func (f *File) readSuperblock() error {
 	return shardify.Unsupported("superblock version %d", f.Version)
 }
 
-func (f *File) setSizes(d *decoder, o, l uint8) error {
+func (f *File) setSizes(d *meta.Decoder, o, l uint8) error {
 	ok := func(n uint8) bool { return n == 2 || n == 4 || n == 8 }
 	if !ok(o) || !ok(l) {
-		return d.corrupt("offset size %d, length size %d", o, l)
+		return d.Corrupt("offset size %d, length size %d", o, l)
 	}
 	f.OffsetSize, f.LengthSize = int(o), int(l)
 	return nil
 }
 
-func (f *File) superblock01(d *decoder) error {
+func (f *File) superblock01(d *meta.Decoder) error {
 	for _, of := range []string{"free space", "the root's entry", "the byte behind it", "shared headers"} {
-		if v := d.u8(); v != 0 {
-			return d.corruptAt(d.pos-1, "version of %s is %d, not 0", of, v)
+		if v := d.U8(); v != 0 {
+			return d.CorruptAt(d.Pos-1, "version of %s is %d, not 0", of, v)
 		}
 	}
-	if err := f.setSizes(d, d.u8(), d.u8()); err != nil {
+	if err := f.setSizes(d, d.U8(), d.U8()); err != nil {
 		return err
 	}
-	d.skip(1)
-	f.GroupLeafK, f.GroupInternalK = int(d.u16()), int(d.u16())
-	f.Flags = d.u32()
+	d.Skip(1)
+	f.GroupLeafK, f.GroupInternalK = int(d.U16()), int(d.U16())
+	f.Flags = d.U32()
 	if f.Version == 1 {
-		f.ChunkK = int(d.u16())
-		d.skip(2)
+		f.ChunkK = int(d.U16())
+		d.Skip(2)
 	}
-	base := d.uint(f.OffsetSize)
-	d.addr() // free space
-	eof := d.uint(f.OffsetSize)
-	driver := d.addr()
-	d.length() // name of the root entry
-	f.Root = d.addr()
-	kind := d.u32()
-	if err := d.err(); err != nil {
+	base := d.Uint(f.OffsetSize)
+	d.Addr() // free space
+	eof := d.Uint(f.OffsetSize)
+	driver := d.Addr()
+	d.Length() // name of the root entry
+	f.Root = d.Addr()
+	kind := d.U32()
+	if err := d.Err(); err != nil {
 		return err
 	}
 	if f.Flags > 7 {
-		return d.corrupt("flags %#x", f.Flags)
+		return d.Corrupt("flags %#x", f.Flags)
 	}
 	if kind > 2 {
-		return d.corrupt("root entry with a cache of kind %d", kind)
+		return d.Corrupt("root entry with a cache of kind %d", kind)
 	}
 	if f.GroupLeafK == 0 || f.GroupInternalK == 0 || f.ChunkK == 0 {
-		return d.corrupt("a B-tree K of 0")
+		return d.Corrupt("a B-tree K of 0")
 	}
 	short := f.setEOF(base, eof)
-	if driver == Undefined {
+	if driver == meta.Undefined {
 		return short
 	}
-	b, err := f.view(driver, 16, "driver info")
+	b, err := f.View(driver, 16, "driver info")
 	if err == nil {
 		err = refuseDriver(string(b[8:16]))
 	}
@@ -118,28 +119,28 @@ func (f *File) superblock01(d *decoder) error {
 	return err
 }
 
-func (f *File) superblock23(d *decoder) error {
-	if err := f.setSizes(d, d.u8(), d.u8()); err != nil {
+func (f *File) superblock23(d *meta.Decoder) error {
+	if err := f.setSizes(d, d.U8(), d.U8()); err != nil {
 		return err
 	}
-	f.Flags = uint32(d.u8())
-	base := d.uint(f.OffsetSize)
-	ext := d.addr()
-	eof := d.uint(f.OffsetSize)
-	f.Root = d.addr()
-	if err := d.checksum(); err != nil {
+	f.Flags = uint32(d.U8())
+	base := d.Uint(f.OffsetSize)
+	ext := d.Addr()
+	eof := d.Uint(f.OffsetSize)
+	f.Root = d.Addr()
+	if err := d.Checksum(); err != nil {
 		return err
 	}
 	short := f.setEOF(base, eof)
 	var err error
-	if ext != Undefined {
+	if ext != meta.Undefined {
 		err = f.readExtension(ext)
 	}
 	if short != nil && !errors.Is(err, shardify.ErrUnsupported) {
 		return short
 	}
 	if err == nil && f.Version == 3 && f.Flags&5 != 0 {
-		f.warn("not closed", "the file was not closed by its writer, or is being written: what is read may be incomplete")
+		f.Warn("not closed", "the file was not closed by its writer, or is being written: what is read may be incomplete")
 	}
 	return err
 }
@@ -172,32 +173,32 @@ func (f *File) readExtension(addr int64) error {
 		return err
 	}
 	for _, m := range msgs {
-		d := f.decode(m.data, m.at, "superblock extension")
+		d := f.Decode(m.data, m.at, "superblock extension")
 		switch m.typ {
 		case msgKValues:
-			d.skip(1)
-			f.ChunkK, f.GroupInternalK, f.GroupLeafK = int(d.u16()), int(d.u16()), int(d.u16())
+			d.Skip(1)
+			f.ChunkK, f.GroupInternalK, f.GroupLeafK = int(d.U16()), int(d.U16()), int(d.U16())
 			if f.ChunkK == 0 || f.GroupInternalK == 0 || f.GroupLeafK == 0 {
-				return d.corrupt("a B-tree K of 0")
+				return d.Corrupt("a B-tree K of 0")
 			}
 		case msgSharedTable:
-			d.skip(1)
-			table, n := d.addr(), int(d.u8())
-			if err := d.err(); err != nil {
+			d.Skip(1)
+			table, n := d.Addr(), int(d.U8())
+			if err := d.Err(); err != nil {
 				return err
 			}
 			if err := f.readSharedTable(table, n); err != nil {
 				return err
 			}
 		case msgDriver:
-			d.skip(1)
-			if err := refuseDriver(string(d.bytes(8))); err != nil {
+			d.Skip(1)
+			if err := refuseDriver(string(d.Bytes(8))); err != nil {
 				return err
 			}
 		case msgCacheImage:
 			return shardify.Unsupported("the file holds a metadata cache image; h5repack makes one without")
 		}
-		if err := d.err(); err != nil {
+		if err := d.Err(); err != nil {
 			return err
 		}
 	}

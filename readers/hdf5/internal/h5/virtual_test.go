@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs"
+	"github.com/shardify/shardify/readers/hdf5/internal/dataset"
 )
 
 // Since 2.0 the library names a file and a data set once, and its own file never.
@@ -49,7 +50,7 @@ func TestVirtualMappingsThatShareNames(t *testing.T) {
 	}
 }
 
-func mappingsOf(t *testing.T, data []byte) ([]Mapping, error) {
+func mappingsOf(t *testing.T, data []byte) ([]dataset.Mapping, error) {
 	t.Helper()
 	f := openBytes(t, data)
 	l, err := f.Lookup("/v")

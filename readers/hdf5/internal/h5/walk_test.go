@@ -4,6 +4,10 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/dataset"
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
+	"github.com/shardify/shardify/readers/hdf5/internal/heap"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 )
 
 // reached counts what a walk got to.
@@ -16,7 +20,7 @@ const maxWalk = 20_000
 
 // walkAll asks for everything a file has and returns the first error.
 func walkAll(f *File, r *reached) error {
-	w := &walker{f: f, r: r, seen: map[int64]bool{}, heap: NewHeap(f.MetaFile, 1<<20)}
+	w := &walker{f: f, r: r, seen: map[int64]bool{}, heap: heap.New(f.File, 1<<20)}
 	if w.r == nil {
 		w.r = &reached{}
 	}
@@ -28,7 +32,7 @@ type walker struct {
 	f    *File
 	r    *reached
 	seen map[int64]bool
-	heap *Heap
+	heap *heap.Heap
 	err  error
 }
 
@@ -86,15 +90,15 @@ func (w *walker) dataset(o *Object) {
 	}
 	w.r.datasets++
 	switch ds.Layout.Class {
-	case Compact:
+	case dataset.Compact:
 		w.values(ds.Type, ds.Layout.Data)
-	case Contiguous:
-		if n, _ := ds.Space.bytes(ds.Type.Size); ds.Layout.Addr != Undefined && n > 0 && n < 1<<20 && ds.Type.HasVarLen() {
-			b, err := w.f.view(ds.Layout.Addr, n, "data")
+	case dataset.Contiguous:
+		if n, _ := ds.Space.Bytes(ds.Type.Size); ds.Layout.Addr != meta.Undefined && n > 0 && n < 1<<20 && ds.Type.HasVarLen() {
+			b, err := w.f.View(ds.Layout.Addr, n, "data")
 			w.fail(err)
 			w.values(ds.Type, b)
 		}
-	case Chunked:
+	case dataset.Chunked:
 		t, err := ds.Chunks()
 		w.fail(err)
 		if err == nil {
@@ -103,24 +107,24 @@ func (w *walker) dataset(o *Object) {
 				w.r.chunks++
 			}
 		}
-	case Virtual:
+	case dataset.Virtual:
 		_, err := ds.Mappings()
 		w.fail(err)
 	}
 }
 
 // values follows variable-length elements and region references, one level deep.
-func (w *walker) values(t *Type, b []byte) {
+func (w *walker) values(t *datatype.Type, b []byte) {
 	for i := 0; len(b) >= t.Size && i < 1000; i++ {
 		switch {
-		case t.Class == VarLen:
+		case t.Class == datatype.VarLen:
 			_, err := w.heap.View(b, t.Base.Size)
 			w.fail(err)
 			w.r.strings++
-		case t.Class == Reference && t.RefKind == 1:
-			if a, err := w.f.Address(b); err == nil && a != Undefined {
+		case t.Class == datatype.Reference && t.RefKind == 1:
+			if a, err := w.f.Address(b); err == nil && a != meta.Undefined {
 				at := w.f.OffsetSize
-				_, err := w.heap.Object(a, uint32(leUint(b[at:at+4])))
+				_, err := w.heap.Object(a, uint32(meta.Uint(b[at:at+4])))
 				w.fail(err)
 			}
 		}

@@ -5,8 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/heap"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 	"github.com/shardify/shardify/readers/internal/dims"
 )
 
@@ -44,7 +47,7 @@ type scale struct {
 type dimensions struct {
 	scales map[int64]scale
 	others map[int64]string // paths of what was met and not chosen
-	heap   *h5.Heap
+	heap   *heap.Heap
 	users  []user
 	texts  dims.Characters
 	time   map[string]bool     // by name: the dimension counts time
@@ -96,12 +99,12 @@ func (d *dimensions) look(f *h5.File, o *h5.Object, list element.Attributes, ran
 // attached reads a DIMENSION_LIST; nil for any other attribute. References that lead
 // nowhere are those of scales that were deleted.
 func (d *dimensions) attached(f *h5.File, a *h5.Attribute, rank int) [][]int64 {
-	if a == nil || a.Type.Class != h5.VarLen || a.Type.VarString || a.Type.Size != f.RefSize() || a.Type.Base == nil ||
-		a.Type.Base.Class != h5.Reference || a.Type.Base.RefKind != 0 || a.Type.Base.Size != f.OffsetSize || a.Space.Elements() != int64(rank) {
+	if a == nil || a.Type.Class != datatype.VarLen || a.Type.VarString || a.Type.Size != f.RefSize() || a.Type.Base == nil ||
+		a.Type.Base.Class != datatype.Reference || a.Type.Base.RefKind != 0 || a.Type.Base.Size != f.OffsetSize || a.Space.Elements() != int64(rank) {
 		return nil
 	}
 	if d.heap == nil {
-		d.heap = h5.NewHeap(f.MetaFile, 1<<20)
+		d.heap = heap.New(f.File, 1<<20)
 	}
 	out := make([][]int64, rank)
 	for i := range out {
@@ -110,7 +113,7 @@ func (d *dimensions) attached(f *h5.File, a *h5.Attribute, rank int) [][]int64 {
 			continue
 		}
 		for ; len(refs) > 0 && len(out[i]) < maxScales; refs = refs[a.Type.Base.Size:] {
-			if addr, err := f.Address(refs); err == nil && addr != h5.Undefined {
+			if addr, err := f.Address(refs); err == nil && addr != meta.Undefined {
 				out[i] = append(out[i], addr)
 			}
 		}

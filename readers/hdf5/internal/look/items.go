@@ -14,8 +14,10 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
+	"github.com/shardify/shardify/readers/hdf5/internal/dataset"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
 )
@@ -508,9 +510,9 @@ func mediaOf(f *column.File, o *object) string {
 	}
 	head := make([]byte, min(a.Rows*a.RowBytes, 12))
 	switch l := &a.Set.Layout; {
-	case l.Class == h5.Compact:
+	case l.Class == dataset.Compact:
 		copy(head, l.Data)
-	case l.Class == h5.Contiguous && l.Addr != h5.Undefined && len(a.Set.External) == 0:
+	case l.Class == dataset.Contiguous && l.Addr != meta.Undefined && len(a.Set.External) == 0:
 		if f.ReadFull(head, l.Addr) != nil {
 			return ""
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
@@ -169,7 +170,7 @@ func (s *scanner) indexed(p string) error {
 	table := path.Clean(path.Dir(naming.Group(p)) + "/" + path.Base(p))
 	k := slices.IndexFunc(t.objects, func(o object) bool { return o.path == table })
 	a, err := t.File.Dataset(p)
-	if err != nil || a.Set.Type.Class != h5.Compound || a.Usable() != nil {
+	if err != nil || a.Set.Type.Class != datatype.Compound || a.Usable() != nil {
 		return nil
 	}
 	l := column.NewLists(p, a)

@@ -10,8 +10,8 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
-	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
 // maxDescribed bounds the data sets that Describe lists.
@@ -136,18 +136,18 @@ func (t *Tree) describeAttrs(a *column.Dataset) (out []string) {
 }
 
 // typeName is a datatype for people.
-func typeName(t *h5.Type) string {
+func typeName(t *datatype.Type) string {
 	switch t.Class {
-	case h5.Compound:
+	case datatype.Compound:
 		return fmt.Sprintf("compound of %d members", len(t.Members))
-	case h5.VarLen:
+	case datatype.VarLen:
 		if t.VarString {
 			return "string"
 		}
 		return "list of " + typeName(t.Base)
-	case h5.Array:
+	case datatype.Array:
 		return fmt.Sprintf("%s %v", typeName(t.Base), t.Dims)
-	case h5.String:
+	case datatype.String:
 		return fmt.Sprintf("string of %d", t.Size)
 	}
 	leaves := element.Rules{Media: element.MediaText}.Leaves(t)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/readers/hdf5/internal/pandas"
@@ -43,11 +44,11 @@ func categories(f *column.File, o *h5.Object, p, leaf string) []string {
 		return nil
 	}
 	a, err := f.Dataset(categoriesOf(p, leaf))
-	if err != nil || a.Set.Type.Class != h5.Compound || len(a.Dims) != 1 || a.Rows > element.MaxColumns || a.Rows*a.RowBytes > element.MaxText || a.Usable() != nil {
+	if err != nil || a.Set.Type.Class != datatype.Compound || len(a.Dims) != 1 || a.Rows > element.MaxColumns || a.Rows*a.RowBytes > element.MaxText || a.Usable() != nil {
 		return nil
 	}
 	for _, m := range a.Set.Type.Members {
-		if m.Name == "values" && m.Type.Class == h5.String {
+		if m.Name == "values" && m.Type.Class == datatype.String {
 			return a.Texts(m)
 		}
 	}

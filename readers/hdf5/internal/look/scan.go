@@ -12,6 +12,8 @@ import (
 	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
+	"github.com/shardify/shardify/readers/hdf5/internal/dataset"
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
@@ -395,7 +397,7 @@ func (s *scanner) examine(f *column.File, o *h5.Object, p string) (*object, erro
 		return nil, shardify.Mismatch("categories of pandas' frame, kept with their column as enum")
 	}
 	isScale := element.Attributes(attrs).Text(f.H5, "CLASS") == scaleClass
-	s.tree.dims.users = append(s.tree.dims.users, user{axes, d.Type.Class == h5.String && !isScale})
+	s.tree.dims.users = append(s.tree.dims.users, user{axes, d.Type.Class == datatype.String && !isScale})
 	a, err := array.New(f.File, p, d)
 	if err != nil {
 		return nil, err
@@ -408,9 +410,9 @@ func (s *scanner) examine(f *column.File, o *h5.Object, p string) (*object, erro
 		obj.axes = axes
 	}
 	for i := range a.Dims {
-		obj.unlimited = append(obj.unlimited, i < len(d.Space.MaxDims) && d.Space.MaxDims[i] == h5.Unlimited)
+		obj.unlimited = append(obj.unlimited, i < len(d.Space.MaxDims) && d.Space.MaxDims[i] == datatype.Unlimited)
 	}
-	if a.Set.Layout.Class == h5.Chunked && len(a.Set.Filters) > 0 {
+	if a.Set.Layout.Class == dataset.Chunked && len(a.Set.Filters) > 0 {
 		obj.chunk = a.Set.Layout.ChunkBytes
 	}
 	leaves := f.Rules.Leaves(d.Type)
@@ -419,7 +421,7 @@ func (s *scanner) examine(f *column.File, o *h5.Object, p string) (*object, erro
 			return nil, err
 		}
 	}
-	chars := d.Type.Class == h5.String && d.Type.Size == 1 && (len(a.Dims) > 1 || len(s.opts.Objects) == 0)
+	chars := d.Type.Class == datatype.String && d.Type.Size == 1 && (len(a.Dims) > 1 || len(s.opts.Objects) == 0)
 	obj.chars = chars && f.Rules.CF
 	s.tree.matlabArray(obj, element.Attributes(attrs).Text(f.H5, "MATLAB_class"), d.Type)
 	if !f.Rules.CF {
@@ -433,7 +435,7 @@ func (s *scanner) examine(f *column.File, o *h5.Object, p string) (*object, erro
 		}
 		s.tree.boundedBy(attrs, p)
 	}
-	obj.void = d.Type.Class == h5.Opaque && len(a.Dims) == 0 && len(leaves) == 1 && leaves[0].Attrs["void"] != ""
+	obj.void = d.Type.Class == datatype.Opaque && len(a.Dims) == 0 && len(leaves) == 1 && leaves[0].Attrs["void"] != ""
 	item := s.item(obj, leaves)
 	skip := s.blocks(f, o, p, leaves)
 	leaves = s.fixed(f, o, a, obj, leaves)

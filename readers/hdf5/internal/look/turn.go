@@ -5,7 +5,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
-	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 )
 
@@ -81,9 +81,9 @@ func turnTo(axis int, o *object, chars bool) (*array.Order, error) {
 // matlabArray notes that a data set is an array of MATLAB, and how many samples there
 // would be if it were a table: the rows of a matrix, the length of a vector. Those of most
 // bytes count, wanted or not.
-func (t *Tree) matlabArray(o *object, class string, typ *h5.Type) {
+func (t *Tree) matlabArray(o *object, class string, typ *datatype.Type) {
 	o.matlab = class != "" && len(o.dims) >= 2
-	o.text = o.matlab && class == "char" && len(o.dims) == 2 && typ.Class == h5.Integer && typ.Size == 2
+	o.text = o.matlab && class == "char" && len(o.dims) == 2 && typ.Class == datatype.Integer && typ.Size == 2
 	if !o.matlab || o.text || len(o.dims) != 2 || o.dims[0]*o.dims[1] == 1 {
 		return
 	}

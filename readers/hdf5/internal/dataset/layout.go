@@ -1,10 +1,12 @@
-package h5
+package dataset
 
 import (
 	"bytes"
 	"math"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 )
 
 // indexParams are what the layout message says about the chunk index.
@@ -21,7 +23,7 @@ type indexParams struct {
 	heapIndex uint32 // Virtual: object in the global heap at Addr
 }
 
-// parseLayout parses a layout message.
+// ParseLayout parses a layout message.
 //
 //	v1, 2: u8 version, u8 D, u8 class, 5 reserved, [address], D x u32 sizes, [compact: u32 size, data]
 //	v3:    u8 3, u8 class, compact: u16 size, data | contiguous: address, length |
@@ -31,113 +33,113 @@ type indexParams struct {
 //	       virtual: address of a global heap collection, u32 index
 //
 // D is the rank + 1, the last size that of an element.
-func (f *MetaFile) parseLayout(b []byte, at int64) (Layout, error) {
-	d := f.decode(b, at, "layout")
-	l := Layout{Version: d.u8(), Addr: Undefined, Size: -1}
+func ParseLayout(f *meta.File, b []byte, at int64) (Layout, error) {
+	d := f.Decode(b, at, "layout")
+	l := Layout{Version: d.U8(), Addr: meta.Undefined, Size: -1}
 	var err error
 	switch l.Version {
 	case 1, 2:
 		err = parseLayout1(&d, &l)
 	case 3, 4, 5:
-		l.Class = LayoutClass(d.u8())
+		l.Class = LayoutClass(d.U8())
 		switch {
 		case l.Class == Compact:
-			l.Data = bytes.Clone(d.bytes(int(d.u16())))
+			l.Data = bytes.Clone(d.Bytes(int(d.U16())))
 		case l.Class == Contiguous:
-			l.Addr, l.Size = d.addr(), d.size()
+			l.Addr, l.Size = d.Addr(), d.Size()
 		case l.Class == Chunked && l.Version == 3:
-			n := d.u8()
-			l.Addr = d.addr()
+			n := d.U8()
+			l.Addr = d.Addr()
 			err = chunkSizes(&d, &l, int(n), 4)
 		case l.Class == Chunked:
 			err = parseChunked4(&d, &l)
 		case l.Class == Virtual && l.Version >= 4:
-			l.Addr, l.params.heapIndex = d.addr(), d.u32()
+			l.Addr, l.params.heapIndex = d.Addr(), d.U32()
 		default:
-			err = d.corrupt("class %d", l.Class)
+			err = d.Corrupt("class %d", l.Class)
 		}
 	default:
 		if l.Version == 6 {
 			return l, shardify.Unsupported("layout version %d", l.Version)
 		}
-		err = d.corrupt("version is %d", l.Version)
+		err = d.Corrupt("version is %d", l.Version)
 	}
 	if err == nil {
-		err = d.err()
+		err = d.Err()
 	}
 	return l, err
 }
 
-func parseLayout1(d *decoder, l *Layout) error {
-	n := d.u8()
-	l.Class = LayoutClass(d.u8())
-	d.skip(5)
-	if n == 0 || n > maxRank+1 {
-		return d.corrupt("rank %d", n)
+func parseLayout1(d *meta.Decoder, l *Layout) error {
+	n := d.U8()
+	l.Class = LayoutClass(d.U8())
+	d.Skip(5)
+	if n == 0 || n > datatype.MaxRank+1 {
+		return d.Corrupt("rank %d", n)
 	}
 	switch l.Class {
 	case Compact:
-		d.skip(4 * int(n))
-		l.Data = bytes.Clone(d.bytes(int(d.u32())))
+		d.Skip(4 * int(n))
+		l.Data = bytes.Clone(d.Bytes(int(d.U32())))
 	case Contiguous:
-		l.Addr = d.addr() // the sizes may be truncated, nothing depends on them
+		l.Addr = d.Addr() // the sizes may be truncated, nothing depends on them
 	case Chunked:
-		l.Addr = d.addr()
+		l.Addr = d.Addr()
 		return chunkSizes(d, l, int(n), 4)
 	default:
-		return d.corrupt("class %d", l.Class)
+		return d.Corrupt("class %d", l.Class)
 	}
 	return nil
 }
 
 // chunkSizes reads n sizes of w bytes. ChunkDims keeps the element size at its
 // end until the data set is put together.
-func chunkSizes(d *decoder, l *Layout, n, w int) error {
-	if n < 1 || n > maxRank+1 || w < 1 || w > 8 {
-		return d.corrupt("%d chunk sizes of %d bytes", n, w)
+func chunkSizes(d *meta.Decoder, l *Layout, n, w int) error {
+	if n < 1 || n > datatype.MaxRank+1 || w < 1 || w > 8 {
+		return d.Corrupt("%d chunk sizes of %d bytes", n, w)
 	}
 	l.ChunkDims = make([]int64, n)
 	l.ChunkBytes = 1
 	for i := range l.ChunkDims {
-		v := d.uint(w)
-		if d.bad {
-			return d.err()
+		v := d.Uint(w)
+		if d.Bad {
+			return d.Err()
 		}
 		if v == 0 || v > math.MaxInt64 {
-			return d.corrupt("chunk size %d", v)
+			return d.Corrupt("chunk size %d", v)
 		}
 		l.ChunkDims[i] = int64(v)
 		var ok bool
-		if l.ChunkBytes, ok = mulFits(l.ChunkBytes, int64(v)); !ok {
-			return d.corrupt("chunk %v overflows", l.ChunkDims)
+		if l.ChunkBytes, ok = meta.Product(l.ChunkBytes, int64(v)); !ok {
+			return d.Corrupt("chunk %v overflows", l.ChunkDims)
 		}
 	}
 	return nil
 }
 
-func parseChunked4(d *decoder, l *Layout) error {
-	flags, n, w := d.u8(), d.u8(), d.u8()
+func parseChunked4(d *meta.Decoder, l *Layout) error {
+	flags, n, w := d.U8(), d.U8(), d.U8()
 	if err := chunkSizes(d, l, int(n), int(w)); err != nil {
 		return err
 	}
 	l.EdgeUnfiltered = flags&1 != 0
-	l.Index = IndexKind(d.u8())
+	l.Index = IndexKind(d.U8())
 	p := &l.params
 	switch l.Index {
 	case IndexSingle:
 		if flags&2 != 0 {
-			p.hasSize, p.storedSize, p.mask = true, d.size(), d.u32()
+			p.hasSize, p.storedSize, p.mask = true, d.Size(), d.U32()
 		}
 	case IndexImplicit:
 	case IndexFixed:
-		p.pageBits = d.u8()
+		p.pageBits = d.U8()
 	case IndexExtensible:
-		p.maxBits, p.indexElements, p.minPointers, p.minElements, p.pageBits = d.u8(), d.u8(), d.u8(), d.u8(), d.u8()
+		p.maxBits, p.indexElements, p.minPointers, p.minElements, p.pageBits = d.U8(), d.U8(), d.U8(), d.U8(), d.U8()
 	case IndexBTree2:
-		d.skip(6)
+		d.Skip(6)
 	default:
-		return d.corrupt("chunk index of kind %d", l.Index)
+		return d.Corrupt("chunk index of kind %d", l.Index)
 	}
-	l.Addr = d.addr()
+	l.Addr = d.Addr()
 	return nil
 }

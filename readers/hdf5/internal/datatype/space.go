@@ -1,6 +1,9 @@
-package h5
+package datatype
 
-import "math"
+import (
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
+	"math"
+)
 
 // SpaceKind is the kind of a dataspace.
 type SpaceKind uint8
@@ -36,70 +39,70 @@ func (s *Space) Elements() int64 {
 	return n
 }
 
-// maxRank bounds the dimensions of a dataspace.
-const maxRank = 32
+// MaxRank bounds the dimensions of a dataspace.
+const MaxRank = 32
 
-// parseSpace parses a dataspace message.
+// ParseSpace parses a dataspace message.
 //
 //	v1: u8 1, u8 rank, u8 flags, 5 reserved, sizes, [max sizes: bit 0], [permutation: bit 1]
 //	v2: u8 2, u8 rank, u8 flags, u8 kind, sizes, [max sizes: bit 0]
-func (f *MetaFile) parseSpace(b []byte, at int64) (Space, error) {
-	d := f.decode(b, at, "dataspace")
-	version, rank, flags, kind := d.u8(), int(d.u8()), d.u8(), d.u8()
+func ParseSpace(f *meta.File, b []byte, at int64) (Space, error) {
+	d := f.Decode(b, at, "dataspace")
+	version, rank, flags, kind := d.U8(), int(d.U8()), d.U8(), d.U8()
 	s := Space{Kind: Simple}
 	switch version {
 	case 1:
-		d.skip(4)
+		d.Skip(4)
 		if rank == 0 {
 			s.Kind = Scalar
 		}
 	case 2:
 		s.Kind = SpaceKind(kind)
 		if s.Kind > Null || s.Kind != Simple && rank != 0 {
-			return s, d.corrupt("kind %d of rank %d", kind, rank)
+			return s, d.Corrupt("kind %d of rank %d", kind, rank)
 		}
 	default:
-		return s, d.corruptAt(0, "version is %d", version)
+		return s, d.CorruptAt(0, "version is %d", version)
 	}
-	if rank > maxRank {
-		return s, d.corrupt("rank %d", rank)
+	if rank > MaxRank {
+		return s, d.Corrupt("rank %d", rank)
 	}
 	if s.Kind != Simple {
-		return s, d.err()
+		return s, d.Err()
 	}
 	s.Dims, s.MaxDims = make([]int64, rank), make([]int64, rank)
 	for i := range s.Dims {
-		v := d.length()
+		v := d.Length()
 		if v > math.MaxInt64 {
-			return s, d.corrupt("size %d", v)
+			return s, d.Corrupt("size %d", v)
 		}
 		s.Dims[i] = int64(v)
 	}
 	copy(s.MaxDims, s.Dims)
 	if flags&1 != 0 {
 		for i := range s.MaxDims {
-			v := d.length()
+			v := d.Length()
 			switch {
 			case v == math.MaxUint64>>(64-8*f.LengthSize):
 				s.MaxDims[i] = Unlimited
 			case v > math.MaxInt64 || int64(v) < s.Dims[i]:
-				return s, d.corrupt("size %d, at most %d", s.Dims[i], v)
+				return s, d.Corrupt("size %d, at most %d", s.Dims[i], v)
 			default:
 				s.MaxDims[i] = int64(v)
 			}
 		}
 	}
-	if err := d.err(); err != nil {
+	if err := d.Err(); err != nil {
 		return s, err
 	}
-	if _, ok := s.bytes(1); !ok {
-		return s, d.corrupt("sizes %v overflow", s.Dims)
+	if _, ok := s.Bytes(1); !ok {
+		return s, d.Corrupt("sizes %v overflow", s.Dims)
 	}
 	return s, nil
 }
 
-// bytes is the size of the elements; ok is false when it exceeds an int64.
-func (s *Space) bytes(element int) (n int64, ok bool) {
+// Bytes is the size of the elements; ok is false when it exceeds an int64.
+func (s *Space) Bytes(element int) (n int64, ok bool) {
 	if s.Kind == Null {
 		return 0, true
 	}
@@ -110,7 +113,7 @@ func (s *Space) bytes(element int) (n int64, ok bool) {
 		}
 	}
 	for _, d := range s.Dims {
-		if n, ok = mulFits(n, d); !ok {
+		if n, ok = meta.Product(n, d); !ok {
 			return 0, false
 		}
 	}

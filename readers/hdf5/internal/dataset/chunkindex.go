@@ -1,17 +1,20 @@
-package h5
+package dataset
 
 import (
 	"cmp"
 	"encoding/binary"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/btree"
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 )
 
 // Chunks reads the whole chunk index in one pass.
 func (d *Dataset) Chunks() (*ChunkTable, error) {
 	t, err := d.readChunks()
 	if err != nil {
-		return nil, d.f.fail(err, d.Path)
+		return nil, d.File.Fail(err, d.Path)
 	}
 	return t, nil
 }
@@ -24,7 +27,7 @@ func (d *Dataset) readChunks() (*ChunkTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.Layout.Addr == Undefined || b.total == 0 {
+	if d.Layout.Addr == meta.Undefined || b.total == 0 {
 		b.expect(0)
 		return b.finish()
 	}
@@ -51,17 +54,17 @@ func (d *Dataset) readChunks() (*ChunkTable, error) {
 // indexBTree1: the key before a child is u32 stored size, u32 filter mask, one u64
 // element offset per dimension and one for the bytes of the element, which is 0.
 func (d *Dataset) indexBTree1(b *tableBuilder) error {
-	f, rank := d.f, d.Space.Rank()
-	t := f.newBTree1(treeChunks, 8+8*(rank+1), f.ChunkK)
+	f, rank := d.File, d.Space.Rank()
+	t := btree.NewV1(f, btree.Chunks, 8+8*(rank+1), f.ChunkK)
 	fatal := func(err error) error { return err }
-	leaves, err := t.leaves(d.Layout.Addr, fatal)
+	leaves, err := t.Leaves(d.Layout.Addr, fatal)
 	if err != nil {
 		return err
 	}
-	b.expect(int64(len(leaves)) * int64(t.maxCount))
-	return t.each(leaves, 0, func(n *node1) error {
-		for i := range n.count {
-			e := n.entry(i)
+	b.expect(int64(len(leaves)) * int64(t.MaxCount))
+	return t.Each(leaves, 0, func(n *btree.Node) error {
+		for i := range n.Count {
+			e := n.Entry(i)
 			if err := d.checkKey(n, i); err != nil {
 				return err
 			}
@@ -70,7 +73,7 @@ func (d *Dataset) indexBTree1(b *tableBuilder) error {
 				off := binary.LittleEndian.Uint64(e[8+8*j:])
 				k := off / uint64(c)
 				if k*uint64(c) != off {
-					return shardify.Corrupt(n.addr, "B-tree node: entry %d starts at element %d, no multiple of %d", i, off, c)
+					return shardify.Corrupt(n.Addr, "B-tree node: entry %d starts at element %d, no multiple of %d", i, off, c)
 				}
 				if k >= uint64(b.t.Grid[j]) {
 					inside = false // left over from before the extent shrank
@@ -82,7 +85,7 @@ func (d *Dataset) indexBTree1(b *tableBuilder) error {
 				continue
 			}
 			size := int64(binary.LittleEndian.Uint32(e))
-			addr := f.offset(e[t.keySize : t.keySize+f.OffsetSize])
+			addr := f.Offset(e[t.KeySize : t.KeySize+f.OffsetSize])
 			if err := b.add(number, addr, size, binary.LittleEndian.Uint32(e[4:])); err != nil {
 				return err
 			}
@@ -93,23 +96,23 @@ func (d *Dataset) indexBTree1(b *tableBuilder) error {
 
 // checkKey compares the place of a chunk with that of the entry before, and with what
 // the extent can become: chunks that an extent left behind as it shrank are allowed.
-func (d *Dataset) checkKey(n *node1, i int) error {
-	at := func(k, j int) uint64 { return binary.LittleEndian.Uint64(n.entry(k)[8+8*j:]) }
+func (d *Dataset) checkKey(n *btree.Node, i int) error {
+	at := func(k, j int) uint64 { return binary.LittleEndian.Uint64(n.Entry(k)[8+8*j:]) }
 	rank := d.Space.Rank()
 	if v := at(i, rank); v != 0 {
-		return shardify.Corrupt(n.addr, "B-tree node: entry %d starts at byte %d of an element", i, v)
+		return shardify.Corrupt(n.Addr, "B-tree node: entry %d starts at byte %d of an element", i, v)
 	}
 	order := 0
 	for j := range rank {
-		if v, most := at(i, j), d.Space.MaxDims[j]; most != Unlimited && v >= uint64(most) {
-			return shardify.Corrupt(n.addr, "B-tree node: entry %d starts at element %d of at most %d", i, v, most)
+		if v, most := at(i, j), d.Space.MaxDims[j]; most != datatype.Unlimited && v >= uint64(most) {
+			return shardify.Corrupt(n.Addr, "B-tree node: entry %d starts at element %d of at most %d", i, v, most)
 		}
 		if i > 0 && order == 0 {
 			order = cmp.Compare(at(i, j), at(i-1, j))
 		}
 	}
 	if i > 0 && order <= 0 {
-		return shardify.Corrupt(n.addr, "B-tree node: entry %d does not follow that before", i)
+		return shardify.Corrupt(n.Addr, "B-tree node: entry %d does not follow that before", i)
 	}
 	return nil
 }
@@ -132,8 +135,8 @@ func (d *Dataset) indexImplicit(b *tableBuilder) error {
 	if err != nil {
 		return err
 	}
-	if m.total > d.f.Size()/max(d.Layout.ChunkBytes, 1) {
-		return shardify.Corrupt(d.Layout.Addr, "%d chunks of %d bytes in a file of %d", m.total, d.Layout.ChunkBytes, d.f.Size())
+	if m.total > d.File.Size()/max(d.Layout.ChunkBytes, 1) {
+		return shardify.Corrupt(d.Layout.Addr, "%d chunks of %d bytes in a file of %d", m.total, d.Layout.ChunkBytes, d.File.Size())
 	}
 	b.expect(m.total)
 	for i := range m.total {
@@ -148,24 +151,24 @@ func (d *Dataset) indexImplicit(b *tableBuilder) error {
 
 // indexBTree2: O address, [stored size, u32 mask], one u64 per dimension.
 func (d *Dataset) indexBTree2(b *tableBuilder) error {
-	f, rank := d.f, d.Space.Rank()
-	t, err := f.openBTree2(d.Layout.Addr, []uint8{RecChunk, RecChunkFilters})
+	f, rank := d.File, d.Space.Rank()
+	t, err := btree.OpenV2(f, d.Layout.Addr, []uint8{btree.RecChunk, btree.RecChunkFilters})
 	if err != nil {
 		return err
 	}
 	width := 0 // of the stored size
 	plain := f.OffsetSize + 8*rank
-	if t.kind == RecChunkFilters {
-		width = t.recordSize - plain - 4
+	if t.Kind == btree.RecChunkFilters {
+		width = t.RecordSize - plain - 4
 		if width < 1 || width > 8 {
-			return shardify.Corrupt(d.Layout.Addr, "chunk records of %d bytes for rank %d", t.recordSize, rank)
+			return shardify.Corrupt(d.Layout.Addr, "chunk records of %d bytes for rank %d", t.RecordSize, rank)
 		}
-	} else if t.recordSize != plain {
-		return shardify.Corrupt(d.Layout.Addr, "chunk records of %d bytes for rank %d", t.recordSize, rank)
+	} else if t.RecordSize != plain {
+		return shardify.Corrupt(d.Layout.Addr, "chunk records of %d bytes for rank %d", t.RecordSize, rank)
 	}
-	b.expect(t.total)
-	return t.walk(func(_ uint8, rec []byte) error {
-		addr := f.offset(rec[:f.OffsetSize])
+	b.expect(t.Total)
+	return t.Walk(func(_ uint8, rec []byte) error {
+		addr := f.Offset(rec[:f.OffsetSize])
 		number, inside := int64(0), true
 		for j, at := range b.t.Grid {
 			k := binary.LittleEndian.Uint64(rec[len(rec)-8*(rank-j):])
@@ -175,7 +178,7 @@ func (d *Dataset) indexBTree2(b *tableBuilder) error {
 			}
 			number = number*at + int64(k)
 		}
-		if !inside || addr == Undefined {
+		if !inside || addr == meta.Undefined {
 			return nil
 		}
 		size, mask := d.Layout.ChunkBytes, uint32(0)
@@ -188,7 +191,7 @@ func (d *Dataset) indexBTree2(b *tableBuilder) error {
 
 // chunkFields reads the stored size and the mask of a filtered element.
 func (d *Dataset) chunkFields(e []byte, width int) (size int64, mask uint32) {
-	v := leUint(e[:width])
+	v := meta.Uint(e[:width])
 	return int64(min(v, 1<<62)), binary.LittleEndian.Uint32(e[width:])
 }
 
@@ -221,12 +224,12 @@ func (d *Dataset) maximalGrid(b *tableBuilder, unlimited int) (*maximal, error) 
 		g := b.t.Grid[i]
 		n := g
 		if i != unlimited {
-			if d.Space.MaxDims[i] == Unlimited {
+			if d.Space.MaxDims[i] == datatype.Unlimited {
 				return nil, shardify.Corrupt(d.Addr, "chunk index %d with an unlimited dimension %d", d.Layout.Index, i)
 			}
 			n = gridSize(d.Space.MaxDims[i], d.Layout.ChunkDims[i])
 			var ok bool
-			if m.total, ok = mulFits(m.total, n); !ok {
+			if m.total, ok = meta.Product(m.total, n); !ok {
 				return nil, shardify.Corrupt(d.Addr, "%v elements at most overflow", d.Space.MaxDims)
 			}
 		}
@@ -251,7 +254,7 @@ func (m *maximal) number(i int64) (int64, bool) {
 		}
 		return i, i < rest
 	}
-	var c [maxRank]int64
+	var c [datatype.MaxRank]int64
 	for k := len(m.dims) - 1; k > 0; k-- {
 		c[k] = i % m.dims[k]
 		i /= m.dims[k]

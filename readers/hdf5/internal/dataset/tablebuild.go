@@ -1,4 +1,4 @@
-package h5
+package dataset
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 )
 
 // edgeRule marks the chunks that stick out of the extent.
@@ -18,7 +19,7 @@ func (t *ChunkTable) find(n int64) (int, bool) {
 		return 0, false
 	}
 	if t.keys == nil {
-		if n >= int64(len(t.addr)) || t.addr[n] == Undefined {
+		if n >= int64(len(t.addr)) || t.addr[n] == meta.Undefined {
 			return 0, false
 		}
 		return int(n), true
@@ -54,7 +55,7 @@ func (t *ChunkTable) atEdge(n int64) bool {
 // tableBuilder collects chunks in any order.
 type tableBuilder struct {
 	t        *ChunkTable
-	f        *MetaFile
+	f        *meta.File
 	total    int64 // chunks of the grid
 	filtered bool
 	dense    bool
@@ -64,7 +65,7 @@ type tableBuilder struct {
 func (ds *Dataset) newTable() (*tableBuilder, error) {
 	l := &ds.Layout
 	t := &ChunkTable{Grid: make([]int64, len(l.ChunkDims)), fullSize: l.ChunkBytes}
-	b := &tableBuilder{t: t, f: ds.f, total: 1, filtered: len(ds.Filters) > 0}
+	b := &tableBuilder{t: t, f: ds.File, total: 1, filtered: len(ds.Filters) > 0}
 	partial := make([]bool, len(t.Grid))
 	for i, c := range l.ChunkDims {
 		d := ds.Space.Dims[i]
@@ -76,7 +77,7 @@ func (ds *Dataset) newTable() (*tableBuilder, error) {
 	}
 	for _, g := range t.Grid {
 		var ok bool
-		if b.total, ok = mulFits(b.total, g); !ok {
+		if b.total, ok = meta.Product(b.total, g); !ok {
 			return nil, shardify.Unsupported("%v chunks", t.Grid)
 		}
 	}
@@ -109,7 +110,7 @@ const maxEarly = 1 << 20
 func (b *tableBuilder) slots() {
 	b.t.addr = make([]int64, b.total)
 	for i := range b.t.addr {
-		b.t.addr[i] = Undefined
+		b.t.addr[i] = meta.Undefined
 	}
 	if b.filtered {
 		b.t.size, b.t.mask = make([]int64, b.total), make([]uint32, b.total)
@@ -130,7 +131,7 @@ func (b *tableBuilder) add(n, addr, size int64, mask uint32) error {
 	}
 	t.stored++
 	if b.dense {
-		if t.addr[n] != Undefined {
+		if t.addr[n] != meta.Undefined {
 			return b.twice(n)
 		}
 		t.addr[n] = addr
@@ -187,7 +188,7 @@ func (b *tableBuilder) spread() (*ChunkTable, error) {
 		t.mask = nil
 	}
 	for i, n := range keys {
-		if t.addr[n] != Undefined {
+		if t.addr[n] != meta.Undefined {
 			return nil, b.twice(n)
 		}
 		t.addr[n] = addr[i]

@@ -1,4 +1,4 @@
-package h5
+package meta
 
 import (
 	"io"
@@ -10,8 +10,8 @@ import (
 // Undefined is the address of what has no storage.
 const Undefined int64 = -1
 
-// MetaFile is the bytes of an open file, and what its superblock says of them.
-type MetaFile struct {
+// File is the bytes of an open file, and what its superblock says of them.
+type File struct {
 	Version    int   // 0 to 3
 	OffsetSize int   // bytes of an address: 2, 4 or 8
 	LengthSize int   // bytes of a length: 2, 4 or 8
@@ -24,37 +24,37 @@ type MetaFile struct {
 
 	NoSums bool // tests: damage behind checksums is looked at as well
 
-	name string
-	size int64
-	io   *blocks
+	name   string
+	size   int64
+	blocks *blocks
 
 	mu       sync.Mutex
 	warnings []string
 	warned   map[string]bool
 }
 
-// newMeta makes a file of which nothing is read yet. cacheBytes bounds the blocks of metadata
+// New makes a file of which nothing is read yet. cacheBytes bounds the blocks of metadata
 // that are kept in memory; 0 means 4 MiB.
-func newMeta(r io.ReaderAt, size int64, name string, cacheBytes int64) *MetaFile {
-	return &MetaFile{name: name, size: size, io: newBlocks(r, size, cacheBytes)}
+func New(r io.ReaderAt, size int64, name string, cacheBytes int64) *File {
+	return &File{name: name, size: size, blocks: newBlocks(r, size, cacheBytes)}
 }
 
 // Name returns the name that errors have.
-func (f *MetaFile) Name() string { return f.name }
+func (f *File) Name() string { return f.name }
 
 // Size returns the size of the file.
-func (f *MetaFile) Size() int64 { return f.size }
+func (f *File) Size() int64 { return f.size }
 
 // Warnings returns what was odd but readable so far: a file that was not closed,
 // metadata beyond the recorded end.
-func (f *MetaFile) Warnings() []string {
+func (f *File) Warnings() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]string(nil), f.warnings...)
 }
 
-// warn notes a text, once for each key.
-func (f *MetaFile) warn(key, text string) {
+// Warn notes a text, once for each key.
+func (f *File) Warn(key, text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.warned[key] {
@@ -67,11 +67,11 @@ func (f *MetaFile) warn(key, text string) {
 	f.warnings = append(f.warnings, text)
 }
 
-// fail adds the file and the object to an error.
-func (f *MetaFile) fail(err error, path string) error {
+// Fail adds the file and the object to an error.
+func (f *File) Fail(err error, path string) error {
 	return shardify.Annotate(err, "read", f.name, path)
 }
 
 // RefSize is the bytes of a variable-length element in the file: u32 count,
 // address, u32 index.
-func (f *MetaFile) RefSize() int { return 8 + f.OffsetSize }
+func (f *File) RefSize() int { return 8 + f.OffsetSize }

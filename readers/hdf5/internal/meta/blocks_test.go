@@ -1,4 +1,4 @@
-package h5
+package meta
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 
 func TestEncIsTheNumberOfBytes(t *testing.T) {
 	for n, want := range map[uint64]int{0: 1, 1: 1, 255: 1, 256: 2, 65535: 2, 65536: 3, 1<<24 - 1: 3, 1 << 24: 4, 1<<64 - 1: 8} {
-		if got := enc(n); got != want {
+		if got := Width(n); got != want {
 			t.Errorf("enc(%d) = %d, want %d", n, got, want)
 		}
 	}

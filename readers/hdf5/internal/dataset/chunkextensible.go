@@ -1,9 +1,11 @@
-package h5
+package dataset
 
 import (
 	"math/bits"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 )
 
 // extArray is an extensible array. Super block k has 2^(k/2) data blocks of
@@ -26,7 +28,7 @@ type extArray struct {
 func (ds *Dataset) indexExtensible(b *tableBuilder) error {
 	unlimited := -1
 	for i, n := range ds.Space.MaxDims {
-		if n == Unlimited && unlimited < 0 {
+		if n == datatype.Unlimited && unlimited < 0 {
 			unlimited = i
 		}
 	}
@@ -37,13 +39,13 @@ func (ds *Dataset) indexExtensible(b *tableBuilder) error {
 	if err != nil {
 		return err
 	}
-	a := &extArray{chunkArray: chunkArray{d: ds, b: b, m: m, f: ds.f, header: ds.Layout.Addr}}
+	a := &extArray{chunkArray: chunkArray{d: ds, b: b, m: m, f: ds.File, header: ds.Layout.Addr}}
 	index, err := a.readHeader()
 	if err != nil {
 		return err
 	}
 	b.expect(min(a.used, a.f.Size()/int64(a.element)))
-	if index == Undefined {
+	if index == meta.Undefined {
 		return nil
 	}
 	return a.readIndex(index)
@@ -51,24 +53,24 @@ func (ds *Dataset) indexExtensible(b *tableBuilder) error {
 
 func (a *extArray) readHeader() (index int64, err error) {
 	f := a.f
-	head, err := f.view(a.header, int64(16+6*f.LengthSize+f.OffsetSize), "extensible array header")
+	head, err := f.View(a.header, int64(16+6*f.LengthSize+f.OffsetSize), "extensible array header")
 	if err != nil {
 		return 0, err
 	}
-	d := f.decode(head, a.header, "extensible array header")
-	if err := d.magic("EAHD"); err != nil {
+	d := f.Decode(head, a.header, "extensible array header")
+	if err := d.Magic("EAHD"); err != nil {
 		return 0, err
 	}
-	if err := d.version(0); err != nil {
+	if err := d.Version(0); err != nil {
 		return 0, err
 	}
-	client, element := d.u8(), d.u8()
-	a.maxBits, a.indexElements, a.minElements, a.minPointers, a.pageBits = int(d.u8()), int(d.u8()), int(d.u8()), int(d.u8()), int(d.u8())
-	d.skip(4 * f.LengthSize)
-	a.used = d.size()
-	d.length()
-	index = d.addr()
-	if err := d.checksum(); err != nil {
+	client, element := d.U8(), d.U8()
+	a.maxBits, a.indexElements, a.minElements, a.minPointers, a.pageBits = int(d.U8()), int(d.U8()), int(d.U8()), int(d.U8()), int(d.U8())
+	d.Skip(4 * f.LengthSize)
+	a.used = d.Size()
+	d.Length()
+	index = d.Addr()
+	if err := d.Checksum(); err != nil {
 		return 0, err
 	}
 	if err := a.elementSize(&d, client, element); err != nil {
@@ -76,7 +78,7 @@ func (a *extArray) readHeader() (index int64, err error) {
 	}
 	power := func(v int) bool { return bits.OnesCount(uint(v)) == 1 }
 	if a.maxBits == 0 || a.maxBits > 64 || !power(a.minElements) || !power(a.minPointers) || a.minPointers < 2 || a.pageBits > 62 || a.superBlocks() < a.direct() {
-		return 0, d.corrupt("max bits %d, elements %d, pointers %d, page bits %d", a.maxBits, a.minElements, a.minPointers, a.pageBits)
+		return 0, d.Corrupt("max bits %d, elements %d, pointers %d, page bits %d", a.maxBits, a.minElements, a.minPointers, a.pageBits)
 	}
 	a.offBytes = (a.maxBits + 7) / 8
 	return index, nil
@@ -101,9 +103,9 @@ func (a *extArray) readIndex(addr int64) error {
 	if err != nil {
 		return err
 	}
-	elements := d.bytes(a.indexElements * a.element)
-	pointers := f.decode(d.bytes((inner+second)*f.OffsetSize), addr, d.what)
-	if err := d.checksum(); err != nil {
+	elements := d.Bytes(a.indexElements * a.element)
+	pointers := f.Decode(d.Bytes((inner+second)*f.OffsetSize), addr, d.What)
+	if err := d.Checksum(); err != nil {
 		return err
 	}
 	if err := a.add(0, elements); err != nil {
@@ -113,7 +115,7 @@ func (a *extArray) readIndex(addr int64) error {
 	for k := range a.direct() {
 		blocks, n := a.super(k)
 		for range blocks {
-			if err := a.dataBlock(pointers.addr(), at, n); err != nil {
+			if err := a.dataBlock(pointers.Addr(), at, n); err != nil {
 				return err
 			}
 			at += n
@@ -121,11 +123,11 @@ func (a *extArray) readIndex(addr int64) error {
 	}
 	for k := a.direct(); k < a.superBlocks(); k++ {
 		blocks, n := a.super(k)
-		if err := a.secondary(pointers.addr(), at, blocks, n); err != nil {
+		if err := a.secondary(pointers.Addr(), at, blocks, n); err != nil {
 			return err
 		}
 		var ok bool
-		if n, ok = mulFits(n, blocks); !ok || at > 1<<62-n {
+		if n, ok = meta.Product(n, blocks); !ok || at > 1<<62-n {
 			return nil // more than can be addressed
 		}
 		at += n
@@ -135,7 +137,7 @@ func (a *extArray) readIndex(addr int64) error {
 
 // dataBlock reads a data block that is not paged.
 func (a *extArray) dataBlock(addr, at, n int64) error {
-	if addr == Undefined {
+	if addr == meta.Undefined {
 		return nil
 	}
 	start := int64(6 + a.f.OffsetSize + a.offBytes)
@@ -149,7 +151,7 @@ func (a *extArray) dataBlock(addr, at, n int64) error {
 }
 
 func (a *extArray) secondary(addr, at, blocks, n int64) error {
-	if addr == Undefined {
+	if addr == meta.Undefined {
 		return nil
 	}
 	f := a.f
@@ -167,14 +169,14 @@ func (a *extArray) secondary(addr, at, blocks, n int64) error {
 	if err != nil {
 		return err
 	}
-	d.skip(a.offBytes)
-	present := d.bytes(int(bitmap))
-	pointers := f.decode(d.bytes(int(blocks)*f.OffsetSize), addr, d.what)
-	if err := d.checksum(); err != nil {
+	d.Skip(a.offBytes)
+	present := d.Bytes(int(bitmap))
+	pointers := f.Decode(d.Bytes(int(blocks)*f.OffsetSize), addr, d.What)
+	if err := d.Checksum(); err != nil {
 		return err
 	}
 	for i := range blocks {
-		block := pointers.addr()
+		block := pointers.Addr()
 		first := at + i*n
 		if pages == 0 {
 			if err := a.dataBlock(block, first, n); err != nil {
@@ -182,7 +184,7 @@ func (a *extArray) secondary(addr, at, blocks, n int64) error {
 			}
 			continue
 		}
-		if block == Undefined {
+		if block == meta.Undefined {
 			continue
 		}
 		if err := a.pagedBlock(block, first, pages, page, present, i*pages); err != nil {
@@ -200,8 +202,8 @@ func (a *extArray) pagedBlock(addr, at, pages, page int64, present []byte, first
 	if err != nil {
 		return err
 	}
-	d.skip(a.offBytes)
-	if err := d.checksum(); err != nil {
+	d.Skip(a.offBytes)
+	if err := d.Checksum(); err != nil {
 		return err
 	}
 	p := addr + start + 4

@@ -1,9 +1,10 @@
-package h5
+package btree
 
 import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 )
 
 // Version 1 B-trees: "TREE", u8 type (0 group, 1 chunks), u8 level (0 leaf), u16
@@ -15,8 +16,8 @@ import (
 // afterwards, and a node that is reached twice meets itself.
 
 const (
-	treeGroup  = 0
-	treeChunks = 1
+	Groups = 0
+	Chunks = 1
 )
 
 // Nodes whose distance is smaller are read together, up to treeRun bytes.
@@ -25,78 +26,78 @@ const (
 	treeRun = 1 << 20
 )
 
-type btree1 struct {
-	f        *MetaFile
+type V1 struct {
+	f        *meta.File
 	kind     uint8
-	keySize  int
-	maxCount int // entries of a node
+	KeySize  int
+	MaxCount int // entries of a node
 	nodeSize int64
 	entries  int64 // met so far
 	root     int64
 }
 
-func (f *MetaFile) newBTree1(kind uint8, keySize, k int) *btree1 {
-	t := &btree1{f: f, kind: kind, keySize: keySize, maxCount: 2 * k}
-	t.nodeSize = int64(8+2*f.OffsetSize) + int64(t.maxCount)*int64(keySize+f.OffsetSize) + int64(keySize)
+func NewV1(f *meta.File, kind uint8, keySize, k int) *V1 {
+	t := &V1{f: f, kind: kind, KeySize: keySize, MaxCount: 2 * k}
+	t.nodeSize = int64(8+2*f.OffsetSize) + int64(t.MaxCount)*int64(keySize+f.OffsetSize) + int64(keySize)
 	return t
 }
 
 // node is the content of one node: count entries of key and child.
-type node1 struct {
-	addr  int64
-	count int
+type Node struct {
+	Addr  int64
+	Count int
 	b     []byte // entries; of groups, the key behind them
 	step  int
 }
 
-func (n *node1) entry(i int) []byte { return n.b[i*n.step:] }
+func (n *Node) Entry(i int) []byte { return n.b[i*n.step:] }
 
 // parse checks a node of a known level. b may have been cut at the end of the
 // file.
-func (t *btree1) parse(addr int64, b []byte, level int) (node1, error) {
-	d := t.f.decode(b, addr, "B-tree node")
-	if err := d.magic("TREE"); err != nil {
-		return node1{}, err
+func (t *V1) parse(addr int64, b []byte, level int) (Node, error) {
+	d := t.f.Decode(b, addr, "B-tree node")
+	if err := d.Magic("TREE"); err != nil {
+		return Node{}, err
 	}
-	kind, lvl, n := d.u8(), int(d.u8()), int(d.u16())
-	left, right := t.f.offset(d.bytes(t.f.OffsetSize)), t.f.offset(d.bytes(t.f.OffsetSize))
-	if err := d.err(); err != nil {
-		return node1{}, err
+	kind, lvl, n := d.U8(), int(d.U8()), int(d.U16())
+	left, right := t.f.Offset(d.Bytes(t.f.OffsetSize)), t.f.Offset(d.Bytes(t.f.OffsetSize))
+	if err := d.Err(); err != nil {
+		return Node{}, err
 	}
-	if addr == t.root && (left != Undefined || right != Undefined) {
-		return node1{}, d.corruptAt(8, "a root with the siblings %d and %d", left, right)
+	if addr == t.root && (left != meta.Undefined || right != meta.Undefined) {
+		return Node{}, d.CorruptAt(8, "a root with the siblings %d and %d", left, right)
 	}
 	if kind != t.kind || lvl != level {
-		return node1{}, d.corruptAt(4, "type %d level %d, expected type %d level %d", kind, lvl, t.kind, level)
+		return Node{}, d.CorruptAt(4, "type %d level %d, expected type %d level %d", kind, lvl, t.kind, level)
 	}
-	if n > t.maxCount {
-		return node1{}, d.corruptAt(6, "%d entries, at most %d", n, t.maxCount)
+	if n > t.MaxCount {
+		return Node{}, d.CorruptAt(6, "%d entries, at most %d", n, t.MaxCount)
 	}
-	step := t.keySize + t.f.OffsetSize
+	step := t.KeySize + t.f.OffsetSize
 	// Nodes that overlap could be visited for ever.
 	if t.entries += int64(n); t.entries > t.f.Size()/int64(step) {
-		return node1{}, d.corruptAt(6, "more than %d entries in the tree", t.f.Size()/int64(step))
+		return Node{}, d.CorruptAt(6, "more than %d entries in the tree", t.f.Size()/int64(step))
 	}
 	size := n * step
-	if t.kind == treeGroup && n > 0 {
-		size += t.keySize // behind the last child
+	if t.kind == Groups && n > 0 {
+		size += t.KeySize // behind the last child
 	}
-	body := d.bytes(size)
-	return node1{addr, n, body, step}, d.err()
+	body := d.Bytes(size)
+	return Node{addr, n, body, step}, d.Err()
 }
 
 // rootLevel reads the level of the root.
-func (t *btree1) rootLevel(root int64) (int, error) {
-	b, err := t.f.view(root, 8, "B-tree node")
+func (t *V1) rootLevel(root int64) (int, error) {
+	b, err := t.f.View(root, 8, "B-tree node")
 	if err != nil {
 		return 0, err
 	}
 	return int(b[5]), nil
 }
 
-// leaves returns the addresses of all leaf nodes, sorted. Damaged inner nodes are
+// Leaves returns the addresses of all leaf nodes, sorted. Damaged inner nodes are
 // reported to bad, which decides by its result whether the walk continues.
-func (t *btree1) leaves(root int64, bad func(error) error) ([]int64, error) {
+func (t *V1) Leaves(root int64, bad func(error) error) ([]int64, error) {
 	t.root = root
 	level, err := t.rootLevel(root)
 	if err != nil {
@@ -105,9 +106,9 @@ func (t *btree1) leaves(root int64, bad func(error) error) ([]int64, error) {
 	addrs := []int64{root}
 	for ; level > 0 && len(addrs) > 0; level-- {
 		var next []int64
-		err := t.each(addrs, level, func(n *node1) error {
-			for i := range n.count {
-				child := t.f.offset(n.entry(i)[t.keySize : t.keySize+t.f.OffsetSize])
+		err := t.Each(addrs, level, func(n *Node) error {
+			for i := range n.Count {
+				child := t.f.Offset(n.Entry(i)[t.KeySize : t.KeySize+t.f.OffsetSize])
 				next = append(next, child)
 			}
 			return nil
@@ -126,11 +127,11 @@ func (t *btree1) leaves(root int64, bad func(error) error) ([]int64, error) {
 	return addrs, nil
 }
 
-// each reads the nodes at sorted addresses. Damage goes to bad, and the walk goes
+// Each reads the nodes at sorted addresses. Damage goes to bad, and the walk goes
 // on if that returns nil; what fn returns ends it. The node is valid inside fn.
-func (t *btree1) each(addrs []int64, level int, fn func(n *node1) error, bad func(error) error) error {
-	return t.f.runs(addrs, t.nodeSize, "B-tree node", func(addr int64, b []byte, err error) error {
-		var n node1
+func (t *V1) Each(addrs []int64, level int, fn func(n *Node) error, bad func(error) error) error {
+	return runs(t.f, addrs, t.nodeSize, "B-tree node", func(addr int64, b []byte, err error) error {
+		var n Node
 		if err == nil {
 			n, err = t.parse(addr, b, level)
 		}
@@ -144,14 +145,14 @@ func (t *btree1) each(addrs []int64, level int, fn func(n *node1) error, bad fun
 // runs reads pieces of size bytes at sorted addresses, those close to each other
 // at once, and calls fn for each, the bytes cut at the end of the file. They are
 // valid inside fn.
-func (f *MetaFile) runs(addrs []int64, size int64, what string, fn func(addr int64, b []byte, err error) error) error {
+func runs(f *meta.File, addrs []int64, size int64, what string, fn func(addr int64, b []byte, err error) error) error {
 	var buf []byte
 	for len(addrs) > 0 {
 		lo := addrs[0]
-		if err := f.within(lo, 1, what); err != nil || size > treeRun {
+		if err := f.Within(lo, 1, what); err != nil || size > treeRun {
 			var b []byte
 			if err == nil {
-				b, err = f.viewUpTo(lo, size, what)
+				b, err = f.ViewUpTo(lo, size, what)
 			}
 			if err := fn(lo, b, err); err != nil {
 				return err
@@ -166,13 +167,13 @@ func (f *MetaFile) runs(addrs []int64, size int64, what string, fn func(addr int
 		}
 		hi = min(hi, f.Size())
 		if hi > f.EOF {
-			f.within(lo, hi-lo, what)
+			f.Within(lo, hi-lo, what)
 		}
 		if int64(cap(buf)) < hi-lo {
 			buf = make([]byte, min(max(hi-lo, 2*int64(cap(buf))), treeRun))
 		}
 		run := buf[:hi-lo]
-		err := f.readAt(run, lo)
+		err := f.ReadAt(run, lo)
 		for _, a := range addrs[:n] {
 			if err := fn(a, run[a-lo:min(a-lo+size, hi-lo)], err); err != nil {
 				return err

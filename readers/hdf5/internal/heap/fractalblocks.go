@@ -1,12 +1,13 @@
-package h5
+package heap
 
 import (
 	"math/bits"
 
 	"github.com/shardify/shardify/codecs"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 )
 
-func (h *fractalHeap) managed(off, n uint64) ([]byte, error) {
+func (h *Fractal) managed(off, n uint64) ([]byte, error) {
 	if n == 0 || n > h.maxDirect {
 		return nil, h.corrupt("object of %d bytes", n)
 	}
@@ -27,7 +28,7 @@ func (h *fractalHeap) managed(off, n uint64) ([]byte, error) {
 }
 
 // rowSize is the size of a block of row r; 0 when it exceeds 64 bits.
-func (h *fractalHeap) rowSize(r int) uint64 {
+func (h *Fractal) rowSize(r int) uint64 {
 	if r > 0 {
 		r--
 	}
@@ -38,8 +39,8 @@ func (h *fractalHeap) rowSize(r int) uint64 {
 }
 
 // find runs down the doubling table to the direct block that holds an offset.
-func (h *fractalHeap) find(off uint64) (heapSlot, error) {
-	if h.root == Undefined {
+func (h *Fractal) find(off uint64) (heapSlot, error) {
+	if h.root == meta.Undefined {
 		return heapSlot{}, h.corrupt("object in an empty heap")
 	}
 	if h.rootRows == 0 {
@@ -71,28 +72,28 @@ func (h *fractalHeap) find(off uint64) (heapSlot, error) {
 			directEntry += h.f.LengthSize + 4
 		}
 		n := row*int(h.width) + int(column)
-		d := h.f.decode(children, addr, "fractal heap indirect block")
+		d := h.f.Decode(children, addr, "fractal heap indirect block")
 		if row < h.directRows {
-			d.skip(n * directEntry)
-			slot.addr = d.addr()
+			d.Skip(n * directEntry)
+			slot.addr = d.Addr()
 			if h.filters != nil {
-				slot.stored, slot.mask = d.size(), d.u32()
+				slot.stored, slot.mask = d.Size(), d.U32()
 			}
-			if err := d.err(); err != nil {
+			if err := d.Err(); err != nil {
 				return slot, err
 			}
-			if slot.addr == Undefined {
+			if slot.addr == meta.Undefined {
 				return slot, h.corrupt("object at %d is in a block that is not there", off)
 			}
 			return slot, nil
 		}
 		direct := h.directRows * int(h.width)
-		d.skip(direct*directEntry + (n-direct)*h.f.OffsetSize)
-		child := d.addr()
-		if err := d.err(); err != nil {
+		d.Skip(direct*directEntry + (n-direct)*h.f.OffsetSize)
+		child := d.Addr()
+		if err := d.Err(); err != nil {
 			return slot, err
 		}
-		if child == Undefined {
+		if child == meta.Undefined {
 			return slot, h.corrupt("object at %d is in a block that is not there", off)
 		}
 		addr, base = child, at
@@ -104,7 +105,7 @@ func (h *fractalHeap) find(off uint64) (heapSlot, error) {
 	return heapSlot{}, h.corrupt("indirect blocks nested too deep")
 }
 
-func (h *fractalHeap) rootFits(off uint64) error {
+func (h *Fractal) rootFits(off uint64) error {
 	if off >= h.start {
 		return h.corrupt("offset %d in a heap of one block of %d", off, h.start)
 	}
@@ -112,7 +113,7 @@ func (h *fractalHeap) rootFits(off uint64) error {
 }
 
 // indirect returns the children of an indirect block.
-func (h *fractalHeap) indirect(addr int64, rows int, base uint64) ([]byte, error) {
+func (h *Fractal) indirect(addr int64, rows int, base uint64) ([]byte, error) {
 	if b, ok := h.ind[addr]; ok {
 		return b, nil
 	}
@@ -125,16 +126,16 @@ func (h *fractalHeap) indirect(addr int64, rows int, base uint64) ([]byte, error
 	inner := int64(max(rows-h.directRows, 0)) * int64(h.width)
 	head := int64(5 + f.OffsetSize + h.offBytes)
 	n := head + direct*entry + inner*int64(f.OffsetSize)
-	b, err := f.view(addr, n+4, "fractal heap indirect block")
+	b, err := f.View(addr, n+4, "fractal heap indirect block")
 	if err != nil {
 		return nil, err
 	}
-	d := f.decode(b, addr, "fractal heap indirect block")
+	d := f.Decode(b, addr, "fractal heap indirect block")
 	if err := h.blockHead(&d, "FHIB", base); err != nil {
 		return nil, err
 	}
-	d.skip(int(n) - d.pos)
-	if err := d.checksum(); err != nil {
+	d.Skip(int(n) - d.Pos)
+	if err := d.Checksum(); err != nil {
 		return nil, err
 	}
 	if len(h.ind) >= 64 {
@@ -144,24 +145,24 @@ func (h *fractalHeap) indirect(addr int64, rows int, base uint64) ([]byte, error
 	return b[head:n], nil
 }
 
-func (h *fractalHeap) blockHead(d *decoder, magic string, base uint64) error {
-	if err := d.magic(magic); err != nil {
+func (h *Fractal) blockHead(d *meta.Decoder, magic string, base uint64) error {
+	if err := d.Magic(magic); err != nil {
 		return err
 	}
-	if err := d.version(0); err != nil {
+	if err := d.Version(0); err != nil {
 		return err
 	}
-	if a := d.addr(); a != h.addr {
-		return d.corrupt("belongs to the heap at %d, not %d", a, h.addr)
+	if a := d.Addr(); a != h.addr {
+		return d.Corrupt("belongs to the heap at %d, not %d", a, h.addr)
 	}
-	if o := d.uint(h.offBytes); o != base {
-		return d.corrupt("block offset is %d, not %d", o, base)
+	if o := d.Uint(h.offBytes); o != base {
+		return d.Corrupt("block offset is %d, not %d", o, base)
 	}
-	return d.err()
+	return d.Err()
 }
 
 // direct returns a verified direct block.
-func (h *fractalHeap) direct(s heapSlot) ([]byte, error) {
+func (h *Fractal) direct(s heapSlot) ([]byte, error) {
 	if h.last.addr == s.addr {
 		return h.last.data, nil
 	}
@@ -171,7 +172,7 @@ func (h *fractalHeap) direct(s heapSlot) ([]byte, error) {
 	if h.filters != nil {
 		n = s.stored
 	}
-	b, err := f.view(s.addr, n, what)
+	b, err := f.View(s.addr, n, what)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +181,7 @@ func (h *fractalHeap) direct(s heapSlot) ([]byte, error) {
 			return nil, err
 		}
 	}
-	d := f.decode(b, s.addr, what)
+	d := f.Decode(b, s.addr, what)
 	if err := h.blockHead(&d, "FHDB", uint64(s.offset)); err != nil {
 		return nil, err
 	}
@@ -194,16 +195,16 @@ func (h *fractalHeap) direct(s heapSlot) ([]byte, error) {
 }
 
 // blockChecksum verifies a direct block, whose checksum counts its own field as 0.
-func blockChecksum(d *decoder) error {
-	at := d.pos
-	stored := d.u32()
-	if err := d.err(); err != nil {
+func blockChecksum(d *meta.Decoder) error {
+	at := d.Pos
+	stored := d.U32()
+	if err := d.Err(); err != nil {
 		return err
 	}
-	c := append([]byte(nil), d.b...)
+	c := append([]byte(nil), d.Data...)
 	clear(c[at : at+4])
-	if sum := codecs.Lookup3(c); sum != stored && !d.f.NoSums {
-		return d.corruptAt(0, "checksum is %08x, stored %08x", sum, stored)
+	if sum := codecs.Lookup3(c); sum != stored && !d.File.NoSums {
+		return d.CorruptAt(0, "checksum is %08x, stored %08x", sum, stored)
 	}
 	return nil
 }

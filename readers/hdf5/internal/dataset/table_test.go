@@ -1,13 +1,16 @@
-package h5
+package dataset
 
 import (
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
+	"github.com/shardify/shardify/readers/hdf5/internal/heap"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 	"math/rand/v2"
 	"strings"
 	"testing"
 )
 
-func testMeta() *MetaFile {
-	f := newMeta(nil, 1<<40, "test", 0)
+func testMeta() *meta.File {
+	f := meta.New(nil, 1<<40, "test", 0)
 	f.OffsetSize, f.LengthSize, f.EOF = 8, 8, 1<<40
 	return f
 }
@@ -17,9 +20,9 @@ func TestChunkTableFindsItsChunks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 300 {
 		rank := 1 + rng.IntN(3)
-		ds := &Dataset{f: testMeta(), Layout: Layout{ChunkBytes: 10, EdgeUnfiltered: rng.IntN(2) == 0}}
+		ds := &Dataset{File: testMeta(), Layout: Layout{ChunkBytes: 10, EdgeUnfiltered: rng.IntN(2) == 0}}
 		if rng.IntN(2) == 0 {
-			ds.Filters = []Filter{{ID: 1}}
+			ds.Filters = []heap.Filter{{ID: 1}}
 		}
 		for range rank {
 			c := 1 + rng.Int64N(5)
@@ -88,7 +91,7 @@ func TestChunkTableFindsItsChunks(t *testing.T) {
 
 func TestAChunkTwiceIsCorruptInSparseTables(t *testing.T) {
 	for _, dim := range []int64{10, 1 << 40} {
-		ds := &Dataset{f: newMeta(nil, 1000, "", 0), Space: Space{Dims: []int64{dim}}, Layout: Layout{ChunkBytes: 1, ChunkDims: []int64{1}}}
+		ds := &Dataset{File: meta.New(nil, 1000, "", 0), Space: datatype.Space{Dims: []int64{dim}}, Layout: Layout{ChunkBytes: 1, ChunkDims: []int64{1}}}
 		b, err := ds.newTable()
 		if err != nil {
 			t.Fatal(err)
@@ -114,7 +117,7 @@ func TestNumbersOfTheLargestExtent(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 200 {
 		rank := 1 + rng.IntN(4)
-		ds := &Dataset{f: testMeta()}
+		ds := &Dataset{File: testMeta()}
 		for range rank {
 			c := 1 + rng.Int64N(3)
 			d := 1 + rng.Int64N(8)
@@ -124,7 +127,7 @@ func TestNumbersOfTheLargestExtent(t *testing.T) {
 		}
 		unlimited := rng.IntN(rank+1) - 1
 		if unlimited >= 0 {
-			ds.Space.MaxDims[unlimited] = Unlimited
+			ds.Space.MaxDims[unlimited] = datatype.Unlimited
 		}
 		b, err := ds.newTable()
 		if err != nil {

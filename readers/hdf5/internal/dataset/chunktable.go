@@ -1,4 +1,6 @@
-package h5
+package dataset
+
+import "github.com/shardify/shardify/readers/hdf5/internal/meta"
 
 // AllFilters is the mask of a chunk to which no filter was applied.
 const AllFilters = ^uint32(0)
@@ -71,7 +73,7 @@ func (t *ChunkTable) Get(n int64) (Chunk, bool) {
 // All calls yield for each stored chunk in rising order of number.
 func (t *ChunkTable) All(yield func(n int64, c Chunk) bool) {
 	for i, a := range t.addr {
-		if a == Undefined {
+		if a == meta.Undefined {
 			continue
 		}
 		n := int64(i)

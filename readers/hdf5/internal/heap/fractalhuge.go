@@ -1,8 +1,10 @@
-package h5
+package heap
 
 import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs/inflate"
+	"github.com/shardify/shardify/readers/hdf5/internal/btree"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 )
 
 // hugeRecord is an object of a fractal heap that is too large for its blocks and has a
@@ -15,7 +17,7 @@ type hugeRecord struct {
 
 // hugeObject reads the rest of a heap ID of kind 1: the place itself, when it
 // fits, else a key into the huge B-tree.
-func (h *fractalHeap) hugeObject(d *decoder) ([]byte, error) {
+func (h *Fractal) hugeObject(d *meta.Decoder) ([]byte, error) {
 	f := h.f
 	room := f.OffsetSize + f.LengthSize
 	if h.filters != nil {
@@ -24,8 +26,8 @@ func (h *fractalHeap) hugeObject(d *decoder) ([]byte, error) {
 	if h.idLength-1 >= room {
 		return h.readHuge(h.hugeFields(d))
 	}
-	key := d.uint(min(8, h.idLength-1))
-	if err := d.err(); err != nil {
+	key := d.Uint(min(8, h.idLength-1))
+	if err := d.Err(); err != nil {
 		return nil, err
 	}
 	if h.huge == nil {
@@ -40,29 +42,29 @@ func (h *fractalHeap) hugeObject(d *decoder) ([]byte, error) {
 	return h.readHuge(r, nil)
 }
 
-func (h *fractalHeap) hugeFields(d *decoder) (r hugeRecord, err error) {
-	r.addr, r.stored = d.addr(), d.size()
+func (h *Fractal) hugeFields(d *meta.Decoder) (r hugeRecord, err error) {
+	r.addr, r.stored = d.Addr(), d.Size()
 	r.size = r.stored
 	if h.filters != nil {
-		r.mask, r.size = d.u32(), d.size()
+		r.mask, r.size = d.U32(), d.Size()
 	}
-	return r, d.err()
+	return r, d.Err()
 }
 
-func (h *fractalHeap) readHugeTree() error {
-	kind := uint8(recHuge)
+func (h *Fractal) readHugeTree() error {
+	kind := uint8(btree.RecHuge)
 	if h.filters != nil {
-		kind = recHugeFiltered
+		kind = btree.RecHugeFiltered
 	}
 	huge := map[uint64]hugeRecord{}
-	err := h.f.walkBTree2(h.hugeTree, []uint8{kind}, func(_ uint8, rec []byte) error {
-		d := h.f.decode(rec, -1, "huge object record")
+	err := btree.WalkV2(h.f, h.hugeTree, []uint8{kind}, func(_ uint8, rec []byte) error {
+		d := h.f.Decode(rec, -1, "huge object record")
 		r, err := h.hugeFields(&d)
 		if err != nil {
 			return err
 		}
-		huge[d.length()] = r
-		return d.err()
+		huge[d.Length()] = r
+		return d.Err()
 	})
 	if err == nil {
 		h.huge = huge
@@ -70,15 +72,15 @@ func (h *fractalHeap) readHugeTree() error {
 	return err
 }
 
-func (h *fractalHeap) readHuge(r hugeRecord, err error) ([]byte, error) {
+func (h *Fractal) readHuge(r hugeRecord, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := h.f.view(r.addr, r.stored, "huge heap object")
+	b, err := h.f.View(r.addr, r.stored, "huge heap object")
 	if err != nil || h.filters == nil {
 		return b, err
 	}
-	if r.size > maxMeta {
+	if r.size > meta.MaxMeta {
 		return nil, shardify.Unsupported("huge heap object of %d bytes", r.size)
 	}
 	return unfilter(h.filters, r.mask, b, int(r.size))

@@ -1,4 +1,4 @@
-package h5
+package meta
 
 import (
 	"io"
@@ -16,9 +16,9 @@ const (
 	pageSize  = 4096
 )
 
-// maxMeta is the largest structure read as one piece. Nothing real comes near: a
+// MaxMeta is the largest structure read as one piece. Nothing real comes near: a
 // message has at most 64 KiB, a B-tree node a few.
-const maxMeta = 256 << 20
+const MaxMeta = 256 << 20
 
 // blocks is a cache of parts of the file. Blocks are never changed nor reused
 // once read, so that views into them stay valid.
@@ -133,15 +133,15 @@ func (c *blocks) read(b []byte, off int64) error {
 	return &shardify.Error{Op: "read", Sample: -1, Offset: off, Err: err}
 }
 
-// bytes returns n bytes at off, which are inside the file. They must not be written to.
-func (f *MetaFile) bytes(off int64, n int) ([]byte, error) { return f.io.bytes(off, n) }
+// Bytes returns n bytes at off, which are inside the file. They must not be written to.
+func (f *File) Bytes(off int64, n int) ([]byte, error) { return f.blocks.bytes(off, n) }
 
-// readAt fills b from off past the cache.
-func (f *MetaFile) readAt(b []byte, off int64) error { return f.io.read(b, off) }
+// ReadAt fills b from off past the cache.
+func (f *File) ReadAt(b []byte, off int64) error { return f.blocks.read(b, off) }
 
-// within checks that n bytes at off are inside the file. Metadata beyond the
+// Within checks that n bytes at off are inside the file. Metadata beyond the
 // recorded end is readable, but worth a word.
-func (f *MetaFile) within(off, n int64, what string) error {
+func (f *File) Within(off, n int64, what string) error {
 	if off == Undefined {
 		return shardify.Corrupt(-1, "%s has no address", what)
 	}
@@ -149,27 +149,27 @@ func (f *MetaFile) within(off, n int64, what string) error {
 		return shardify.Corrupt(off, "%s of %d bytes reaches past the end of the file at %d", what, n, f.Size())
 	}
 	if off+n > f.EOF {
-		f.warn("past eof", "metadata lies beyond the recorded end of the file")
+		f.Warn("past eof", "metadata lies beyond the recorded end of the file")
 	}
 	return nil
 }
 
-// view returns n bytes of metadata at off. They must not be written to.
-func (f *MetaFile) view(off, n int64, what string) ([]byte, error) {
-	if err := f.within(off, n, what); err != nil {
+// View returns n bytes of metadata at off. They must not be written to.
+func (f *File) View(off, n int64, what string) ([]byte, error) {
+	if err := f.Within(off, n, what); err != nil {
 		return nil, err
 	}
-	if n > maxMeta {
-		return nil, shardify.Unsupported("%s of %d bytes at %d is larger than %d", what, n, off, maxMeta)
+	if n > MaxMeta {
+		return nil, shardify.Unsupported("%s of %d bytes at %d is larger than %d", what, n, off, MaxMeta)
 	}
-	return f.io.bytes(off, int(n))
+	return f.blocks.bytes(off, int(n))
 }
 
-// viewUpTo is view for a structure whose length is not known yet: it returns
+// ViewUpTo is view for a structure whose length is not known yet: it returns
 // fewer bytes at the end of the file.
-func (f *MetaFile) viewUpTo(off, n int64, what string) ([]byte, error) {
+func (f *File) ViewUpTo(off, n int64, what string) ([]byte, error) {
 	if off >= 0 && off < f.Size() {
 		n = min(n, f.Size()-off)
 	}
-	return f.view(off, n, what)
+	return f.View(off, n, what)
 }

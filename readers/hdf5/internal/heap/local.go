@@ -1,15 +1,16 @@
-package h5
+package heap
 
 import (
 	"bytes"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 )
 
-// localHeap holds the names of an old-style group: "HEAP", u8 0, 3 reserved, L
+// Local holds the names of an old-style group: "HEAP", u8 0, 3 reserved, L
 // data size, L free list, O data. Names are NUL-ended, at offsets into the data.
-type localHeap struct {
-	f          *MetaFile
+type Local struct {
+	f          *meta.File
 	addr, data int64
 	size       int64
 	whole      string // all data, when small enough to be read at once
@@ -22,33 +23,33 @@ const maxWholeHeap = 16 << 20
 // maxName bounds a single name or path.
 const maxName = 1 << 20
 
-func (f *MetaFile) openLocalHeap(addr int64) (*localHeap, error) {
-	b, err := f.view(addr, int64(8+2*f.LengthSize+f.OffsetSize), "local heap")
+func OpenLocal(f *meta.File, addr int64) (*Local, error) {
+	b, err := f.View(addr, int64(8+2*f.LengthSize+f.OffsetSize), "local heap")
 	if err != nil {
 		return nil, err
 	}
-	d := f.decode(b, addr, "local heap")
-	if err := d.magic("HEAP"); err != nil {
+	d := f.Decode(b, addr, "local heap")
+	if err := d.Magic("HEAP"); err != nil {
 		return nil, err
 	}
-	if err := d.version(0); err != nil {
+	if err := d.Version(0); err != nil {
 		return nil, err
 	}
-	d.skip(3)
-	h := &localHeap{f: f, addr: addr, size: d.size()}
-	d.length()
-	h.data = d.addr()
-	if err := d.err(); err != nil {
+	d.Skip(3)
+	h := &Local{f: f, addr: addr, size: d.Size()}
+	d.Length()
+	h.data = d.Addr()
+	if err := d.Err(); err != nil {
 		return nil, err
 	}
 	if h.size == 0 {
 		return h, nil
 	}
-	if err := f.within(h.data, h.size, "local heap data"); err != nil {
+	if err := f.Within(h.data, h.size, "local heap data"); err != nil {
 		return nil, err
 	}
 	if h.size <= maxWholeHeap {
-		b, err := f.view(h.data, h.size, "local heap data")
+		b, err := f.View(h.data, h.size, "local heap data")
 		if err != nil {
 			return nil, err
 		}
@@ -57,8 +58,8 @@ func (f *MetaFile) openLocalHeap(addr int64) (*localHeap, error) {
 	return h, nil
 }
 
-// text returns the string at an offset into the data.
-func (h *localHeap) text(off uint64) (string, error) {
+// Text returns the string at an offset into the data.
+func (h *Local) Text(off uint64) (string, error) {
 	if off >= uint64(h.size) {
 		return "", shardify.Corrupt(h.addr, "local heap: offset %d in %d bytes", off, h.size)
 	}
@@ -73,7 +74,7 @@ func (h *localHeap) text(off uint64) (string, error) {
 	}
 	for n := int64(128); ; n *= 8 {
 		n = min(n, h.size-at, maxName)
-		b, err := h.f.view(h.data+at, n, "local heap data")
+		b, err := h.f.View(h.data+at, n, "local heap data")
 		if err != nil {
 			return "", err
 		}

@@ -1,4 +1,4 @@
-package h5
+package dataset
 
 import (
 	"encoding/binary"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
 )
 
 // packed writes numbers in little-endian order, each as wide as its type.
@@ -19,8 +20,8 @@ func packed(parts ...any) []byte {
 }
 
 func selectionOf(b []byte) (Selection, error) {
-	d := testMeta().decode(b, -1, "selection")
-	return d.selection()
+	d := testMeta().Decode(b, -1, "selection")
+	return readSelection(&d)
 }
 
 func TestSelectionsOfEveryForm(t *testing.T) {
@@ -34,17 +35,17 @@ func TestSelectionsOfEveryForm(t *testing.T) {
 		{"none", packed(uint32(0), uint32(1), uint64(0)), Selection{Kind: SelectNone}},
 		{"slab v1", packed(uint32(2), uint32(1), uint64(0), uint32(2), uint32(1), uint32(1), uint32(2), uint32(3), uint32(4)), Selection{Kind: SelectSlab, Rank: 2, Boxes: []Box{box(1, 2, 3, 4)}}},
 		{"regular v2", packed(uint32(2), uint32(2), uint8(1), uint32(0), uint32(1), uint64(5), uint64(10), uint64(1<<64-1), uint64(2)),
-			Selection{Kind: SelectSlab, Rank: 1, Start: []int64{5}, Stride: []int64{10}, Count: []int64{Unlimited}, Block: []int64{2}}},
+			Selection{Kind: SelectSlab, Rank: 1, Start: []int64{5}, Stride: []int64{10}, Count: []int64{datatype.Unlimited}, Block: []int64{2}}},
 		{"irregular v2", packed(uint32(2), uint32(2), uint8(0), uint32(0), uint32(1), uint64(1), uint64(3), uint64(9)), Selection{Kind: SelectSlab, Rank: 1, Boxes: []Box{box(3, 9)}}},
 		{"regular v3", packed(uint32(2), uint32(3), uint8(1), uint8(2), uint32(1), uint16(5), uint16(10), uint16(3), uint16(65535)),
-			Selection{Kind: SelectSlab, Rank: 1, Start: []int64{5}, Stride: []int64{10}, Count: []int64{3}, Block: []int64{Unlimited}}},
+			Selection{Kind: SelectSlab, Rank: 1, Start: []int64{5}, Stride: []int64{10}, Count: []int64{3}, Block: []int64{datatype.Unlimited}}},
 		{"points v1", packed(uint32(1), uint32(1), uint64(0), uint32(2), uint32(2), uint32(1), uint32(2), uint32(3), uint32(4)), Selection{Kind: SelectPoints, Rank: 2, Boxes: []Box{box(1, 2, 1, 2), box(3, 4, 3, 4)}}},
 		{"points v2", packed(uint32(1), uint32(2), uint8(1), uint32(1), uint8(2), uint8(7), uint8(8)), Selection{Kind: SelectPoints, Rank: 1, Boxes: []Box{box(7, 7), box(8, 8)}}},
 	} {
-		d := testMeta().decode(c.b, 0, "selection")
-		got, err := d.selection()
-		if err != nil || d.rest() != 0 || fmt.Sprint(got) != fmt.Sprint(c.want) {
-			t.Errorf("%s: %+v, %v, %d bytes left", c.what, got, err, d.rest())
+		d := testMeta().Decode(c.b, 0, "selection")
+		got, err := readSelection(&d)
+		if err != nil || d.Rest() != 0 || fmt.Sprint(got) != fmt.Sprint(c.want) {
+			t.Errorf("%s: %+v, %v, %d bytes left", c.what, got, err, d.Rest())
 		}
 	}
 	for what, b := range map[string][]byte{

@@ -1,4 +1,4 @@
-package h5
+package datatype
 
 // Class is the class of a datatype, with the numbers of the format.
 type Class uint8

@@ -1,24 +1,25 @@
-package h5
+package heap
 
 import (
 	"encoding/binary"
 	"math"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 )
 
 // A global heap collection: "GCOL", u8 1, 3 reserved, L size of the collection,
 // then objects: u16 index, u16 references, u32 reserved, L size, data. Both heads and the
 // data are padded to 8. Index 0 is the free space and ends the list.
 
-// heapHead is the length of the head of a collection, and of an object.
-func (f *MetaFile) heapHead() int { return (8 + f.LengthSize + 7) &^ 7 }
+// headSize is the length of the head of a collection, and of an object.
+func headSize(f *meta.File) int { return (8 + f.LengthSize + 7) &^ 7 }
 
 // Heap reads variable-length data. Parsed collections stay in a bounded cache, as
 // neighbouring elements share them. A Heap belongs to one goroutine; make one per
 // worker.
 type Heap struct {
-	f *MetaFile
+	f *meta.File
 	heapState
 }
 
@@ -46,9 +47,9 @@ type heapSpan struct{ off, n int32 }
 // minCollection is the smallest collection, and what is read at first.
 const minCollection = 4096
 
-// NewHeap returns a reader that keeps up to cacheBytes of collections; 0 means 8
+// New returns a reader that keeps up to cacheBytes of collections; 0 means 8
 // MiB.
-func NewHeap(f *MetaFile, cacheBytes int64) *Heap {
+func New(f *meta.File, cacheBytes int64) *Heap {
 	if cacheBytes <= 0 {
 		cacheBytes = 8 << 20
 	}
@@ -62,9 +63,9 @@ func NewHeap(f *MetaFile, cacheBytes int64) *Heap {
 func (h *Heap) View(ref []byte, baseSize int) ([]byte, error) {
 	n := int64(binary.LittleEndian.Uint32(ref)) * int64(baseSize)
 	o := h.f.OffsetSize
-	addr := h.f.offset(ref[4 : 4+o])
+	addr := h.f.Offset(ref[4 : 4+o])
 	// Address 0 is stored for an empty element; it is the base in this file.
-	if n == 0 || addr == Undefined || addr == h.f.Base {
+	if n == 0 || addr == meta.Undefined || addr == h.f.Base {
 		return nil, nil
 	}
 	b, err := h.Object(addr, binary.LittleEndian.Uint32(ref[4+o:]))
@@ -84,11 +85,11 @@ func (h *Heap) Object(addr int64, index uint32) ([]byte, error) {
 	if c == nil || c.addr != addr {
 		var err error
 		if c, err = h.collection(addr); err != nil {
-			return nil, h.f.fail(err, "")
+			return nil, h.f.Fail(err, "")
 		}
 	}
 	if index == 0 || int64(index) >= int64(len(c.spans)) || c.spans[index].n < 0 {
-		return nil, h.f.fail(shardify.Corrupt(addr, "global heap: no object %d", index), "")
+		return nil, h.f.Fail(shardify.Corrupt(addr, "global heap: no object %d", index), "")
 	}
 	s := c.spans[index]
 	return c.data[s.off : int64(s.off)+int64(s.n)], nil
@@ -159,34 +160,34 @@ func (h *Heap) unlink(c *collection) {
 // read loads a collection into c. Most have the smallest size: one read.
 func (h *Heap) read(c *collection, addr int64) error {
 	f := h.f
-	head := int64(f.heapHead())
-	if err := f.within(addr, head, "global heap collection"); err != nil {
+	head := int64(headSize(f))
+	if err := f.Within(addr, head, "global heap collection"); err != nil {
 		return err
 	}
 	n := min(minCollection, f.Size()-addr)
 	c.addr, c.data = addr, resize(c.data, n)
-	if err := f.readAt(c.data, addr); err != nil {
+	if err := f.ReadAt(c.data, addr); err != nil {
 		return err
 	}
-	d := f.decode(c.data, addr, "global heap collection")
-	if err := d.magic("GCOL"); err != nil {
+	d := f.Decode(c.data, addr, "global heap collection")
+	if err := d.Magic("GCOL"); err != nil {
 		return err
 	}
-	if err := d.version(1); err != nil {
+	if err := d.Version(1); err != nil {
 		return err
 	}
-	d.skip(3)
-	size := d.size()
+	d.Skip(3)
+	size := d.Size()
 	if size < head || size > math.MaxInt32 {
-		return d.corrupt("%d bytes", size)
+		return d.Corrupt("%d bytes", size)
 	}
-	if err := f.within(addr, size, "global heap collection"); err != nil {
+	if err := f.Within(addr, size, "global heap collection"); err != nil {
 		return err
 	}
 	if size > n {
 		whole := resize(nil, size)
 		copy(whole, c.data)
-		if err := f.readAt(whole[n:], addr+n); err != nil {
+		if err := f.ReadAt(whole[n:], addr+n); err != nil {
 			return err
 		}
 		c.data = whole
@@ -204,13 +205,13 @@ func resize(b []byte, n int64) []byte {
 
 func (h *Heap) parse(c *collection) error {
 	c.spans = c.spans[:0]
-	head := h.f.heapHead()
+	head := headSize(h.f)
 	for at := head; len(c.data)-at >= head; {
 		index := int(binary.LittleEndian.Uint16(c.data[at:]))
 		if index == 0 {
 			break
 		}
-		n := leUint(c.data[at+8 : at+8+h.f.LengthSize])
+		n := meta.Uint(c.data[at+8 : at+8+h.f.LengthSize])
 		at += head
 		if n > uint64(len(c.data)-at) {
 			return shardify.Corrupt(c.addr+int64(at), "global heap: object %d of %d bytes reaches past its collection", index, n)

@@ -1,4 +1,10 @@
-package h5
+package dataset
+
+import (
+	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
+	"github.com/shardify/shardify/readers/hdf5/internal/heap"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
+)
 
 // LayoutClass says how the elements are stored.
 type LayoutClass uint8
@@ -54,13 +60,13 @@ type ExternalFile struct {
 
 // Dataset holds what is needed to read the elements. It does not keep the Object.
 type Dataset struct {
-	f        *MetaFile
+	File     *meta.File
 	Addr     int64  // object header
 	Path     string // as given to File.Object
-	Type     *Type
-	Space    Space
+	Type     *datatype.Type
+	Space    datatype.Space
 	Layout   Layout
-	Filters  []Filter
+	Filters  []heap.Filter
 	External []ExternalFile // empty when the elements are in this file
 	// Fill is the fill value in Type's form, Type.Size bytes; nil means zeros.
 	Fill []byte
@@ -100,32 +106,32 @@ type Selection struct {
 type Box struct{ First, Last []int64 }
 
 // Check compares the layout with type and space.
-func (ds *Dataset) Check(d *decoder) error {
-	need, ok := ds.Space.bytes(ds.Type.Size)
+func (ds *Dataset) Check(d *meta.Decoder) error {
+	need, ok := ds.Space.Bytes(ds.Type.Size)
 	if !ok {
-		return d.corrupt("%v elements of %d bytes overflow", ds.Space.Dims, ds.Type.Size)
+		return d.Corrupt("%v elements of %d bytes overflow", ds.Space.Dims, ds.Type.Size)
 	}
 	l := &ds.Layout
 	switch l.Class {
 	case Compact:
 		if int64(len(l.Data)) < need {
-			return d.corrupt("%d bytes stored, %d needed", len(l.Data), need)
+			return d.Corrupt("%d bytes stored, %d needed", len(l.Data), need)
 		}
 	case Contiguous:
-		if len(ds.External) > 0 || l.Addr == Undefined {
+		if len(ds.External) > 0 || l.Addr == meta.Undefined {
 			return nil
 		}
 		if l.Size >= 0 && l.Size != need {
-			return d.corrupt("%d bytes stored, %d needed", l.Size, need)
+			return d.Corrupt("%d bytes stored, %d needed", l.Size, need)
 		}
-		return ds.f.within(l.Addr, need, "data")
+		return ds.File.Within(l.Addr, need, "data")
 	case Chunked:
 		rank := len(l.ChunkDims) - 1
-		if rank != ds.Space.Rank() || rank == 0 || ds.Space.Kind != Simple {
-			return d.corrupt("chunks of rank %d for a dataspace of rank %d", rank, ds.Space.Rank())
+		if rank != ds.Space.Rank() || rank == 0 || ds.Space.Kind != datatype.Simple {
+			return d.Corrupt("chunks of rank %d for a dataspace of rank %d", rank, ds.Space.Rank())
 		}
 		if l.ChunkDims[rank] != int64(ds.Type.Size) {
-			return d.corrupt("chunks hold elements of %d bytes, the type has %d", l.ChunkDims[rank], ds.Type.Size)
+			return d.Corrupt("chunks hold elements of %d bytes, the type has %d", l.ChunkDims[rank], ds.Type.Size)
 		}
 		l.ChunkDims = l.ChunkDims[:rank]
 	}

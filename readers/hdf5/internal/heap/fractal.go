@@ -1,4 +1,4 @@
-package h5
+package heap
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 )
 
 // A fractal heap stores objects in blocks that double in size row by row:
@@ -20,8 +21,8 @@ import (
 //
 // Offsets of objects count a block from its signature on. A row r holds W blocks
 // of S bytes (r = 0, 1) or S x 2^(r-1).
-type fractalHeap struct {
-	f    *MetaFile
+type Fractal struct {
+	f    *meta.File
 	addr int64
 
 	idLength   int
@@ -64,14 +65,14 @@ type heapSlot struct {
 // maxHeaps bounds the heaps kept open; heaps belong to objects, which are many.
 const maxHeaps = 32
 
-// fractals are the heaps of a file that are open. The zero value is ready.
-type fractals struct {
+// Fractals are the heaps of a file that are open. The zero value is ready.
+type Fractals struct {
 	mu   sync.Mutex
-	open map[int64]*fractalHeap // by address
+	open map[int64]*Fractal // by address
 }
 
-// at returns the heap at an address.
-func (c *fractals) at(f *MetaFile, addr int64) (*fractalHeap, error) {
+// At returns the heap at an address.
+func (c *Fractals) At(f *meta.File, addr int64) (*Fractal, error) {
 	c.mu.Lock()
 	h := c.open[addr]
 	c.mu.Unlock()
@@ -85,89 +86,89 @@ func (c *fractals) at(f *MetaFile, addr int64) (*fractalHeap, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.open) >= maxHeaps || c.open == nil {
-		c.open = map[int64]*fractalHeap{}
+		c.open = map[int64]*Fractal{}
 	}
 	c.open[addr] = h
 	return h, nil
 }
 
-func readFractal(f *MetaFile, addr int64) (*fractalHeap, error) {
+func readFractal(f *meta.File, addr int64) (*Fractal, error) {
 	fixed := int64(26 + 12*f.LengthSize + 3*f.OffsetSize)
-	b, err := f.view(addr, fixed, "fractal heap")
+	b, err := f.View(addr, fixed, "fractal heap")
 	if err != nil {
 		return nil, err
 	}
-	filterLength := int64(leUint(b[7:9]))
+	filterLength := int64(meta.Uint(b[7:9]))
 	if filterLength > 0 {
 		fixed += int64(f.LengthSize) + 4 + filterLength
-		if b, err = f.view(addr, fixed, "fractal heap"); err != nil {
+		if b, err = f.View(addr, fixed, "fractal heap"); err != nil {
 			return nil, err
 		}
 	}
-	d := f.decode(b, addr, "fractal heap")
-	if err := d.magic("FRHP"); err != nil {
+	d := f.Decode(b, addr, "fractal heap")
+	if err := d.Magic("FRHP"); err != nil {
 		return nil, err
 	}
-	if err := d.version(0); err != nil {
+	if err := d.Version(0); err != nil {
 		return nil, err
 	}
-	h := &fractalHeap{f: f, addr: addr, ind: map[int64][]byte{}, last: heapBlock{addr: Undefined}}
-	h.idLength = int(d.u16())
-	d.skip(2)
-	h.checksums = d.u8()&2 != 0
-	h.maxManaged = uint64(d.u32())
-	d.length()
-	h.hugeTree = d.addr()
-	d.length()
-	d.addr()
-	d.skip(8 * f.LengthSize)
-	h.width, h.start, h.maxDirect = uint64(d.u16()), d.length(), d.length()
-	heapBits := int(d.u16())
-	d.skip(2)
-	h.root, h.rootRows = d.addr(), int(d.u16())
+	h := &Fractal{f: f, addr: addr, ind: map[int64][]byte{}, last: heapBlock{addr: meta.Undefined}}
+	h.idLength = int(d.U16())
+	d.Skip(2)
+	h.checksums = d.U8()&2 != 0
+	h.maxManaged = uint64(d.U32())
+	d.Length()
+	h.hugeTree = d.Addr()
+	d.Length()
+	d.Addr()
+	d.Skip(8 * f.LengthSize)
+	h.width, h.start, h.maxDirect = uint64(d.U16()), d.Length(), d.Length()
+	heapBits := int(d.U16())
+	d.Skip(2)
+	h.root, h.rootRows = d.Addr(), int(d.U16())
 	var filterBytes []byte
 	if filterLength > 0 {
-		h.rootSize, h.rootMask = d.size(), d.u32()
-		filterBytes = d.bytes(int(filterLength))
+		h.rootSize, h.rootMask = d.Size(), d.U32()
+		filterBytes = d.Bytes(int(filterLength))
 	}
-	if err := d.checksum(); err != nil {
+	if err := d.Checksum(); err != nil {
 		return nil, err
 	}
 	if filterLength > 0 {
-		if h.filters, err = f.parseFilters(filterBytes, addr+int64(d.pos)-4-filterLength); err != nil {
+		if h.filters, err = ParseFilters(f, filterBytes, addr+int64(d.Pos)-4-filterLength); err != nil {
 			return nil, err
 		}
 	}
 	return h, h.geometry(&d, heapBits)
 }
 
-func (h *fractalHeap) geometry(d *decoder, heapBits int) error {
+func (h *Fractal) geometry(d *meta.Decoder, heapBits int) error {
 	power := func(v uint64) bool { return bits.OnesCount64(v) == 1 }
-	if h.width == 0 || !power(h.width) || !power(h.start) || !power(h.maxDirect) || h.maxDirect < h.start || h.maxDirect > maxMeta || heapBits > 64 || heapBits == 0 {
-		return d.corrupt("width %d, blocks of %d to %d bytes, %d bits", h.width, h.start, h.maxDirect, heapBits)
+	if h.width == 0 || !power(h.width) || !power(h.start) || !power(h.maxDirect) || h.maxDirect < h.start || h.maxDirect > meta.MaxMeta || heapBits > 64 || heapBits == 0 {
+		return d.Corrupt("width %d, blocks of %d to %d bytes, %d bits", h.width, h.start, h.maxDirect, heapBits)
 	}
 	h.offBytes = (heapBits + 7) / 8
-	h.lenBytes = min(enc(h.maxDirect), enc(h.maxManaged))
+	h.lenBytes = min(meta.Width(h.maxDirect), meta.Width(h.maxManaged))
 	h.directRows = bits.TrailingZeros64(h.maxDirect) - bits.TrailingZeros64(h.start) + 2
 	if most := heapBits - bits.TrailingZeros64(h.start) - bits.TrailingZeros64(h.width) + 1; h.rootRows > most {
-		return d.corrupt("%d rows, at most %d", h.rootRows, most)
+		return d.Corrupt("%d rows, at most %d", h.rootRows, most)
 	}
 	return nil
 }
 
-// object returns the object of a heap ID. It must not be written to.
-func (h *fractalHeap) object(id []byte) ([]byte, error) {
+// Object returns the object of a heap ID. It must not be written to.
+func (h *Fractal) Object(id []byte) ([]byte, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	d := h.f.decode(id, -1, "heap ID")
-	first := d.u8()
+	d := h.f.Decode(id, -1, "heap ID")
+	first := d.U8()
 	if first>>6 != 0 {
 		return nil, h.corrupt("ID of version %d", first>>6)
 	}
 	switch first >> 4 & 3 {
 	case 0:
-		off, n := d.uint(h.offBytes), d.uint(h.lenBytes)
-		if err := d.err(); err != nil {
+		off, n := d.Uint(h.offBytes), d.Uint(h.lenBytes)
+		if err := d.Err(); err != nil {
 			return nil, err
 		}
 		return h.managed(off, n)
@@ -176,22 +177,22 @@ func (h *fractalHeap) object(id []byte) ([]byte, error) {
 	case 2:
 		n := int(first&15) + 1
 		if h.idLength > 17 {
-			n = int(first&15)<<8 | int(d.u8()) + 1
+			n = int(first&15)<<8 | int(d.U8()) + 1
 		}
-		b := d.bytes(n)
-		return b, d.err()
+		b := d.Bytes(n)
+		return b, d.Err()
 	}
 	return nil, h.corrupt("ID of kind %d", first>>4&3)
 }
 
-func (h *fractalHeap) corrupt(format string, args ...any) error {
+func (h *Fractal) corrupt(format string, args ...any) error {
 	return shardify.Corrupt(h.addr, "fractal heap: "+format, args...)
 }
 
-// place orders heap IDs by where their objects are.
-func (h *fractalHeap) place(id []byte) uint64 {
+// Place orders heap IDs by where their objects are.
+func (h *Fractal) Place(id []byte) uint64 {
 	if id[0]>>4&3 != 0 || len(id) < 1+h.offBytes {
 		return math.MaxUint64
 	}
-	return leUint(id[1 : 1+h.offBytes])
+	return meta.Uint(id[1 : 1+h.offBytes])
 }

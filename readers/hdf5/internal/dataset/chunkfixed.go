@@ -1,4 +1,6 @@
-package h5
+package dataset
+
+import "github.com/shardify/shardify/readers/hdf5/internal/meta"
 
 // indexFixed reads a fixed array.
 //
@@ -10,32 +12,32 @@ func (ds *Dataset) indexFixed(b *tableBuilder) error {
 	if err != nil {
 		return err
 	}
-	a := &chunkArray{d: ds, b: b, m: m, f: ds.f, header: ds.Layout.Addr}
+	a := &chunkArray{d: ds, b: b, m: m, f: ds.File, header: ds.Layout.Addr}
 	f := a.f
-	head, err := f.view(a.header, int64(12+f.LengthSize+f.OffsetSize), "fixed array header")
+	head, err := f.View(a.header, int64(12+f.LengthSize+f.OffsetSize), "fixed array header")
 	if err != nil {
 		return err
 	}
-	d := f.decode(head, a.header, "fixed array header")
-	if err := d.magic("FAHD"); err != nil {
+	d := f.Decode(head, a.header, "fixed array header")
+	if err := d.Magic("FAHD"); err != nil {
 		return err
 	}
-	if err := d.version(0); err != nil {
+	if err := d.Version(0); err != nil {
 		return err
 	}
-	client, element, pageBits := d.u8(), d.u8(), d.u8()
-	n, block := d.size(), d.addr()
-	if err := d.checksum(); err != nil {
+	client, element, pageBits := d.U8(), d.U8(), d.U8()
+	n, block := d.Size(), d.Addr()
+	if err := d.Checksum(); err != nil {
 		return err
 	}
 	if err := a.elementSize(&d, client, element); err != nil {
 		return err
 	}
 	if n != m.total || n > f.Size()/int64(a.element) || pageBits > 62 {
-		return d.corrupt("%d elements of %d bytes for %d chunks, page bits %d", n, a.element, m.total, pageBits)
+		return d.Corrupt("%d elements of %d bytes for %d chunks, page bits %d", n, a.element, m.total, pageBits)
 	}
 	b.expect(n)
-	if block == Undefined {
+	if block == meta.Undefined {
 		return nil
 	}
 	start := int64(6 + f.OffsetSize)
@@ -52,8 +54,8 @@ func (ds *Dataset) indexFixed(b *tableBuilder) error {
 	if err != nil {
 		return err
 	}
-	present := d.bytes(int(bitmap))
-	if err := d.checksum(); err != nil {
+	present := d.Bytes(int(bitmap))
+	if err := d.Checksum(); err != nil {
 		return err
 	}
 	at := block + start + bitmap + 4
