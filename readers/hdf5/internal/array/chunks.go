@@ -27,14 +27,14 @@ type Buffers struct {
 
 	scratch shardify.Scratch
 	mem     *shardify.Arena // of the current span; nil where memory is not counted
-	others  Others          // what the reader holds besides; may be nil
+	others  others          // what the reader holds besides; may be nil
 	shared  *Buffers        // that counts for this one, too
 	bytes   int64           // of kept
 	keep    int64           // of them, at most
 }
 
-// Others are a reader's further buffers, which count as these do.
-type Others interface {
+// others are a reader's further buffers, which count as these do.
+type others interface {
 	Held() int64
 	Drop()
 }
@@ -103,7 +103,7 @@ func (w *Buffers) Memory() int64 {
 }
 
 // Begin prepares for a span.
-func (w *Buffers) Begin(ctx context.Context, mem *shardify.Arena, others Others) error {
+func (w *Buffers) Begin(ctx context.Context, mem *shardify.Arena, others others) error {
 	w.mem, w.others = mem, others
 	if err := w.hold(ctx, 0); err != nil { // it counts among the readers
 		return err

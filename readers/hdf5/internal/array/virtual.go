@@ -184,16 +184,16 @@ func sameType(a, b *datatype.Type) bool {
 	return sameType(a.Base, b.Base)
 }
 
-// Source is a data set of which a virtual one has values.
-type Source struct{ File, Path string }
+// source is a data set of which a virtual one has values.
+type source struct{ File, Path string }
 
 // Sources are those of a virtual data set, nil of any other.
-func (a *Array) Sources() (out []Source) {
+func (a *Array) Sources() (out []source) {
 	if a.Set.Layout.Class != dataset.Virtual || a.ready() != nil {
 		return nil
 	}
 	for i := range a.maps {
-		out = append(out, Source{a.maps[i].src.File.Path, a.maps[i].src.Path})
+		out = append(out, source{a.maps[i].src.File.Path, a.maps[i].src.Path})
 	}
 	return out
 }

@@ -15,6 +15,7 @@ import (
 // addresses, neighbours in one read: what they find is sorted or numbered
 // afterwards, and a node that is reached twice meets itself.
 
+// What the leaves of a tree of version 1 lead to.
 const (
 	Groups = 0
 	Chunks = 1
@@ -26,7 +27,7 @@ const (
 	treeRun = 1 << 20
 )
 
-type V1 struct {
+type v1 struct {
 	f        *meta.File
 	kind     uint8
 	KeySize  int
@@ -36,8 +37,8 @@ type V1 struct {
 	root     int64
 }
 
-func NewV1(f *meta.File, kind uint8, keySize, k int) *V1 {
-	t := &V1{f: f, kind: kind, KeySize: keySize, MaxCount: 2 * k}
+func NewV1(f *meta.File, kind uint8, keySize, k int) *v1 {
+	t := &v1{f: f, kind: kind, KeySize: keySize, MaxCount: 2 * k}
 	t.nodeSize = int64(8+2*f.OffsetSize) + int64(t.MaxCount)*int64(keySize+f.OffsetSize) + int64(keySize)
 	return t
 }
@@ -54,7 +55,7 @@ func (n *Node) Entry(i int) []byte { return n.b[i*n.step:] }
 
 // parse checks a node of a known level. b may have been cut at the end of the
 // file.
-func (t *V1) parse(addr int64, b []byte, level int) (Node, error) {
+func (t *v1) parse(addr int64, b []byte, level int) (Node, error) {
 	d := t.f.Decode(b, addr, "B-tree node")
 	if err := d.Magic("TREE"); err != nil {
 		return Node{}, err
@@ -87,7 +88,7 @@ func (t *V1) parse(addr int64, b []byte, level int) (Node, error) {
 }
 
 // rootLevel reads the level of the root.
-func (t *V1) rootLevel(root int64) (int, error) {
+func (t *v1) rootLevel(root int64) (int, error) {
 	b, err := t.f.View(root, 8, "B-tree node")
 	if err != nil {
 		return 0, err
@@ -97,7 +98,7 @@ func (t *V1) rootLevel(root int64) (int, error) {
 
 // Leaves returns the addresses of all leaf nodes, sorted. Damaged inner nodes are
 // reported to bad, which decides by its result whether the walk continues.
-func (t *V1) Leaves(root int64, bad func(error) error) ([]int64, error) {
+func (t *v1) Leaves(root int64, bad func(error) error) ([]int64, error) {
 	t.root = root
 	level, err := t.rootLevel(root)
 	if err != nil {
@@ -129,7 +130,7 @@ func (t *V1) Leaves(root int64, bad func(error) error) ([]int64, error) {
 
 // Each reads the nodes at sorted addresses. Damage goes to bad, and the walk goes
 // on if that returns nil; what fn returns ends it. The node is valid inside fn.
-func (t *V1) Each(addrs []int64, level int, fn func(n *Node) error, bad func(error) error) error {
+func (t *v1) Each(addrs []int64, level int, fn func(n *Node) error, bad func(error) error) error {
 	return runs(t.f, addrs, t.nodeSize, "B-tree node", func(addr int64, b []byte, err error) error {
 		var n Node
 		if err == nil {

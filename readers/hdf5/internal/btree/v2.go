@@ -15,7 +15,7 @@ import (
 //	child  O address, n1 bytes: its records, [if it is no leaf: n2 bytes: records of its subtree]
 //
 // The checksum follows the last byte in use, not the end of the node.
-type V2 struct {
+type v2 struct {
 	f          *meta.File
 	Kind       uint8
 	nodeSize   int64
@@ -43,7 +43,7 @@ const (
 
 const maxTreeDepth = 64
 
-func OpenV2(f *meta.File, addr int64, kinds []uint8) (*V2, error) {
+func OpenV2(f *meta.File, addr int64, kinds []uint8) (*v2, error) {
 	b, err := f.View(addr, int64(22+f.OffsetSize+f.LengthSize), "v2 B-tree header")
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func OpenV2(f *meta.File, addr int64, kinds []uint8) (*V2, error) {
 	if err := d.Version(0); err != nil {
 		return nil, err
 	}
-	t := &V2{f: f, Kind: d.U8()}
+	t := &v2{f: f, Kind: d.U8()}
 	t.nodeSize, t.RecordSize, t.depth = int64(d.U32()), int(d.U16()), int(d.U16())
 	d.Skip(2)
 	t.root, t.rootCount, t.Total = d.Addr(), int(d.U16()), d.Size()
@@ -76,7 +76,7 @@ func OpenV2(f *meta.File, addr int64, kinds []uint8) (*V2, error) {
 
 // geometry computes how many records fit a node of each level, and with it the
 // widths of the counts.
-func (t *V2) geometry(d *meta.Decoder) error {
+func (t *v2) geometry(d *meta.Decoder) error {
 	t.most = []uint64{uint64(t.nodeSize-10) / uint64(t.RecordSize)}
 	t.n1 = meta.Width(t.most[0])
 	t.n2 = []int{0}
@@ -106,7 +106,7 @@ func WalkV2(f *meta.File, addr int64, kinds []uint8, fn func(kind uint8, rec []b
 	return t.Walk(fn)
 }
 
-func (t *V2) Walk(fn func(kind uint8, rec []byte) error) error {
+func (t *v2) Walk(fn func(kind uint8, rec []byte) error) error {
 	if t.root == meta.Undefined || t.Total == 0 {
 		return nil
 	}
@@ -120,7 +120,7 @@ func (t *V2) Walk(fn func(kind uint8, rec []byte) error) error {
 	return nil
 }
 
-func (t *V2) node(addr int64, n, level int, fn func(kind uint8, rec []byte) error) error {
+func (t *v2) node(addr int64, n, level int, fn func(kind uint8, rec []byte) error) error {
 	size, magic, what := 6+n*t.RecordSize, "BTLF", "v2 B-tree leaf"
 	child := 0
 	if level > 0 {

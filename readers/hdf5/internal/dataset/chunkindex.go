@@ -32,17 +32,17 @@ func (d *Dataset) readChunks() (*ChunkTable, error) {
 		return b.finish()
 	}
 	switch d.Layout.Index {
-	case IndexBTree1:
+	case indexBTree1:
 		err = d.indexBTree1(b)
-	case IndexSingle:
+	case indexSingle:
 		err = d.indexSingle(b)
-	case IndexImplicit:
+	case indexImplicit:
 		err = d.indexImplicit(b)
-	case IndexFixed:
+	case indexFixed:
 		err = d.indexFixed(b)
-	case IndexExtensible:
+	case indexExtensible:
 		err = d.indexExtensible(b)
-	case IndexBTree2:
+	case indexBTree2:
 		err = d.indexBTree2(b)
 	}
 	if err != nil {

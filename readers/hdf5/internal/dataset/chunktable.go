@@ -42,8 +42,8 @@ func (t *ChunkTable) Total() int64 {
 // Stored is the number of chunks that have storage.
 func (t *ChunkTable) Stored() int { return t.stored }
 
-// Number is the row-major number of a chunk of the grid.
-func (t *ChunkTable) Number(coord []int64) int64 {
+// number is the row-major number of a chunk of the grid.
+func (t *ChunkTable) number(coord []int64) int64 {
 	n := int64(0)
 	for i, g := range t.Grid {
 		n = n*g + coord[i]

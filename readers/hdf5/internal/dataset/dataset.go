@@ -6,32 +6,32 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 )
 
-// LayoutClass says how the elements are stored.
-type LayoutClass uint8
+// layoutClass says how the elements are stored.
+type layoutClass uint8
 
 const (
-	Compact    LayoutClass = 0
-	Contiguous LayoutClass = 1
-	Chunked    LayoutClass = 2
-	Virtual    LayoutClass = 3
+	Compact    layoutClass = 0
+	Contiguous layoutClass = 1
+	Chunked    layoutClass = 2
+	Virtual    layoutClass = 3
 )
 
-// IndexKind is the structure that finds chunks.
-type IndexKind uint8
+// indexKind is the structure that finds chunks.
+type indexKind uint8
 
 const (
-	IndexBTree1     IndexKind = 0 // layout versions 1 to 3
-	IndexSingle     IndexKind = 1
-	IndexImplicit   IndexKind = 2
-	IndexFixed      IndexKind = 3
-	IndexExtensible IndexKind = 4
-	IndexBTree2     IndexKind = 5
+	indexBTree1     indexKind = 0 // layout versions 1 to 3
+	indexSingle     indexKind = 1
+	indexImplicit   indexKind = 2
+	indexFixed      indexKind = 3
+	indexExtensible indexKind = 4
+	indexBTree2     indexKind = 5
 )
 
 // Layout is where the elements are.
 type Layout struct {
 	Version uint8
-	Class   LayoutClass
+	Class   layoutClass
 
 	Data []byte // Compact: the elements; at least as many bytes as they need
 
@@ -43,7 +43,7 @@ type Layout struct {
 	// Chunked.
 	ChunkDims  []int64 // as many as the dataspace has dimensions, each at least 1
 	ChunkBytes int64   // decoded size of a chunk
-	Index      IndexKind
+	Index      indexKind
 	// EdgeUnfiltered: chunks that stick out of the extent are stored without
 	// filters. ChunkTable.At says so by the mask AllFilters.
 	EdgeUnfiltered bool
@@ -81,14 +81,14 @@ type Mapping struct {
 	Virtual Selection
 }
 
-// SelectionKind is the kind of a selection.
-type SelectionKind uint8
+// selectionKind is the kind of a selection.
+type selectionKind uint8
 
 const (
-	SelectNone   SelectionKind = 0
-	SelectPoints SelectionKind = 1
-	SelectSlab   SelectionKind = 2
-	SelectAll    SelectionKind = 3
+	SelectNone   selectionKind = 0
+	selectPoints selectionKind = 1
+	SelectSlab   selectionKind = 2
+	SelectAll    selectionKind = 3
 )
 
 // Selection of elements of a dataspace. A regular slab (Boxes is nil) has Start,
@@ -96,7 +96,7 @@ const (
 // an irregular one a list of Boxes; points are Boxes of one element, in the order
 // of the list.
 type Selection struct {
-	Kind                        SelectionKind
+	Kind                        selectionKind
 	Rank                        int // 0 for none and all, which do not say
 	Start, Stride, Count, Block []int64
 	Boxes                       []Box

@@ -41,7 +41,7 @@ func ParseLayout(f *meta.File, b []byte, at int64) (Layout, error) {
 	case 1, 2:
 		err = parseLayout1(&d, &l)
 	case 3, 4, 5:
-		l.Class = LayoutClass(d.U8())
+		l.Class = layoutClass(d.U8())
 		switch {
 		case l.Class == Compact:
 			l.Data = bytes.Clone(d.Bytes(int(d.U16())))
@@ -72,7 +72,7 @@ func ParseLayout(f *meta.File, b []byte, at int64) (Layout, error) {
 
 func parseLayout1(d *meta.Decoder, l *Layout) error {
 	n := d.U8()
-	l.Class = LayoutClass(d.U8())
+	l.Class = layoutClass(d.U8())
 	d.Skip(5)
 	if n == 0 || n > datatype.MaxRank+1 {
 		return d.Corrupt("rank %d", n)
@@ -123,19 +123,19 @@ func parseChunked4(d *meta.Decoder, l *Layout) error {
 		return err
 	}
 	l.EdgeUnfiltered = flags&1 != 0
-	l.Index = IndexKind(d.U8())
+	l.Index = indexKind(d.U8())
 	p := &l.params
 	switch l.Index {
-	case IndexSingle:
+	case indexSingle:
 		if flags&2 != 0 {
 			p.hasSize, p.storedSize, p.mask = true, d.Size(), d.U32()
 		}
-	case IndexImplicit:
-	case IndexFixed:
+	case indexImplicit:
+	case indexFixed:
 		p.pageBits = d.U8()
-	case IndexExtensible:
+	case indexExtensible:
 		p.maxBits, p.indexElements, p.minPointers, p.minElements, p.pageBits = d.U8(), d.U8(), d.U8(), d.U8(), d.U8()
-	case IndexBTree2:
+	case indexBTree2:
 		d.Skip(6)
 	default:
 		return d.Corrupt("chunk index of kind %d", l.Index)

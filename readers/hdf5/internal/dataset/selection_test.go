@@ -39,8 +39,8 @@ func TestSelectionsOfEveryForm(t *testing.T) {
 		{"irregular v2", packed(uint32(2), uint32(2), uint8(0), uint32(0), uint32(1), uint64(1), uint64(3), uint64(9)), Selection{Kind: SelectSlab, Rank: 1, Boxes: []Box{box(3, 9)}}},
 		{"regular v3", packed(uint32(2), uint32(3), uint8(1), uint8(2), uint32(1), uint16(5), uint16(10), uint16(3), uint16(65535)),
 			Selection{Kind: SelectSlab, Rank: 1, Start: []int64{5}, Stride: []int64{10}, Count: []int64{3}, Block: []int64{datatype.Unlimited}}},
-		{"points v1", packed(uint32(1), uint32(1), uint64(0), uint32(2), uint32(2), uint32(1), uint32(2), uint32(3), uint32(4)), Selection{Kind: SelectPoints, Rank: 2, Boxes: []Box{box(1, 2, 1, 2), box(3, 4, 3, 4)}}},
-		{"points v2", packed(uint32(1), uint32(2), uint8(1), uint32(1), uint8(2), uint8(7), uint8(8)), Selection{Kind: SelectPoints, Rank: 1, Boxes: []Box{box(7, 7), box(8, 8)}}},
+		{"points v1", packed(uint32(1), uint32(1), uint64(0), uint32(2), uint32(2), uint32(1), uint32(2), uint32(3), uint32(4)), Selection{Kind: selectPoints, Rank: 2, Boxes: []Box{box(1, 2, 1, 2), box(3, 4, 3, 4)}}},
+		{"points v2", packed(uint32(1), uint32(2), uint8(1), uint32(1), uint8(2), uint8(7), uint8(8)), Selection{Kind: selectPoints, Rank: 1, Boxes: []Box{box(7, 7), box(8, 8)}}},
 	} {
 		d := testMeta().Decode(c.b, 0, "selection")
 		got, err := readSelection(&d)

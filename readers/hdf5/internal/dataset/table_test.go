@@ -65,7 +65,7 @@ func TestChunkTableFindsItsChunks(t *testing.T) {
 					w.Size, w.Mask = 10, AllFilters
 				}
 			}
-			if got, ok := table.Get(table.Number(coord)); !ok || got != w {
+			if got, ok := table.Get(table.number(coord)); !ok || got != w {
 				t.Fatalf("chunk %d of %v: %+v, want %+v", n, table.Grid, got, w)
 			}
 		}

@@ -113,15 +113,15 @@ func mappingNames(d *meta.Decoder, list []Mapping, i int, version uint8) (err er
 // readSelection reads u32 kind, u32 version and what the kind has.
 func readSelection(d *meta.Decoder) (Selection, error) {
 	kind, version := d.U32(), d.U32()
-	s := Selection{Kind: SelectionKind(kind)}
+	s := Selection{Kind: selectionKind(kind)}
 	var err error
 	switch {
 	case kind == uint32(SelectNone) || kind == uint32(SelectAll):
 		d.Skip(8)
-	case kind == uint32(SelectPoints) && version == 1:
+	case kind == uint32(selectPoints) && version == 1:
 		d.Skip(8)
 		err = readBoxes(d, &s, int(d.U32()), 4, 4, true)
-	case kind == uint32(SelectPoints) && version == 2:
+	case kind == uint32(selectPoints) && version == 2:
 		w := int(d.U8())
 		err = readBoxes(d, &s, int(d.U32()), w, w, true)
 	case kind == uint32(SelectSlab) && version == 1:

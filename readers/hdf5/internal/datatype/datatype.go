@@ -36,8 +36,8 @@ const (
 	SpacePadded   Padding = 2
 )
 
-// FloatFormat is the geometry of a floating-point number, in bits.
-type FloatFormat struct {
+// floatFormat is the geometry of a floating-point number, in bits.
+type floatFormat struct {
 	ExpPos, ExpSize, ManPos, ManSize, SignPos uint8
 	Norm                                      uint8 // 0 none, 1 top mantissa bit stored, 2 implied
 	Bias                                      uint32
@@ -54,7 +54,7 @@ type Type struct {
 	Signed    bool
 	BitOffset int
 	Precision int // bits
-	Float     FloatFormat
+	Float     floatFormat
 
 	// String, and VarLen with VarString set.
 	Padding Padding
@@ -81,11 +81,10 @@ type Member struct {
 
 // The geometries that have a machine type.
 var (
-	FormatF16  = FloatFormat{10, 5, 0, 10, 15, 2, 15}
-	FormatBF16 = FloatFormat{7, 8, 0, 7, 15, 2, 127}
-	FormatF32  = FloatFormat{23, 8, 0, 23, 31, 2, 127}
-	FormatF64  = FloatFormat{52, 11, 0, 52, 63, 2, 1023}
-	FormatX87  = FloatFormat{64, 15, 0, 64, 79, 1, 16383} // size 16 or 12, precision 80
+	formatF16  = floatFormat{10, 5, 0, 10, 15, 2, 15}
+	formatBF16 = floatFormat{7, 8, 0, 7, 15, 2, 127}
+	formatF32  = floatFormat{23, 8, 0, 23, 31, 2, 127}
+	formatF64  = floatFormat{52, 11, 0, 52, 63, 2, 1023}
 )
 
 // Plain says that the number fills its bytes: an integer or bit field of 1, 2, 4
@@ -98,11 +97,11 @@ func (t *Type) Plain() bool {
 	case Float:
 		switch t.Size {
 		case 2:
-			return full && (t.Float == FormatF16 || t.Float == FormatBF16)
+			return full && (t.Float == formatF16 || t.Float == formatBF16)
 		case 4:
-			return full && t.Float == FormatF32
+			return full && t.Float == formatF32
 		case 8:
-			return full && t.Float == FormatF64
+			return full && t.Float == formatF64
 		}
 	}
 	return false

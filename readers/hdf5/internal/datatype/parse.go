@@ -137,7 +137,7 @@ func (p *typeParser) float(t *Type, bits uint32) error {
 }
 
 // overlaps reports whether a bit belongs to two of sign, exponent and mantissa.
-func (g *FloatFormat) overlaps() bool {
+func (g *floatFormat) overlaps() bool {
 	common := func(a, na, b, nb uint8) bool { return int(a) < int(b)+int(nb) && int(b) < int(a)+int(na) }
 	return common(g.ExpPos, g.ExpSize, g.ManPos, g.ManSize) || common(g.SignPos, 1, g.ExpPos, g.ExpSize) || common(g.SignPos, 1, g.ManPos, g.ManSize)
 }

@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// SpaceKind is the kind of a dataspace.
-type SpaceKind uint8
+// spaceKind is the kind of a dataspace.
+type spaceKind uint8
 
 const (
-	Scalar SpaceKind = 0 // one element
-	Simple SpaceKind = 1
-	Null   SpaceKind = 2 // no element
+	scalar spaceKind = 0 // one element
+	Simple spaceKind = 1
+	Null   spaceKind = 2 // no element
 )
 
 // Unlimited is the largest size of a dimension without one.
@@ -19,7 +19,7 @@ const Unlimited int64 = -1
 
 // Space is a dataspace. Elements x element size is known to fit an int64.
 type Space struct {
-	Kind    SpaceKind
+	Kind    spaceKind
 	Dims    []int64
 	MaxDims []int64 // as long as Dims
 }
@@ -54,10 +54,10 @@ func ParseSpace(f *meta.File, b []byte, at int64) (Space, error) {
 	case 1:
 		d.Skip(4)
 		if rank == 0 {
-			s.Kind = Scalar
+			s.Kind = scalar
 		}
 	case 2:
-		s.Kind = SpaceKind(kind)
+		s.Kind = spaceKind(kind)
 		if s.Kind > Null || s.Kind != Simple && rank != 0 {
 			return s, d.Corrupt("kind %d of rank %d", kind, rank)
 		}

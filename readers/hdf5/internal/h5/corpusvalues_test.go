@@ -126,7 +126,7 @@ func number(t *datatype.Type, e []byte) float64 {
 			return math.Float64frombits(u)
 		case t.Size == 4:
 			return float64(math.Float32frombits(uint32(u)))
-		case t.Float == datatype.FormatBF16:
+		case t.Float.ExpSize == 8:
 			return float64(math.Float32frombits(uint32(u) << 16))
 		}
 		s, x, m := u>>15, int(u>>10&31), float64(u&1023)

@@ -112,7 +112,7 @@ func (f *File) parseLink(b []byte, at int64) (Link, error) {
 	}
 	flags := d.U8()
 	if flags&(1<<3) != 0 {
-		l.Kind = LinkKind(d.U8())
+		l.Kind = linkKind(d.U8())
 	}
 	if flags&(1<<2) != 0 {
 		d.Skip(8)

@@ -283,7 +283,7 @@ func (f *File) Object(addr int64, path string) (*Object, error) {
 	case data:
 		o.Kind = KindDataset
 	case has[msgType]:
-		o.Kind = KindType
+		o.Kind = kindType
 	}
 	return o, nil
 }

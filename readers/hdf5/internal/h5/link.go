@@ -1,19 +1,19 @@
 package h5
 
-// LinkKind says what a link leads to.
-type LinkKind uint8
+// linkKind says what a link leads to.
+type linkKind uint8
 
 const (
-	HardLink     LinkKind = 0
-	SoftLink     LinkKind = 1
-	ExternalLink LinkKind = 64
+	HardLink     linkKind = 0
+	SoftLink     linkKind = 1
+	ExternalLink linkKind = 64
 	// Kinds above ExternalLink are user-defined: listed, never followed.
 )
 
 // Link is one entry of a group.
 type Link struct {
 	Name   string
-	Kind   LinkKind
+	Kind   linkKind
 	Addr   int64  // HardLink: the object's header, which is its identity
 	File   string // ExternalLink: the other file, as stored
 	Target string // SoftLink, ExternalLink: a path; relative ones start at the group

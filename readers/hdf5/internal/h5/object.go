@@ -2,23 +2,23 @@ package h5
 
 import "github.com/shardify/shardify/readers/hdf5/internal/datatype"
 
-// Kind says what an object is.
-type Kind uint8
+// objectKind says what an object is.
+type objectKind uint8
 
 const (
-	KindUnknown Kind = iota
+	KindUnknown objectKind = iota
 	KindGroup
 	KindDataset
-	KindType // a committed datatype
+	kindType // a committed datatype
 )
 
-func (k Kind) String() string {
+func (k objectKind) String() string {
 	switch k {
 	case KindGroup:
 		return "group"
 	case KindDataset:
 		return "dataset"
-	case KindType:
+	case kindType:
 		return "datatype"
 	}
 	return "unknown object"
@@ -30,7 +30,7 @@ type Object struct {
 	f    *File
 	Addr int64  // identity: two paths with one Addr are one object
 	Path string // as given to File.Object; for messages
-	Kind Kind
+	Kind objectKind
 	msgs []message // views into cached blocks
 }
 

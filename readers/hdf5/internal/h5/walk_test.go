@@ -75,7 +75,7 @@ func (w *walker) object(addr int64, path string) {
 				w.f.Lookup(p)
 			}
 		}
-	case KindType:
+	case kindType:
 		w.fail(namedType(o))
 	case KindDataset:
 		w.dataset(o)

@@ -21,7 +21,7 @@ import (
 //
 // Offsets of objects count a block from its signature on. A row r holds W blocks
 // of S bytes (r = 0, 1) or S x 2^(r-1).
-type Fractal struct {
+type fractal struct {
 	f    *meta.File
 	addr int64
 
@@ -68,11 +68,11 @@ const maxHeaps = 32
 // Fractals are the heaps of a file that are open. The zero value is ready.
 type Fractals struct {
 	mu   sync.Mutex
-	open map[int64]*Fractal // by address
+	open map[int64]*fractal // by address
 }
 
 // At returns the heap at an address.
-func (c *Fractals) At(f *meta.File, addr int64) (*Fractal, error) {
+func (c *Fractals) At(f *meta.File, addr int64) (*fractal, error) {
 	c.mu.Lock()
 	h := c.open[addr]
 	c.mu.Unlock()
@@ -86,13 +86,13 @@ func (c *Fractals) At(f *meta.File, addr int64) (*Fractal, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.open) >= maxHeaps || c.open == nil {
-		c.open = map[int64]*Fractal{}
+		c.open = map[int64]*fractal{}
 	}
 	c.open[addr] = h
 	return h, nil
 }
 
-func readFractal(f *meta.File, addr int64) (*Fractal, error) {
+func readFractal(f *meta.File, addr int64) (*fractal, error) {
 	fixed := int64(26 + 12*f.LengthSize + 3*f.OffsetSize)
 	b, err := f.View(addr, fixed, "fractal heap")
 	if err != nil {
@@ -112,7 +112,7 @@ func readFractal(f *meta.File, addr int64) (*Fractal, error) {
 	if err := d.Version(0); err != nil {
 		return nil, err
 	}
-	h := &Fractal{f: f, addr: addr, ind: map[int64][]byte{}, last: heapBlock{addr: meta.Undefined}}
+	h := &fractal{f: f, addr: addr, ind: map[int64][]byte{}, last: heapBlock{addr: meta.Undefined}}
 	h.idLength = int(d.U16())
 	d.Skip(2)
 	h.checksums = d.U8()&2 != 0
@@ -142,7 +142,7 @@ func readFractal(f *meta.File, addr int64) (*Fractal, error) {
 	return h, h.geometry(&d, heapBits)
 }
 
-func (h *Fractal) geometry(d *meta.Decoder, heapBits int) error {
+func (h *fractal) geometry(d *meta.Decoder, heapBits int) error {
 	power := func(v uint64) bool { return bits.OnesCount64(v) == 1 }
 	if h.width == 0 || !power(h.width) || !power(h.start) || !power(h.maxDirect) || h.maxDirect < h.start || h.maxDirect > meta.MaxMeta || heapBits > 64 || heapBits == 0 {
 		return d.Corrupt("width %d, blocks of %d to %d bytes, %d bits", h.width, h.start, h.maxDirect, heapBits)
@@ -157,7 +157,7 @@ func (h *Fractal) geometry(d *meta.Decoder, heapBits int) error {
 }
 
 // Object returns the object of a heap ID. It must not be written to.
-func (h *Fractal) Object(id []byte) ([]byte, error) {
+func (h *fractal) Object(id []byte) ([]byte, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	d := h.f.Decode(id, -1, "heap ID")
@@ -185,12 +185,12 @@ func (h *Fractal) Object(id []byte) ([]byte, error) {
 	return nil, h.corrupt("ID of kind %d", first>>4&3)
 }
 
-func (h *Fractal) corrupt(format string, args ...any) error {
+func (h *fractal) corrupt(format string, args ...any) error {
 	return shardify.Corrupt(h.addr, "fractal heap: "+format, args...)
 }
 
 // Place orders heap IDs by where their objects are.
-func (h *Fractal) Place(id []byte) uint64 {
+func (h *fractal) Place(id []byte) uint64 {
 	if id[0]>>4&3 != 0 || len(id) < 1+h.offBytes {
 		return math.MaxUint64
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 )
 
-func (h *Fractal) managed(off, n uint64) ([]byte, error) {
+func (h *fractal) managed(off, n uint64) ([]byte, error) {
 	if n == 0 || n > h.maxDirect {
 		return nil, h.corrupt("object of %d bytes", n)
 	}
@@ -28,7 +28,7 @@ func (h *Fractal) managed(off, n uint64) ([]byte, error) {
 }
 
 // rowSize is the size of a block of row r; 0 when it exceeds 64 bits.
-func (h *Fractal) rowSize(r int) uint64 {
+func (h *fractal) rowSize(r int) uint64 {
 	if r > 0 {
 		r--
 	}
@@ -39,7 +39,7 @@ func (h *Fractal) rowSize(r int) uint64 {
 }
 
 // find runs down the doubling table to the direct block that holds an offset.
-func (h *Fractal) find(off uint64) (heapSlot, error) {
+func (h *fractal) find(off uint64) (heapSlot, error) {
 	if h.root == meta.Undefined {
 		return heapSlot{}, h.corrupt("object in an empty heap")
 	}
@@ -105,7 +105,7 @@ func (h *Fractal) find(off uint64) (heapSlot, error) {
 	return heapSlot{}, h.corrupt("indirect blocks nested too deep")
 }
 
-func (h *Fractal) rootFits(off uint64) error {
+func (h *fractal) rootFits(off uint64) error {
 	if off >= h.start {
 		return h.corrupt("offset %d in a heap of one block of %d", off, h.start)
 	}
@@ -113,7 +113,7 @@ func (h *Fractal) rootFits(off uint64) error {
 }
 
 // indirect returns the children of an indirect block.
-func (h *Fractal) indirect(addr int64, rows int, base uint64) ([]byte, error) {
+func (h *fractal) indirect(addr int64, rows int, base uint64) ([]byte, error) {
 	if b, ok := h.ind[addr]; ok {
 		return b, nil
 	}
@@ -145,7 +145,7 @@ func (h *Fractal) indirect(addr int64, rows int, base uint64) ([]byte, error) {
 	return b[head:n], nil
 }
 
-func (h *Fractal) blockHead(d *meta.Decoder, magic string, base uint64) error {
+func (h *fractal) blockHead(d *meta.Decoder, magic string, base uint64) error {
 	if err := d.Magic(magic); err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (h *Fractal) blockHead(d *meta.Decoder, magic string, base uint64) error {
 }
 
 // direct returns a verified direct block.
-func (h *Fractal) direct(s heapSlot) ([]byte, error) {
+func (h *fractal) direct(s heapSlot) ([]byte, error) {
 	if h.last.addr == s.addr {
 		return h.last.data, nil
 	}

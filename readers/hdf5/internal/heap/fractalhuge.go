@@ -17,7 +17,7 @@ type hugeRecord struct {
 
 // hugeObject reads the rest of a heap ID of kind 1: the place itself, when it
 // fits, else a key into the huge B-tree.
-func (h *Fractal) hugeObject(d *meta.Decoder) ([]byte, error) {
+func (h *fractal) hugeObject(d *meta.Decoder) ([]byte, error) {
 	f := h.f
 	room := f.OffsetSize + f.LengthSize
 	if h.filters != nil {
@@ -42,7 +42,7 @@ func (h *Fractal) hugeObject(d *meta.Decoder) ([]byte, error) {
 	return h.readHuge(r, nil)
 }
 
-func (h *Fractal) hugeFields(d *meta.Decoder) (r hugeRecord, err error) {
+func (h *fractal) hugeFields(d *meta.Decoder) (r hugeRecord, err error) {
 	r.addr, r.stored = d.Addr(), d.Size()
 	r.size = r.stored
 	if h.filters != nil {
@@ -51,7 +51,7 @@ func (h *Fractal) hugeFields(d *meta.Decoder) (r hugeRecord, err error) {
 	return r, d.Err()
 }
 
-func (h *Fractal) readHugeTree() error {
+func (h *fractal) readHugeTree() error {
 	kind := uint8(btree.RecHuge)
 	if h.filters != nil {
 		kind = btree.RecHugeFiltered
@@ -72,7 +72,7 @@ func (h *Fractal) readHugeTree() error {
 	return err
 }
 
-func (h *Fractal) readHuge(r hugeRecord, err error) ([]byte, error) {
+func (h *fractal) readHuge(r hugeRecord, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -96,9 +96,6 @@ func Plain(numpy string, shape, chunk []int64, dims []string) (*Array, error) {
 	return a, nil
 }
 
-// Elements of a chunk.
-func (a *Array) Elements() int64 { return a.elements }
-
 // MaxChunk is the most bytes of a decoded chunk.
 const MaxChunk = 1 << 34
 
@@ -441,7 +438,7 @@ func struct3(o object) (Type, error) {
 		if m.Varies() || name == "" || t.Size+m.Size > maxItem {
 			return t, shardify.Unsupported("data_type structured with field %q of type %s", name, m.Name)
 		}
-		t.Fields = append(t.Fields, Member{Name: name, Offset: t.Size, Type: m})
+		t.Fields = append(t.Fields, member{Name: name, Offset: t.Size, Type: m})
 		t.Size += m.Size
 	}
 	return t, nil

@@ -57,19 +57,19 @@ func sized(buf *[]byte, n int64) []byte {
 	return (*buf)[: n : n+codecs.ZstdSlack]
 }
 
-// Decode decodes a chunk of elements of a fixed size: len(dst) is Elements times their
+// decode decodes a chunk of elements of a fixed size: len(dst) is Elements times their
 // size. dst and stored do not overlap; stored is not changed. The 16 bytes behind dst, within its
 // capacity, may change.
-func (a *Array) Decode(dst, stored []byte, s *Scratch) error {
+func (a *Array) decode(dst, stored []byte, s *Scratch) error {
 	if int64(len(dst)) != a.elements*int64(a.Type.Size) || a.Type.Varies() {
 		return shardify.Corrupt(-1, "a chunk of %d elements for %d bytes", a.elements, len(dst))
 	}
 	return a.chain.decode(dst, stored, a.Fill, s)
 }
 
-// Values decodes a chunk of elements without a fixed size. What dst gets is valid until
+// values decodes a chunk of elements without a fixed size. What dst gets is valid until
 // the next call with the same Scratch.
-func (a *Array) Values(dst [][]byte, stored []byte, s *Scratch) error {
+func (a *Array) values(dst [][]byte, stored []byte, s *Scratch) error {
 	if int64(len(dst)) != a.elements || !a.Type.Varies() {
 		return shardify.Corrupt(-1, "a chunk of %d elements for %d values", a.elements, len(dst))
 	}

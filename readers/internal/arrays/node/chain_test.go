@@ -48,7 +48,7 @@ func TestBuffersAreNotUsedTwice(t *testing.T) {
 	var s Scratch
 	for range 3 {
 		clear(got)
-		if err := n.Array.Decode(got, g.Bytes(), &s); err != nil {
+		if err := n.Array.decode(got, g.Bytes(), &s); err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got, want) {
@@ -65,11 +65,11 @@ func TestBase64OfMoreThanAChunk(t *testing.T) {
 	}
 	all := make([]byte, 16)
 	var s Scratch
-	if err := n.Array.Decode(all[:4], base64Of([]byte{1, 2, 3, 4}), &s); err != nil || !bytes.Equal(all[:6], []byte{1, 2, 3, 4, 0, 0}) {
+	if err := n.Array.decode(all[:4], base64Of([]byte{1, 2, 3, 4}), &s); err != nil || !bytes.Equal(all[:6], []byte{1, 2, 3, 4, 0, 0}) {
 		t.Error(all, err)
 	}
 	for _, dst := range [][]byte{all[:4], all[:4:4]} {
-		if err := n.Array.Decode(dst, base64Of([]byte{1, 2, 3, 4, 5, 6}), &s); err == nil || !bytes.Equal(all[4:], make([]byte, 12)) {
+		if err := n.Array.decode(dst, base64Of([]byte{1, 2, 3, 4, 5, 6}), &s); err == nil || !bytes.Equal(all[4:], make([]byte, 12)) {
 			t.Error(all, err)
 		}
 	}

@@ -55,7 +55,7 @@ func (b *builder) toBytes(name string, o object, depth int) error {
 			return shardify.Corrupt(-1, "codec bytes: endian %v", o["endian"])
 		}
 	case "vlen-utf8", "vlen-bytes":
-		if want := map[string]Kind{"vlen-utf8": Text, "vlen-bytes": Blob}[name]; b.typ.Kind != want {
+		if want := map[string]kind{"vlen-utf8": Text, "vlen-bytes": Blob}[name]; b.typ.Kind != want {
 			return shardify.Corrupt(-1, "codec %s for elements of type %s", name, b.typ.Name)
 		}
 		b.c.parse = lengthsOf(name, b.typ.Kind == Text, 1)
@@ -513,7 +513,7 @@ func (b *builder) objects(id string, o object) error {
 		if of.Kind != Number {
 			return shardify.Unsupported("lists of %s", s)
 		}
-		t.Kind, t.DType = List, of.DType
+		t.Kind, t.DType = list, of.DType
 		parse := lengthsOf(id, false, of.Size)
 		b.c.parse = func(p []byte, dst [][]byte) error {
 			if err := parse(p, dst); err != nil || !of.big {

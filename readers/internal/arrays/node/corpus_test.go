@@ -51,7 +51,7 @@ func whole(dir string, a *Array) ([]byte, [][]byte, error) {
 	var s Scratch
 	index := make([]int64, len(grid))
 	for range chunks {
-		part, list := make([]byte, a.Elements()*int64(a.Type.Size)), make([][]byte, a.Elements())
+		part, list := make([]byte, a.elements*int64(a.Type.Size)), make([][]byte, a.elements)
 		stored, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(a.Key(index))))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -65,15 +65,15 @@ func whole(dir string, a *Array) ([]byte, [][]byte, error) {
 		case err != nil:
 		case a.Type.Varies():
 			s = Scratch{}
-			err = a.Values(list, stored, &s)
+			err = a.values(list, stored, &s)
 		default:
-			err = a.Decode(part, stored, &s)
+			err = a.decode(part, stored, &s)
 		}
 		if err != nil {
 			return nil, nil, err
 		}
 		at := make([]int64, len(grid))
-		for from := int64(0); from < a.Elements(); from++ {
+		for from := int64(0); from < a.elements; from++ {
 			to, inside := int64(0), true
 			for k := range at {
 				x := index[k]*a.Chunk[k] + at[k]
@@ -240,15 +240,15 @@ func FuzzMetadata(f *testing.F) {
 	f.Fuzz(func(t *testing.T, meta, chunk []byte) {
 		for _, n := range []func() (*Node, error){func() (*Node, error) { return Parse3(meta) }, func() (*Node, error) { return Parse2(meta, nil, nil) }} {
 			node, err := n()
-			if err != nil || node.Array == nil || node.Array.Elements() > 1<<16 || node.Array.Elements()*int64(node.Array.Type.Size) > 1<<20 {
+			if err != nil || node.Array == nil || node.Array.elements > 1<<16 || node.Array.elements*int64(node.Array.Type.Size) > 1<<20 {
 				continue
 			}
 			a := node.Array
 			var s Scratch
 			if a.Type.Varies() {
-				a.Values(make([][]byte, a.Elements()), chunk, &s)
+				a.values(make([][]byte, a.elements), chunk, &s)
 			} else {
-				a.Decode(make([]byte, a.Elements()*int64(a.Type.Size)), chunk, &s)
+				a.decode(make([]byte, a.elements*int64(a.Type.Size)), chunk, &s)
 			}
 		}
 	})

@@ -140,13 +140,13 @@ func decoded(x *specimen, s *Scratch) (bool, error) {
 		return false, err
 	}
 	a := node.Array
-	if a.Elements()*int64(max(a.Type.Size, 24)) > 1<<24 {
+	if a.elements*int64(max(a.Type.Size, 24)) > 1<<24 {
 		return true, nil
 	}
 	if a.Type.Varies() {
-		return true, a.Values(make([][]byte, a.Elements()), x.chunk, s)
+		return true, a.values(make([][]byte, a.elements), x.chunk, s)
 	}
-	return true, a.Decode(make([]byte, a.Elements()*int64(a.Type.Size)), x.chunk, s)
+	return true, a.decode(make([]byte, a.elements*int64(a.Type.Size)), x.chunk, s)
 }
 
 // damagedIndex damages entries of the index, whose checksum mostly fits them.

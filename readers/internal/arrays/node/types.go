@@ -11,12 +11,12 @@ import (
 	"github.com/shardify/shardify/internal/numeric"
 )
 
-// Kind is what an element is.
-type Kind int
+// kind is what an element is.
+type kind int
 
 // The kinds of elements. Those from Text on have no fixed size.
 const (
-	Number   Kind = iota // integers, floats, bool: Type.DType
+	Number   kind = iota // integers, floats, bool: Type.DType
 	Complex              // two floats: Type.DType is one of them
 	Fixed                // bytes, padded with NULs
 	FixedU               // text in UTF-32, padded with NULs
@@ -26,26 +26,26 @@ const (
 	Struct               // Type.Fields
 	Text                 // UTF-8
 	Blob                 // bytes
-	List                 // of numbers: Type.DType
+	list                 // of numbers: Type.DType
 )
 
 // Type is the type of an array's elements.
 type Type struct {
 	Name   string // as the store has it
-	Kind   Kind
+	Kind   kind
 	Size   int // bytes; 0 where it varies
 	DType  shardify.DType
 	Unit   string // of Time and Duration: ns, us, ms, s, m, h, D, W, M, Y
 	Scale  int64
-	Fields []Member
+	Fields []member
 
 	Chars bool // Fixed are characters of texts
 
 	big bool // stored big-endian
 }
 
-// Member is one field of a Struct.
-type Member struct {
+// member is one field of a Struct.
+type member struct {
 	Name   string
 	Offset int
 	Type   Type
@@ -217,7 +217,7 @@ func structType(v []any, depth int) (Type, error) {
 		if int64(t.Size)+size > maxItem {
 			return t, shardify.Corrupt(-1, "a structure is larger than memory")
 		}
-		t.Fields = append(t.Fields, Member{name, t.Size, m, shape})
+		t.Fields = append(t.Fields, member{name, t.Size, m, shape})
 		t.Size += int(size)
 	}
 	return t, nil

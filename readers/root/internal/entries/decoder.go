@@ -39,7 +39,7 @@ type Lengths struct {
 // NewDecoder makes a decoder.
 func NewDecoder(r *Reading) *Decoder {
 	d := &Decoder{Reading: r}
-	d.m.outs = make([]Output, len(r.Columns))
+	d.m.outs = make([]output, len(r.Columns))
 	d.m.want = make([]bool, len(r.Columns))
 	d.m.counts = make([][]int32, r.slots)
 	return d

@@ -61,7 +61,7 @@ const (
 type machine struct {
 	buf  []byte
 	pos  int
-	outs []Output
+	outs []output
 	want []bool // by output: it is delivered
 	// counts are the values that opCount saw last, by slot.
 	counts [][]int32

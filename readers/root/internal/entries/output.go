@@ -7,9 +7,9 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// Output collects the values of one column of one span, in memory of the span's
+// output collects the values of one column of one span, in memory of the span's
 // arena.
-type Output struct {
+type output struct {
 	elem int // bytes of one element, shape included
 	mem  *shardify.Arena
 	data []byte
@@ -23,8 +23,8 @@ type Output struct {
 
 // start makes the output ready for samples entries of a column. lists, if not
 // nil, are the offsets of the first level.
-func (o *Output) start(c *Column, samples int, lists []int64, mem *shardify.Arena) {
-	*o = Output{elem: c.elemBytes(), mem: mem, deep: c.Deep, lists: c.Lists}
+func (o *output) start(c *Column, samples int, lists []int64, mem *shardify.Arena) {
+	*o = output{elem: c.elemBytes(), mem: mem, deep: c.Deep, lists: c.Lists}
 	if c.Levels == 0 {
 		o.data = mem.Alloc(samples * o.elem)
 	}
@@ -47,7 +47,7 @@ func (o *Output) start(c *Column, samples int, lists []int64, mem *shardify.Aren
 }
 
 // room returns the place of the next n elements.
-func (o *Output) room(n int) []byte {
+func (o *output) room(n int) []byte {
 	need := n * o.elem
 	if need > len(o.data)-o.used {
 		o.grow(need)
@@ -59,7 +59,7 @@ func (o *Output) room(n int) []byte {
 
 // grow moves the data to a larger buffer. The old one stays in the arena until
 // the span is released, so hints should be good.
-func (o *Output) grow(need int) {
+func (o *output) grow(need int) {
 	size := max(o.used+need, len(o.data)+len(o.data)/2, o.hint, 1024)
 	bigger := o.mem.Alloc(size)
 	copy(bigger, o.data[:o.used])
@@ -67,7 +67,7 @@ func (o *Output) grow(need int) {
 }
 
 // list ends a list of n items at a level.
-func (o *Output) list(level, n int) {
+func (o *output) list(level, n int) {
 	switch {
 	case o.deep && level > 0:
 		if level--; level == 0 { // all lists of an entry are one
@@ -93,14 +93,14 @@ func (o *Output) list(level, n int) {
 }
 
 // text appends a string as a list of the last level.
-func (o *Output) text(level int, b []byte) {
+func (o *output) text(level int, b []byte) {
 	copy(o.room(len(b)), b)
 	o.list(level, len(b))
 }
 
 // finish hands the data over to a column of the batch, and checks that it is
 // complete.
-func (o *Output) finish(to *shardify.Column, samples int) error {
+func (o *output) finish(to *shardify.Column, samples int) error {
 	want := int64(samples)
 	to.Offsets = to.Offsets[:0]
 	for l := range to.Levels {

@@ -115,7 +115,7 @@ func (c *Cursor) U32() uint32 {
 }
 
 // U64 reads eight bytes.
-func (c *Cursor) U64() uint64 {
+func (c *Cursor) u64() uint64 {
 	if b := c.Bytes(8); b != nil {
 		return binary.BigEndian.Uint64(b)
 	}
@@ -129,10 +129,10 @@ func (c *Cursor) I16() int16 { return int16(c.U16()) }
 func (c *Cursor) I32() int32 { return int32(c.U32()) }
 
 // I64 reads eight bytes.
-func (c *Cursor) I64() int64 { return int64(c.U64()) }
+func (c *Cursor) I64() int64 { return int64(c.u64()) }
 
 // F64 reads eight bytes.
-func (c *Cursor) F64() float64 { return math.Float64frombits(c.U64()) }
+func (c *Cursor) F64() float64 { return math.Float64frombits(c.u64()) }
 
 // Count reads a 4-byte count of items of at least itemBytes each and fails if
 // so many cannot follow.
