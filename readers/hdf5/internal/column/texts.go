@@ -48,17 +48,10 @@ func (a *Dataset) Texts(m datatype.Member) (out []string) {
 // ShortTexts reads a small data set of texts; nil for any other.
 func (f *File) ShortTexts(p string) []string {
 	a, err := f.Dataset(p)
-	if err != nil || a.Set.Type.Class != datatype.String {
+	if err != nil || a.Set.Type.Class != datatype.String || a.Rows > element.MaxColumns {
 		return nil
 	}
-	return f.items(a)
-}
-
-// items reads a small data set of texts or numbers as texts; nil for any other.
-func (f *File) items(a *Dataset) (out []string) {
-	if a.Rows > element.MaxColumns {
-		return nil
-	}
+	var out []string
 	size := 0
 	whole := f.Each(a, func(text string) bool {
 		size += len(text)

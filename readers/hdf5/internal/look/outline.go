@@ -73,10 +73,6 @@ func (b *Blob) firstGroup(p string, first *string) bool {
 		*first = group
 		return true
 	}
-	if group := b.Parent + "/" + name; *first == "" || *first == group {
-		*first = group
-		return true
-	}
 	return false
 }
 
