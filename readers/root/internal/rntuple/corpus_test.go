@@ -230,7 +230,7 @@ func classOf(c *shardify.Column) string {
 
 // checkFlat compares the data with the physical column, where every element of it
 // is shown, and the innermost lengths with those of the list.
-func checkFlat(t *testing.T, path string, n *Ntuple, f *Flat, c *shardify.Column) {
+func checkFlat(t *testing.T, path string, n *Ntuple, f *flatColumn, c *shardify.Column) {
 	t.Helper()
 	if f.leaf.kind != values || f.Nullable {
 		return

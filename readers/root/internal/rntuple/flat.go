@@ -134,7 +134,7 @@ func (w *walker) leave(name, format string, args ...any) {
 	if len(name) > maxName {
 		name = name[:maxName] + "..."
 	}
-	w.n.Unreadable = append(w.n.Unreadable, Unreadable{name, fmt.Sprintf(format, args...)})
+	w.n.Unreadable = append(w.n.Unreadable, unreadable{name, fmt.Sprintf(format, args...)})
 }
 
 // below is the place of a child.
@@ -318,7 +318,7 @@ func (w *walker) add(a at, f *Field, l leaf, sf shardify.Field) {
 	if l.kind == counts {
 		sf.Levels--
 	}
-	fl := Flat{Field: sf, FieldID: f.ID, TypeName: f.TypeName, Projected: f.Source >= 0, path: path, leaf: l}
+	fl := flatColumn{Field: sf, FieldID: f.ID, TypeName: f.TypeName, Projected: f.Source >= 0, path: path, leaf: l}
 	switch {
 	case sf.Levels == maxLevels && path[first+1].kind == list:
 		w.deep(a, fl, first)
@@ -335,14 +335,14 @@ func (w *walker) add(a at, f *Field, l leaf, sf shardify.Field) {
 // maxLevels is what a field can have, and one more that has a flat of its own.
 const maxLevels = 3
 
-func (w *walker) flat(full string, f Flat) {
+func (w *walker) flat(full string, f flatColumn) {
 	w.n.Flats = append(w.n.Flats, f)
 	w.full = append(w.full, full)
 }
 
 // deep adds a flat of three levels as two: the values in the lists of all lists of an
 // entry, and the lengths of the lists of the second level.
-func (w *walker) deep(a at, f Flat, first int) {
+func (w *walker) deep(a at, f flatColumn, first int) {
 	f.Levels, f.Deep = maxLevels-1, true
 	w.flat(a.full, f)
 	second := f.path[first+1]

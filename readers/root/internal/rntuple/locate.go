@@ -55,7 +55,7 @@ func (r *Reader) want(slot, part int, per int64, in span, dst []byte, t task) er
 
 // stored checks that the columns of a list's items have so many in a cluster, before memory is
 // taken for them. None of them is deferred.
-func (s *Selection) stored(n *node, c *Cluster, items int64) error {
+func (s *selection) stored(n *node, c *clusterRange, items int64) error {
 	for i, slot := range n.slots {
 		id, err := s.n.choose(slot, c)
 		if err != nil {
@@ -69,7 +69,7 @@ func (s *Selection) stored(n *node, c *Cluster, items int64) error {
 }
 
 // search finds the page of a stored element.
-func (ch *chunk) search(c *Cluster, element int64) int {
+func (ch *chunk) search(c *clusterRange, element int64) int {
 	lo, hi := ch.lo, ch.hi
 	for lo < hi {
 		mid := (lo + hi) / 2
@@ -83,7 +83,7 @@ func (ch *chunk) search(c *Cluster, element int64) int {
 }
 
 // choose takes the representation that a cluster has.
-func (n *Ntuple) choose(slot int, c *Cluster) (column int, err error) {
+func (n *Ntuple) choose(slot int, c *clusterRange) (column int, err error) {
 	missing := -1
 	for _, id := range n.slots[slot].columns {
 		switch {
@@ -105,7 +105,7 @@ func (n *Ntuple) choose(slot int, c *Cluster) (column int, err error) {
 // lead is the elements of a column that precede the stored ones in a cluster and
 // are zero, because the column was added later. per is its elements per entry, or 0
 // if they vary: such columns are never deferred.
-func (n *Ntuple) lead(col *Column, c *Cluster, ch chunk, per int64) (int64, error) {
+func (n *Ntuple) lead(col *Column, c *clusterRange, ch chunk, per int64) (int64, error) {
 	if per == 0 {
 		return 0, nil
 	}

@@ -231,7 +231,7 @@ func TestModels(t *testing.T) {
 			}
 			if w.levels > 2 {
 				refused++
-				if !slices.ContainsFunc(n.Unreadable, func(u Unreadable) bool { return u.Name == w.column.Name }) {
+				if !slices.ContainsFunc(n.Unreadable, func(u unreadable) bool { return u.Name == w.column.Name }) {
 					t.Errorf("seed %d: %s of %d levels is not refused", seed, w.column.Name, w.levels)
 				}
 				continue

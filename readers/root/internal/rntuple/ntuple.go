@@ -13,15 +13,15 @@ type Ntuple struct {
 	Writer            string    // "ROOT v6.36.00"
 	Version           [4]uint16 // epoch, major, minor, patch
 	Entries           int64
-	Clusters          []Cluster
+	Clusters          []clusterRange
 	Fields            []Field // by id
 	Top               []int   // ids of the top-level fields, in order
 	Columns           []Column
 	// Flats are the columns that can be read, in the order of the fields. Their
 	// names are unique and valid.
-	Flats []Flat
+	Flats []flatColumn
 	// Unreadable names the rest.
-	Unreadable []Unreadable
+	Unreadable []unreadable
 
 	r       io.ReaderAt
 	size    int64
@@ -90,8 +90,8 @@ type Column struct {
 	place    int     // among the columns of the same field and representation
 }
 
-// Cluster is a range of entries.
-type Cluster struct {
+// clusterRange is a range of entries.
+type clusterRange struct {
 	FirstEntry, Entries int64
 
 	chunks []chunk // by column id; may be shorter than the schema
@@ -113,7 +113,7 @@ type page struct {
 	summed       bool // XXH3-64 follows
 }
 
-// Flat is a column as shardify knows it. Field is complete: name, type, shape,
+// flatColumn is a column as shardify knows it. Field is complete: name, type, shape,
 // levels, counter, media, nullable.
 //
 // The name joins the names of the fields with dots. Hidden are the item fields of
@@ -126,7 +126,7 @@ type page struct {
 // item there. Outside of collections they make the field nullable: each alternative
 // of a variant is a nullable field, of which at most one is present. A fixed array of
 // lists is a level whose lists have the same length.
-type Flat struct {
+type flatColumn struct {
 	shardify.Field
 	FieldID   int    // the leaf
 	TypeName  string // of the leaf
@@ -139,10 +139,10 @@ type Flat struct {
 	leaf leaf
 }
 
-// Unreadable is a field that has no flat column, and why.
-type Unreadable struct{ Name, Reason string }
+// unreadable is a field that has no flat column, and why.
+type unreadable struct{ Name, Reason string }
 
-func (c *Cluster) chunk(column int) chunk {
+func (c *clusterRange) chunk(column int) chunk {
 	if column >= len(c.chunks) {
 		return chunk{}
 	}

@@ -131,7 +131,7 @@ func (n *Ntuple) readGroups(groups []group, sum uint64) error {
 			return shardify.Corrupt(int64(g.list.offset), "cluster group %d of %d entries, its clusters have %d", i, g.entries, entries)
 		}
 	}
-	slices.SortStableFunc(n.Clusters, func(a, b Cluster) int {
+	slices.SortStableFunc(n.Clusters, func(a, b clusterRange) int {
 		switch {
 		case a.FirstEntry < b.FirstEntry || a.FirstEntry == b.FirstEntry && a.Entries < b.Entries:
 			return -1

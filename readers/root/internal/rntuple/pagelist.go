@@ -15,7 +15,7 @@ func (n *Ntuple) parsePageList(b []byte, headerSum uint64) error {
 	have := len(n.Clusters)
 	for range clusters {
 		r := in.record()
-		cl := Cluster{FirstEntry: r.place(r.u64())}
+		cl := clusterRange{FirstEntry: r.place(r.u64())}
 		w := r.u64()
 		cl.Entries = int64(w & (1<<56 - 1))
 		switch {
@@ -45,7 +45,7 @@ func (n *Ntuple) parsePageList(b []byte, headerSum uint64) error {
 	return nil
 }
 
-func (n *Ntuple) parseCluster(c *cursor, cl *Cluster) {
+func (n *Ntuple) parseCluster(c *cursor, cl *clusterRange) {
 	columns, items := c.list(12 + 8)
 	if columns.err == nil && items > len(n.Columns) {
 		columns.fail("pages of %d columns, there are %d", items, len(n.Columns))
@@ -60,7 +60,7 @@ func (n *Ntuple) parseCluster(c *cursor, cl *Cluster) {
 
 // parseChunk reads the pages of one column; behind them, still inside of the list
 // frame, follow the element offset and the compression settings.
-func (n *Ntuple) parseChunk(c *cursor, cl *Cluster) chunk {
+func (n *Ntuple) parseChunk(c *cursor, cl *clusterRange) chunk {
 	pages, items := c.list(4 + 4)
 	ch := chunk{lo: len(cl.pages)}
 	for range items {

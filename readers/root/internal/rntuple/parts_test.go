@@ -12,7 +12,7 @@ type Part struct{ Lo, Hi, Bytes int64 }
 
 // Parts cuts all entries into parts of about target bytes: whole clusters, several
 // small ones together, and pieces of large ones as Inside says.
-func (s *Selection) Parts(target int64) iter.Seq[Part] {
+func (s *selection) Parts(target int64) iter.Seq[Part] {
 	return func(yield func(Part) bool) {
 		inside := s.Inside(target)
 		var p Part
@@ -48,7 +48,7 @@ func (s *Selection) Parts(target int64) iter.Seq[Part] {
 }
 
 // Fields returns what Read delivers, in order.
-func (s *Selection) Fields() []shardify.Field {
+func (s *selection) Fields() []shardify.Field {
 	all := make([]shardify.Field, len(s.flats))
 	for i, f := range s.flats {
 		all[i] = f.Field

@@ -17,7 +17,7 @@ type Reader struct {
 	// Jobs is the number of goroutines that decode pages; 0 means one.
 	Jobs int
 
-	s      *Selection
+	s      *selection
 	mem    *shardify.Arena
 	used   int64
 	parts  []part
@@ -54,7 +54,7 @@ type itemState struct {
 }
 
 // Reader returns a new reader.
-func (s *Selection) Reader() *Reader { return &Reader{s: s} }
+func (s *selection) Reader() *Reader { return &Reader{s: s} }
 
 // Read appends the columns of entries [lo, hi), decoded into mem, to columns. Those
 // that share a list share its offsets. All that is read is verified; after an error

@@ -2,11 +2,11 @@ package rntuple
 
 import ()
 
-// Selection is some flats of an ntuple, read together: lists that several of them
+// selection is some flats of an ntuple, read together: lists that several of them
 // share are read once. It is not changed after Select; use it from many goroutines.
-type Selection struct {
+type selection struct {
 	n     *Ntuple
-	flats []*Flat
+	flats []*flatColumn
 	nodes []node // parents before children; 0 is the entries
 	items []item // by flat
 }
@@ -33,8 +33,8 @@ type item struct {
 }
 
 // Select takes flats by their place in n.Flats.
-func (n *Ntuple) Select(flats []int) *Selection {
-	s := &Selection{n: n, nodes: []node{{parent: -1, per: 1}}}
+func (n *Ntuple) Select(flats []int) *selection {
+	s := &selection{n: n, nodes: []node{{parent: -1, per: 1}}}
 	known := map[nodeKey]int{}
 	for _, i := range flats {
 		f := &n.Flats[i]
@@ -59,7 +59,7 @@ type nodeKey struct {
 	n      int64
 }
 
-func (s *Selection) child(known map[nodeKey]int, parent int, st step) int {
+func (s *selection) child(known map[nodeKey]int, parent int, st step) int {
 	key := nodeKey{parent, st.kind, st.slot, st.tag, st.n}
 	if id, ok := known[key]; ok {
 		return id
@@ -93,7 +93,7 @@ func (n *node) add(slot int, per int64) {
 }
 
 // Bytes is the memory of the columns of a cluster, decoded.
-func (s *Selection) Bytes(cluster int) int64 {
+func (s *selection) Bytes(cluster int) int64 {
 	c := &s.n.Clusters[cluster]
 	var sum int64
 	count := make([]int64, len(s.nodes))
@@ -129,7 +129,7 @@ func (s *Selection) Bytes(cluster int) int64 {
 
 // guess is the elements of a node in a cluster, as the pages of its columns say:
 // an estimate, since nothing of it is verified here.
-func (s *Selection) guess(n *node, c *Cluster) int64 {
+func (s *selection) guess(n *node, c *clusterRange) int64 {
 	for i, slot := range n.slots {
 		for _, id := range s.n.slots[slot].columns {
 			if ch := c.chunk(id); ch.elements > 0 {
@@ -155,7 +155,7 @@ func mul(a, b int64) int64 {
 // Inside is how many entries a piece of a cluster should have to be of about target
 // bytes. Pages that are on both sides of a cut are decoded for both pieces, so it is
 // more where pages are large: a cut may cost half of a piece at most.
-func (s *Selection) Inside(target int64) int64 {
+func (s *selection) Inside(target int64) int64 {
 	n := s.n
 	var bytes, twice int64
 	for i := range n.Clusters {

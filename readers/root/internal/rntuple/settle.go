@@ -9,7 +9,7 @@ import (
 )
 
 // key is the same for two flats exactly if they hold the same.
-func (f *Flat) key() string {
+func (f *flatColumn) key() string {
 	return fmt.Sprint(pathKey(f.path), f.leaf)
 }
 
@@ -22,7 +22,7 @@ func pathKey(path []step) string {
 }
 
 // levelKey is the same for two flats exactly if they share their outermost offsets.
-func (f *Flat) levelKey() string {
+func (f *flatColumn) levelKey() string {
 	first := 0
 	for f.path[first].kind == maybe || f.path[first].kind == alt {
 		first++
@@ -74,7 +74,7 @@ func (w *walker) settleNames() {
 		}
 	}
 	seen := map[string]bool{}
-	n.Flats = slices.DeleteFunc(n.Flats, func(f Flat) bool {
+	n.Flats = slices.DeleteFunc(n.Flats, func(f flatColumn) bool {
 		switch err := shardify.ValidName(f.Name); {
 		case f.Name == "":
 			return true
