@@ -28,8 +28,8 @@ const (
 	indexBTree2     indexKind = 5
 )
 
-// Layout is where the elements are.
-type Layout struct {
+// layout is where the elements are.
+type layout struct {
 	Version uint8
 	Class   layoutClass
 
@@ -65,7 +65,7 @@ type Dataset struct {
 	Path     string // as given to File.Object
 	Type     *datatype.Type
 	Space    datatype.Space
-	Layout   Layout
+	Layout   layout
 	Filters  []heap.Filter
 	External []ExternalFile // empty when the elements are in this file
 	// Fill is the fill value in Type's form, Type.Size bytes; nil means zeros.

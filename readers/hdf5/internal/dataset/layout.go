@@ -33,9 +33,9 @@ type indexParams struct {
 //	       virtual: address of a global heap collection, u32 index
 //
 // D is the rank + 1, the last size that of an element.
-func ParseLayout(f *meta.File, b []byte, at int64) (Layout, error) {
+func ParseLayout(f *meta.File, b []byte, at int64) (layout, error) {
 	d := f.Decode(b, at, "layout")
-	l := Layout{Version: d.U8(), Addr: meta.Undefined, Size: -1}
+	l := layout{Version: d.U8(), Addr: meta.Undefined, Size: -1}
 	var err error
 	switch l.Version {
 	case 1, 2:
@@ -70,7 +70,7 @@ func ParseLayout(f *meta.File, b []byte, at int64) (Layout, error) {
 	return l, err
 }
 
-func parseLayout1(d *meta.Decoder, l *Layout) error {
+func parseLayout1(d *meta.Decoder, l *layout) error {
 	n := d.U8()
 	l.Class = layoutClass(d.U8())
 	d.Skip(5)
@@ -94,7 +94,7 @@ func parseLayout1(d *meta.Decoder, l *Layout) error {
 
 // chunkSizes reads n sizes of w bytes. ChunkDims keeps the element size at its
 // end until the data set is put together.
-func chunkSizes(d *meta.Decoder, l *Layout, n, w int) error {
+func chunkSizes(d *meta.Decoder, l *layout, n, w int) error {
 	if n < 1 || n > datatype.MaxRank+1 || w < 1 || w > 8 {
 		return d.Corrupt("%d chunk sizes of %d bytes", n, w)
 	}
@@ -117,7 +117,7 @@ func chunkSizes(d *meta.Decoder, l *Layout, n, w int) error {
 	return nil
 }
 
-func parseChunked4(d *meta.Decoder, l *Layout) error {
+func parseChunked4(d *meta.Decoder, l *layout) error {
 	flags, n, w := d.U8(), d.U8(), d.U8()
 	if err := chunkSizes(d, l, int(n), int(w)); err != nil {
 		return err

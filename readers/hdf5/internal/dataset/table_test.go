@@ -20,7 +20,7 @@ func TestChunkTableFindsItsChunks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 300 {
 		rank := 1 + rng.IntN(3)
-		ds := &Dataset{File: testMeta(), Layout: Layout{ChunkBytes: 10, EdgeUnfiltered: rng.IntN(2) == 0}}
+		ds := &Dataset{File: testMeta(), Layout: layout{ChunkBytes: 10, EdgeUnfiltered: rng.IntN(2) == 0}}
 		if rng.IntN(2) == 0 {
 			ds.Filters = []heap.Filter{{ID: 1}}
 		}
@@ -91,7 +91,7 @@ func TestChunkTableFindsItsChunks(t *testing.T) {
 
 func TestAChunkTwiceIsCorruptInSparseTables(t *testing.T) {
 	for _, dim := range []int64{10, 1 << 40} {
-		ds := &Dataset{File: meta.New(nil, 1000, "", 0), Space: datatype.Space{Dims: []int64{dim}}, Layout: Layout{ChunkBytes: 1, ChunkDims: []int64{1}}}
+		ds := &Dataset{File: meta.New(nil, 1000, "", 0), Space: datatype.Space{Dims: []int64{dim}}, Layout: layout{ChunkBytes: 1, ChunkDims: []int64{1}}}
 		b, err := ds.newTable()
 		if err != nil {
 			t.Fatal(err)

@@ -1,21 +1,21 @@
 package datatype
 
-// Class is the class of a datatype, with the numbers of the format.
-type Class uint8
+// class is the class of a datatype, with the numbers of the format.
+type class uint8
 
 const (
-	Integer   Class = 0
-	Float     Class = 1
-	Time      Class = 2
-	String    Class = 3
-	BitField  Class = 4
-	Opaque    Class = 5
-	Compound  Class = 6
-	Reference Class = 7
-	Enum      Class = 8
-	VarLen    Class = 9
-	Array     Class = 10
-	Complex   Class = 11
+	Integer   class = 0
+	Float     class = 1
+	Time      class = 2
+	String    class = 3
+	BitField  class = 4
+	Opaque    class = 5
+	Compound  class = 6
+	Reference class = 7
+	Enum      class = 8
+	VarLen    class = 9
+	Array     class = 10
+	Complex   class = 11
 )
 
 // Order is the byte order of a number.
@@ -45,7 +45,7 @@ type floatFormat struct {
 
 // Type is a datatype. Which fields count depends on Class.
 type Type struct {
-	Class   Class
+	Class   class
 	Version uint8
 	Size    int // bytes of one element, at least 1
 

@@ -42,7 +42,7 @@ func (p *typeParser) parse() (*Type, error) {
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
-	t := &Type{Class: Class(head & 15), Version: head >> 4, Size: int(size), Committed: meta.Undefined}
+	t := &Type{Class: class(head & 15), Version: head >> 4, Size: int(size), Committed: meta.Undefined}
 	if t.Version == 0 || t.Version > 5 {
 		return nil, p.Corrupt("datatype version %d", t.Version)
 	}

@@ -20,8 +20,8 @@ type Link struct {
 	Err    error  // this entry is damaged; the others are not
 }
 
-// Found is the end of a path.
-type Found struct {
+// found is the end of a path.
+type found struct {
 	Path string // absolute, without . and soft links
 	Addr int64  // object header; Undefined when the path leaves the file
 	// The path leaves the file at an external link: Target is a path in File,

@@ -15,30 +15,30 @@ import (
 //
 // lookup walks a path name by name. A soft link replaces what was walked since
 // its group by its target, put before the rest of the path.
-func (f *File) Lookup(path string) (Found, error) {
+func (f *File) Lookup(path string) (found, error) {
 	at := []walked{{name: "", addr: f.Root}}
 	rest := path
 	for hops := 0; ; {
 		name, tail := nextName(rest)
 		if name == "" {
-			return Found{Path: joined(at), Addr: at[len(at)-1].addr}, nil
+			return found{Path: joined(at), Addr: at[len(at)-1].addr}, nil
 		}
 		group, err := f.Object(at[len(at)-1].addr, joined(at))
 		if err != nil {
-			return Found{}, err
+			return found{}, err
 		}
 		if group.Kind != KindGroup {
-			return Found{}, f.missing(path, fmt.Sprintf("%s is a %s, not a group", group.Path, group.Kind))
+			return found{}, f.missing(path, fmt.Sprintf("%s is a %s, not a group", group.Path, group.Kind))
 		}
 		l, ok, err := group.Child(name)
 		if err == nil && ok {
 			err = l.Err
 		}
 		if err != nil {
-			return Found{}, f.Fail(err, path)
+			return found{}, f.Fail(err, path)
 		}
 		if !ok {
-			return Found{}, f.missing(path, fmt.Sprintf("%s holds no %q", group.Path, name))
+			return found{}, f.missing(path, fmt.Sprintf("%s holds no %q", group.Path, name))
 		}
 		switch {
 		case l.Kind == HardLink:
@@ -46,7 +46,7 @@ func (f *File) Lookup(path string) (Found, error) {
 			rest = tail
 		case l.Kind == SoftLink:
 			if hops++; hops > maxHops {
-				return Found{}, f.Fail(shardify.Corrupt(-1, "more than %d soft links on the way", maxHops), path)
+				return found{}, f.Fail(shardify.Corrupt(-1, "more than %d soft links on the way", maxHops), path)
 			}
 			if strings.HasPrefix(l.Target, "/") {
 				at = at[:1]
@@ -57,9 +57,9 @@ func (f *File) Lookup(path string) (Found, error) {
 			if n, _ := nextName(tail); n != "" {
 				target = strings.TrimSuffix(target, "/") + "/" + tail
 			}
-			return Found{Path: joined(append(at, walked{name: name})), Addr: meta.Undefined, External: true, File: l.File, Target: target}, nil
+			return found{Path: joined(append(at, walked{name: name})), Addr: meta.Undefined, External: true, File: l.File, Target: target}, nil
 		default:
-			return Found{}, f.Fail(shardify.Unsupported("%s/%s is a user-defined link of kind %d", strings.TrimSuffix(group.Path, "/"), name, l.Kind), path)
+			return found{}, f.Fail(shardify.Unsupported("%s/%s is a user-defined link of kind %d", strings.TrimSuffix(group.Path, "/"), name, l.Kind), path)
 		}
 	}
 }

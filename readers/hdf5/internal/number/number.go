@@ -33,7 +33,7 @@ type Float struct {
 // The forms that are dtypes.
 var (
 	F16  = Float{10, 5, 0, 10, 15, 15, true}
-	BF16 = Float{7, 8, 0, 7, 15, 127, true}
+	bf16 = Float{7, 8, 0, 7, 15, 127, true}
 	F32  = Float{23, 8, 0, 23, 31, 127, true}
 	F64  = Float{52, 11, 0, 52, 63, 1023, true}
 )
@@ -66,7 +66,7 @@ func Floating(size int, big bool, offset, precision int, f Float) (Form, error) 
 		switch f {
 		case F16:
 			n.DType = shardify.F16
-		case BF16:
+		case bf16:
 			n.DType = shardify.BF16
 		case F32:
 			n.DType = shardify.F32
@@ -114,7 +114,7 @@ func (n *Form) plain() bool {
 		return false
 	}
 	if n.Float != nil {
-		return n.precision == 8*n.Size && (n.DType == shardify.BF16 && *n.Float == BF16 || n.DType == shardify.F16 && *n.Float == F16 ||
+		return n.precision == 8*n.Size && (n.DType == shardify.BF16 && *n.Float == bf16 || n.DType == shardify.F16 && *n.Float == F16 ||
 			n.DType == shardify.F32 && *n.Float == F32 || n.DType == shardify.F64 && *n.Float == F64)
 	}
 	return n.offset == 0 && n.precision == 8*n.Size

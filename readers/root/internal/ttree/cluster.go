@@ -2,8 +2,8 @@ package ttree
 
 import "sort"
 
-// Clusters says where a tree's baskets were flushed together.
-type Clusters struct {
+// clusterRanges says where a tree's baskets were flushed together.
+type clusterRanges struct {
 	// AutoFlush is the entries between flushes after the last range; negative or
 	// 0: not known.
 	AutoFlush int64
@@ -13,7 +13,7 @@ type Clusters struct {
 }
 
 // End returns where the cluster of an entry ends, at most entries.
-func (c *Clusters) End(entry, entries int64) int64 {
+func (c *clusterRanges) End(entry, entries int64) int64 {
 	i := sort.Search(len(c.RangeEnd), func(i int) bool { return c.RangeEnd[i] >= entry })
 	start, end, size := int64(0), entries, c.AutoFlush
 	if i > 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/shardify/shardify/readers/root/internal/rfile"
 )
 
-// Embedded is a basket inside the tree's record, which it keeps in memory.
-type Embedded struct {
+// embedded is a basket inside the tree's record, which it keeps in memory.
+type embedded struct {
 	head    basketHead
 	index   int // in the branch's list
 	keyLen  int
@@ -17,12 +17,12 @@ type Embedded struct {
 }
 
 // stub reports whether this is only a head: groot writes one beside each record.
-func (e *Embedded) stub() bool { return e.data == nil }
+func (e *embedded) stub() bool { return e.data == nil }
 
 // readEmbedded reads the body of a TBasket in an object slot. It has no frame.
-func readEmbedded(c *rfile.Cursor) *Embedded {
+func readEmbedded(c *rfile.Cursor) *embedded {
 	start := c.Pos()
-	e := &Embedded{}
+	e := &embedded{}
 	e.keyLen, e.head = basketKeyLen(c)
 	flag := e.head.flag
 	if c.Err() == nil && c.Pos()-start != e.keyLen && flag != 0 {
@@ -75,7 +75,7 @@ func basketKeyLen(c *rfile.Cursor) (keyLen int, h basketHead) {
 }
 
 // fill fills a basket from e. Its data are part of the tree's record.
-func (e *Embedded) fill(out *Basket) error {
+func (e *embedded) fill(out *Basket) error {
 	if e.head.entries != out.Entries {
 		return shardify.Corrupt(-1, "entries: the embedded basket says %d, the branch's table %d", e.head.entries, out.Entries)
 	}

@@ -43,10 +43,10 @@ type values struct {
 
 	branches []*Branch
 	leaves   []*Leaf
-	baskets  []*Embedded
+	baskets  []*embedded
 	slot     [members]any
-	aliases  []Alias
-	friends  []Friend
+	aliases  []alias
+	friends  []friend
 	broken   error // in a list of objects, behind which reading went on
 }
 
@@ -206,7 +206,7 @@ func (v *values) add(to member, i int, obj any) {
 			v.leaves = append(v.leaves, l)
 		}
 	case mBaskets:
-		if e, ok := obj.(*Embedded); ok {
+		if e, ok := obj.(*embedded); ok {
 			e.index = i
 			v.baskets = append(v.baskets, e)
 		}

@@ -67,8 +67,8 @@ func (p *parser) readTree() error {
 
 // clusters takes the table of cluster ranges. It is a hint, so one that
 // contradicts itself is left out.
-func (p *parser) clusters(v *values) Clusters {
-	c := Clusters{AutoFlush: v.num[mAutoFlush]}
+func (p *parser) clusters(v *values) clusterRanges {
+	c := clusterRanges{AutoFlush: v.num[mAutoFlush]}
 	n := len(v.bytes[mClusterRangeEnd]) / 8
 	if n == 0 || len(v.bytes[mClusterSize]) != 8*n {
 		return c
@@ -275,12 +275,12 @@ func (p *parser) listItem(to member, v *values) {
 	case to == mAliases && s.Class == "TNamed":
 		p.refs.Register(&s, nil)
 		name, expr := c.TNamed()
-		v.aliases = append(v.aliases, Alias{string(name), string(expr)})
+		v.aliases = append(v.aliases, alias{string(name), string(expr)})
 	case to == mFriends && s.Class == "TFriendElement":
 		p.refs.Register(&s, nil)
 		f := c.Frame()
 		name, title := c.TNamed()
-		v.friends = append(v.friends, Friend{Alias: string(name), File: string(title), Tree: c.Str()})
+		v.friends = append(v.friends, friend{Alias: string(name), File: string(title), Tree: c.Str()})
 		c.Leave(f)
 	case s.End < 0:
 		c.Fail("%s without a byte count", s.Class)

@@ -34,13 +34,13 @@ type tableReader struct {
 	bytes    []byte
 	entry    []byte
 	seek     []byte
-	embedded []*Embedded
+	embedded []*embedded
 
 	entrySize, seekSize int
 }
 
 // at returns the embedded basket i; nil if it is absent or only a stub beside a record.
-func (t *tableReader) at(i int) *Embedded {
+func (t *tableReader) at(i int) *embedded {
 	k := sort.Search(len(t.embedded), func(k int) bool { return t.embedded[k].index >= i })
 	if k == len(t.embedded) || t.embedded[k].index != i || t.embedded[k].stub() {
 		return nil

@@ -18,9 +18,9 @@ type Tree struct {
 	TotBytes, ZipBytes int64
 	Branches           []*Branch // of the top level, in file order
 	All                []*Branch // with sub-branches, parents first, in file order
-	Clusters           Clusters
-	Aliases            []Alias
-	Friends            []Friend
+	Clusters           clusterRanges
+	Aliases            []alias
+	Friends            []friend
 	// Problem is damage that may hide branches; nil if the list is whole.
 	Problem error
 
@@ -29,11 +29,11 @@ type Tree struct {
 	others   sync.Once          // makes byOther
 }
 
-// Alias is a name for an expression.
-type Alias struct{ Name, Expr string }
+// alias is a name for an expression.
+type alias struct{ Name, Expr string }
 
-// Friend is a tree to be read beside this one.
-type Friend struct {
+// friend is a tree to be read beside this one.
+type friend struct {
 	Alias string
 	File  string // empty: the same file
 	Tree  string
@@ -119,7 +119,7 @@ type Baskets struct {
 	// [First[i], First[i+1]).
 	First []int64
 	// Embedded is nil, or has an item per basket, nil for those with a record.
-	Embedded []*Embedded
+	Embedded []*embedded
 }
 
 // Len is the number of baskets.

@@ -342,7 +342,7 @@ func TestNamesOfBranches(t *testing.T) {
 
 // TestClusterEnds covers ranges, the rest after them, and sizes not known.
 func TestClusterEnds(t *testing.T) {
-	c := Clusters{RangeEnd: []int64{99, 149}, Size: []int64{40, 0}, AutoFlush: 30}
+	c := clusterRanges{RangeEnd: []int64{99, 149}, Size: []int64{40, 0}, AutoFlush: 30}
 	var ends []int64
 	for e := int64(0); e < 200; {
 		e = c.End(e, 200)
@@ -352,7 +352,7 @@ func TestClusterEnds(t *testing.T) {
 		t.Errorf("clusters end at %v, want %v", ends, want)
 	}
 	for _, flush := range []int64{0, -30000000, 1 << 62} {
-		c := Clusters{AutoFlush: flush}
+		c := clusterRanges{AutoFlush: flush}
 		if got := c.End(5, 1<<60); got != 1<<60 {
 			t.Errorf("flush %d: end %d", flush, got)
 		}
@@ -374,7 +374,7 @@ func TestFriendsAndAliases(t *testing.T) {
 		})
 	})
 	_, tree := readTree(t, m.file())
-	if !slices.Equal(tree.Aliases, []Alias{{"m", "x*2"}, {"e", "x*2"}}) || !slices.Equal(tree.Friends, []Friend{{"f", "other.root", "dir/t2"}}) || tree.Problem != nil {
+	if !slices.Equal(tree.Aliases, []alias{{"m", "x*2"}, {"e", "x*2"}}) || !slices.Equal(tree.Friends, []friend{{"f", "other.root", "dir/t2"}}) || tree.Problem != nil {
 		t.Errorf("aliases %v, friends %v, %v", tree.Aliases, tree.Friends, tree.Problem)
 	}
 }
