@@ -101,6 +101,36 @@ func (f *file) open(m *message, fields []field, grow func(more int64) error) (*b
 // most is what a byte can become.
 var most = map[int8]int64{packedLZ4: 256, packedZstd: 1 << 15}
 
+// stored is the bits of a value in the buffer behind that of the nulls, 0 without one; offsets: there is one value more
+// than rows.
+func (f *field) stored() (bits int64, offsets bool) {
+	if f.dict != nil {
+		return int64(f.dict.index.bits), false
+	}
+	switch f.kind {
+	case tInt, tFloat, tDecimal, tTime:
+		return int64(f.bits), false
+	case tBool:
+		return 1, false
+	case tDate:
+		if f.unit == 0 {
+			return 32, false
+		}
+		return 64, false
+	case tTimestamp, tDuration:
+		return 64, false
+	case tFixedBinary:
+		return 8 * int64(f.size), false
+	case tBinaryView, tUtf8View:
+		return 128, false
+	case tUtf8, tBinary, tList, tMap:
+		return 32, true
+	case tLargeUtf8, tLargeBinary, tLargeList:
+		return 64, true
+	}
+	return 0, false
+}
+
 // agree checks that a field has the bytes for the values that its node claims, and its children
 // the values for those.
 func (b *batch) agree(f *field) error {
@@ -117,45 +147,23 @@ func (b *batch) agree(f *field) error {
 		}
 		return nil
 	}
-	bits, values, children := int64(0), x.rows, int64(0)
-	kind := f.kind
-	if f.dict != nil {
-		kind, bits = tInt, int64(f.dict.index.bits)
+	bits, offsets := f.stored()
+	values, children := x.rows, int64(0)
+	if offsets && values > 0 {
+		values++
 	}
-	switch kind {
-	case tNull, tUnion, tRunEnd:
-		return nil
-	case tInt, tFloat, tDecimal, tTime:
-		if f.dict == nil {
-			bits = int64(f.bits)
+	if f.dict == nil {
+		switch f.kind {
+		case tNull, tUnion, tRunEnd:
+			return nil
+		case tStruct:
+			children = x.rows
+		case tFixedList:
+			if f.size < 0 || f.size > 0 && x.rows > 1<<50/int64(f.size) {
+				return shardify.Corrupt(b.bufs[p.buf].off, "%d lists of %d values in %s", x.rows, f.size, f.name)
+			}
+			children = x.rows * int64(f.size)
 		}
-	case tBool:
-		bits = 1
-	case tDate:
-		if bits = 64; f.unit == 0 {
-			bits = 32
-		}
-	case tTimestamp, tDuration:
-		bits = 64
-	case tFixedBinary:
-		bits = 8 * int64(f.size)
-	case tBinaryView, tUtf8View:
-		bits = 128
-	case tUtf8, tBinary, tList, tMap:
-		if bits = 32; values > 0 {
-			values++
-		}
-	case tLargeUtf8, tLargeBinary, tLargeList:
-		if bits = 64; values > 0 {
-			values++
-		}
-	case tStruct:
-		children = x.rows
-	case tFixedList:
-		if f.size < 0 || f.size > 0 && x.rows > 1<<50/int64(f.size) {
-			return shardify.Corrupt(b.bufs[p.buf].off, "%d lists of %d values in %s", x.rows, f.size, f.name)
-		}
-		children = x.rows * int64(f.size)
 	}
 	if bits > 0 {
 		if err := has(p.buf+1, values, bits); err != nil {

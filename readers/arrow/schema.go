@@ -166,12 +166,6 @@ var errVoid = shardify.Unsupported("it holds nothing but missing values")
 // value is how values of a type are stored, and what they become.
 func (f *field) value(l *leaf) error {
 	x := &l.field
-	attr := func(key, value string) {
-		if x.Attrs == nil {
-			x.Attrs = map[string]string{}
-		}
-		x.Attrs[key] = value
-	}
 	if f.unit >= len(units) {
 		return shardify.Corrupt(-1, "unit %d of a time", f.unit)
 	}
@@ -211,28 +205,8 @@ func (f *field) value(l *leaf) error {
 			return shardify.Unsupported("values of %d bytes", f.size)
 		}
 		x.DType, x.Shape, l.width = shardify.U8, []int{f.size}, f.size
-	case tDate:
-		x.DType, l.width = shardify.I64, 8
-		if attr("time", "ms"); f.unit == 0 {
-			l.form, l.width = dateForm, 4
-			attr("time", "D")
-		}
-	case tTime:
-		x.DType, l.width = shardify.I64, f.bits/8
-		if f.bits == 32 {
-			l.form = dateForm
-		} else if f.bits != 64 {
-			return shardify.Corrupt(-1, "a time of %d bits", f.bits)
-		}
-		attr("unit", units[f.unit])
-	case tTimestamp, tDuration:
-		x.DType, l.width = shardify.I64, 8
-		if attr("time", units[f.unit]); f.kind == tDuration {
-			attr("delta", "true")
-		}
-		if f.zone != "" {
-			attr("timezone", f.zone)
-		}
+	case tDate, tTime, tTimestamp, tDuration:
+		return f.time(l)
 	case tDecimal:
 		if f.digits < 1 || f.digits > 76 || !slices.Contains([]int{32, 64, 128, 256}, f.bits) {
 			return shardify.Corrupt(-1, "a decimal of %d digits in %d bits", f.digits, f.bits)
@@ -249,6 +223,38 @@ func (f *field) value(l *leaf) error {
 			return shardify.Corrupt(-1, "a type of number %d", f.kind)
 		}
 		return shardify.Unsupported("type %s", name)
+	}
+	return nil
+}
+
+// time is how dates, times and durations are stored, and what they become.
+func (f *field) time(l *leaf) error {
+	x := &l.field
+	x.DType, l.width = shardify.I64, 8
+	if x.Attrs == nil {
+		x.Attrs = map[string]string{}
+	}
+	switch f.kind {
+	case tDate:
+		if x.Attrs["time"] = "ms"; f.unit == 0 {
+			l.form, l.width = dateForm, 4
+			x.Attrs["time"] = "D"
+		}
+	case tTime:
+		if f.bits == 32 {
+			l.form = dateForm
+		} else if f.bits != 64 {
+			return shardify.Corrupt(-1, "a time of %d bits", f.bits)
+		}
+		l.width = f.bits / 8
+		x.Attrs["unit"] = units[f.unit]
+	default:
+		if x.Attrs["time"] = units[f.unit]; f.kind == tDuration {
+			x.Attrs["delta"] = "true"
+		}
+		if f.zone != "" {
+			x.Attrs["timezone"] = f.zone
+		}
 	}
 	return nil
 }

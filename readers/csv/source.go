@@ -268,6 +268,33 @@ func (x *surveyed) describe() []string {
 
 var errState = shardify.Corrupt(-1, "survey of the plan: columns")
 
+// restore makes the sinks of columns that a plan has, and lists the columns.
+func (x *parser) restore(own []byte) (columns []int, err error) {
+	n := uint64(len(x.sinks))
+	for len(own) > 0 {
+		at, k := binary.Uvarint(own)
+		if k <= 0 || at > n || len(own) < k+3 {
+			return nil, errState
+		}
+		one := sink{kind: kind(own[k]), dtype: shardify.DType(own[k+1]), nullable: own[k+2] != 0}
+		own = own[k+3:]
+		c := column{kind: one.kind, dtype: one.dtype}
+		if one.kind == skipKind || one.kind > lastKind || !c.sound() || at == n && one.kind == textKind {
+			return nil, errState
+		}
+		if at < n {
+			x.sinks[at] = one
+		} else { // all columns are one field
+			one.holes, x.wide = one.kind == floatKind, true
+			for i := range x.sinks {
+				x.sinks[i] = one
+			}
+		}
+		columns = append(columns, int(at))
+	}
+	return columns, nil
+}
+
 // parser makes the parser of a file from what the plan has of it, which may be damaged.
 func (s *source) parser(own []byte, in *set.Input, columns []shardify.Column) (lines.Parser, error) {
 	n, k := binary.Uvarint(own)
@@ -280,31 +307,9 @@ func (s *source) parser(own []byte, in *set.Input, columns []shardify.Column) (l
 		return nil, err
 	}
 	x := &parser{scanner: scanner{dialect: d, columns: int(n)}, sinks: make([]sink, n)}
-	var fields []int
-	for len(own) > 0 {
-		at, k := binary.Uvarint(own)
-		if k <= 0 || at > n || len(own) < k+3 {
-			return nil, errState
-		}
-		one := sink{kind: kind(own[k]), dtype: shardify.DType(own[k+1]), nullable: own[k+2] != 0}
-		own = own[k+3:]
-		c := column{kind: one.kind, dtype: one.dtype}
-		if one.kind == skipKind || one.kind > lastKind || !c.sound() {
-			return nil, errState
-		}
-		if at < n {
-			x.sinks[at] = one
-		} else {
-			if one.kind == textKind {
-				return nil, errState
-			}
-			one.holes = one.kind == floatKind
-			for i := range x.sinks {
-				x.sinks[i] = one
-			}
-			x.wide = true
-		}
-		fields = append(fields, int(at))
+	fields, err := x.restore(own)
+	if err != nil {
+		return nil, err
 	}
 	x.texts = make([]lines.Collector, len(fields))
 	for i := range columns {

@@ -276,6 +276,24 @@ func (l *look) note(s *sum, what seen, i int, cell []byte) {
 
 const maxExact = "9007199254740992" // coltype.MaxExact
 
+// pastExact reports whether digits, as many as those of maxExact or more, are of a number beyond it.
+func pastExact(b []byte) bool { return len(b) > len(maxExact) || string(b) > maxExact }
+
+// exponent is where the exponent at i ends of a number that begins at s; -1 if
+// the slow way has to decide.
+func exponent(b []byte, s, i int) int {
+	if i++; b[i] == '-' || b[i] == '+' {
+		i++
+	}
+	e := i
+	for ; b[i]-'0' <= 9; i++ {
+	}
+	if i-e < 1 || i-e > 2 || e-s > 100 {
+		return -1
+	}
+	return i
+}
+
 // quick is where the cell at i ends, and what it is, if it is a plain number or nothing; -1 if
 // the slow way has to decide.
 func (l *look) quick(i int) (int, seen) {
@@ -306,18 +324,12 @@ func (l *look) quick(i int) (int, seen) {
 	case neg:
 		what = seenInt | seenMinus
 	}
-	if what&seenInt != 0 && n >= len(maxExact) && (n > len(maxExact) || string(b[s:i]) > maxExact) {
+	if what&seenInt != 0 && n >= len(maxExact) && pastExact(b[s:i]) {
 		what |= seenWide
 	}
 	if b[i]|0x20 == 'e' && n > 0 {
 		what = seenFloat
-		if i++; b[i] == '-' || b[i] == '+' {
-			i++
-		}
-		e := i
-		for ; b[i]-'0' <= 9; i++ {
-		}
-		if i-e < 1 || i-e > 2 || e-s > 100 {
+		if i = exponent(b, s, i); i < 0 {
 			return -1, 0
 		}
 	}

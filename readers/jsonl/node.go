@@ -212,12 +212,7 @@ func (g *gather) walk(n *node, path []string, maybe bool, counter string, items 
 	maybe = maybe || n.nulls > 0 || n.parent != nil && !n.items && n.count < n.parent.values()
 	if len(have) > 1 && !written {
 		if g.below(n) {
-			slices.SortFunc(have, func(a, b class) int { return cmp.Compare(n.lines[a], n.lines[b]) })
-			err := shardify.Mismatch("line %d: %s is %s, %s before", n.lines[have[1]], name, classNames[have[1]], classNames[have[0]])
-			if n.lines[object] == 0 && n.lines[list] == 0 {
-				err = format.Cure(err, g.settings.typeWays(field)[0])
-			}
-			g.refuse(err)
+			g.refuse(g.mixed(n, have))
 		}
 		return
 	}
@@ -259,6 +254,11 @@ func (g *gather) walk(n *node, path []string, maybe bool, counter string, items 
 			return
 		}
 	}
+	g.keep(l, n, items)
+}
+
+// keep adds the leaf of a node, which is in so many lists in all.
+func (g *gather) keep(l leaf, n *node, items int64) {
 	levels := l.Lists
 	if l.Text {
 		l.DType, l.bytes = shardify.U8, n.sizes
@@ -267,13 +267,24 @@ func (g *gather) walk(n *node, path []string, maybe bool, counter string, items 
 		l.bytes = n.count * int64(l.DType.Size())
 	}
 	if levels > 2 {
-		g.left = append(g.left, format.Leftover{Name: field, Reason: fmt.Sprintf("%d levels of lists, at most 2 are read; text is one", levels), Unreadable: true})
+		g.left = append(g.left, format.Leftover{Name: l.name, Reason: fmt.Sprintf("%d levels of lists, at most 2 are read; text is one", levels), Unreadable: true})
 		return
 	}
 	if levels == 2 {
 		l.bytes += 8 * (items + n.count)
 	}
 	g.leaves = append(g.leaves, l)
+}
+
+// mixed is the error about a node of several classes.
+func (g *gather) mixed(n *node, have []class) error {
+	slices.SortFunc(have, func(a, b class) int { return cmp.Compare(n.lines[a], n.lines[b]) })
+	name := n.path()
+	err := shardify.Mismatch("line %d: %s is %s, %s before", n.lines[have[1]], name, classNames[have[1]], classNames[have[0]])
+	if n.lines[object] == 0 && n.lines[list] == 0 {
+		err = format.Cure(err, g.settings.typeWays(format.PlainName(name))[0])
+	}
+	return err
 }
 
 // number is the type of numbers, or of bools.

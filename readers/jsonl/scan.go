@@ -302,28 +302,14 @@ func (s *scanner) number(i int, n *node) (int, error) {
 	if neg {
 		i++
 	}
-	var v float64
-	special := true
 	switch {
 	case b[i] == 'N' && !neg && has(b[i:], "NaN"):
-		v, i = nan, i+3
+		return s.special(nan, from, i+3, n)
 	case b[i] == 'I' && has(b[i:], "Infinity"):
-		v, i = inf, i+8
-	default:
-		special = false
-	}
-	if special {
 		if neg {
-			v = -v
+			return s.special(-inf, from, i+8, n)
 		}
-		if s.met(n, number); n != nil && s.learns {
-			s.noteFloat(n, from, i)
-		} else if n != nil && n.sink != nil && n.sink.Written {
-			n.sink.text(b[from:i])
-		} else if n != nil && n.sink != nil {
-			n.sink.float(v)
-		}
-		return i, s.misfit(n, number, from)
+		return s.special(inf, from, i+8, n)
 	}
 	m, e, digits, end := numeric.Decimal(b, i)
 	if digits == 0 || b[i] == '.' || b[i] == '0' && b[i+1]-'0' <= 9 || b[end-1] == '.' {
@@ -368,6 +354,18 @@ func (s *scanner) number(i int, n *node) (int, error) {
 		return 0, s.wrong(from, "%.40q is not a value of type %s", b[from:end], k.dtype)
 	}
 	return end, nil
+}
+
+// special takes NaN or an infinity, which ends at end.
+func (s *scanner) special(v float64, from, end int, n *node) (int, error) {
+	if s.met(n, number); n != nil && s.learns {
+		s.noteFloat(n, from, end)
+	} else if n != nil && n.sink != nil && n.sink.Written {
+		n.sink.text(s.b[from:end])
+	} else if n != nil && n.sink != nil {
+		n.sink.float(v)
+	}
+	return end, s.misfit(n, number, from)
 }
 
 // exact makes m the whole number of the digits, if 64 bits have it.

@@ -60,6 +60,12 @@ func (b *groupBuilder) fit(l *npy.Listing, s *surveyed, extra []string) error {
 	if data == 0 && s.samples > npy.MaxEmpty {
 		return shardify.Unsupported("%d samples of no bytes", s.samples)
 	}
+	return b.fitRest(at, s, extra, empty)
+}
+
+// fitRest looks at what a file has beside the columns. What the reference cannot deliver, and what it does not have,
+// must not be readable here.
+func (b *groupBuilder) fitRest(at map[string]*npy.Array, s *surveyed, extra []string, empty bool) error {
 	for key, why := range b.unread {
 		if a := at[key]; a != nil && a.Err == nil {
 			return shardify.Unsupported("%s is read here and cannot be in %s: %s; --columns '!%s' leaves it out", key, b.refName, format.Reason(why), key)
@@ -75,10 +81,9 @@ func (b *groupBuilder) fit(l *npy.Listing, s *surveyed, extra []string) error {
 		if a != nil && a.Err != nil && !errors.Is(a.Err, npy.ErrNoArray) {
 			b.note(key, format.Reason(a.Err)+", in "+b.table.Name(int(s.input)))
 		}
-		if a == nil || a.Err != nil || empty {
-			continue
+		if a != nil && a.Err == nil && !empty {
+			return shardify.Mismatch("there is %s %s, as there is not in %s; name the wanted ones with --columns", key, a.String(), b.refName)
 		}
-		return shardify.Mismatch("there is %s %s, as there is not in %s; name the wanted ones with --columns", key, a.String(), b.refName)
 	}
 	return nil
 }
@@ -95,11 +100,7 @@ func (b *groupBuilder) note(key, why string) {
 // empty reports whether a file has no samples, and so does not decide what the columns are.
 func (b *groupBuilder) empty(at map[string]*npy.Array) bool {
 	for i := range b.cols {
-		a := at[b.cols[i].key]
-		if b.cols[i].single {
-			continue
-		}
-		if a == nil || a.Err != nil || len(a.Shape) == 0 || a.Shape[0] > 0 {
+		if a := at[b.cols[i].key]; !b.cols[i].single && (a == nil || a.Err != nil || len(a.Shape) == 0 || a.Shape[0] > 0) {
 			return false
 		}
 	}

@@ -197,29 +197,8 @@ func (s *source) decode(b []byte) error {
 
 func (s *source) decodeGroup(sg *stateGroup, r *stateReader) (*group, error) {
 	g := &group{}
-	for _, c := range sg.Columns {
-		col := column{key: c.Key, inner: c.Inner, axis: c.Axis, ragged: c.Ragged && s.byFile, single: c.Single && !s.byFile}
-		if len(c.Inner) > npy.MaxRank || col.single && len(c.Inner) > 0 || slices.ContainsFunc(c.Inner, func(d int64) bool { return d < 0 }) {
-			return nil, badState("bad shape")
-		}
-		rank := len(c.Inner)
-		if !s.byFile {
-			rank++
-		}
-		if c.Axis != 0 && (col.single || c.Axis < 0 || c.Axis >= rank) {
-			return nil, badState("bad axis")
-		}
-		for _, w := range c.Wanted {
-			col.wanted = append(col.wanted, wanted{leaf: w.Leaf, name: w.Name})
-		}
-		g.columns = append(g.columns, col)
-	}
-	for _, text := range sg.Types {
-		t, err := npy.ParseType(text)
-		if err != nil {
-			return nil, badState(err.Error())
-		}
-		g.types = append(g.types, t)
+	if err := s.decodeColumns(sg, g); err != nil {
+		return nil, err
 	}
 	// A file takes at least 3 bytes, a part 10.
 	if n := len(g.columns); n == 0 || sg.Files <= 0 || sg.Files > len(r.b)/(3+10*n) {
@@ -254,6 +233,35 @@ func (s *source) decodeGroup(sg *stateGroup, r *stateReader) (*group, error) {
 	}
 	s.notes = append(s.notes, notes...)
 	return g, nil
+}
+
+// decodeColumns takes the columns and types of a group.
+func (s *source) decodeColumns(sg *stateGroup, g *group) error {
+	for _, c := range sg.Columns {
+		col := column{key: c.Key, inner: c.Inner, axis: c.Axis, ragged: c.Ragged && s.byFile, single: c.Single && !s.byFile}
+		if len(c.Inner) > npy.MaxRank || col.single && len(c.Inner) > 0 || slices.ContainsFunc(c.Inner, func(d int64) bool { return d < 0 }) {
+			return badState("bad shape")
+		}
+		rank := len(c.Inner)
+		if !s.byFile {
+			rank++
+		}
+		if c.Axis != 0 && (col.single || c.Axis < 0 || c.Axis >= rank) {
+			return badState("bad axis")
+		}
+		for _, w := range c.Wanted {
+			col.wanted = append(col.wanted, wanted{leaf: w.Leaf, name: w.Name})
+		}
+		g.columns = append(g.columns, col)
+	}
+	for _, text := range sg.Types {
+		t, err := npy.ParseType(text)
+		if err != nil {
+			return badState(err.Error())
+		}
+		g.types = append(g.types, t)
+	}
+	return nil
 }
 
 func (s *source) decodePart(g *group, i, j int, r *stateReader) {

@@ -16,8 +16,8 @@ import (
 	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/readers/readertest"
-	_ "github.com/shardify/shardify/tests/race"
 	"github.com/shardify/shardify/storage/local"
+	_ "github.com/shardify/shardify/tests/race"
 )
 
 // writeFile makes a file of the example's format. Values count up from first; the
