@@ -214,6 +214,9 @@ func TestPagesWithFewerCells(t *testing.T) {
 		"zeros":         {"PRAGMA page_size = 1024", "PRAGMA secure_delete = on"},
 		"one at a time": {"PRAGMA page_size = 4096"},
 	} {
+		if race.On && testing.Short() && what != "auto vacuum" {
+			continue
+		}
 		statements := append(first, "CREATE TABLE a(k INT, n, s)", "CREATE TABLE b(n, s, k INT, PRIMARY KEY(k, n)) WITHOUT ROWID", "CREATE TABLE c(z)", "CREATE TABLE d(z INT PRIMARY KEY) WITHOUT ROWID",
 			fmt.Sprintf(count, 3000, "a", "i * 7919 % 15001, i, CASE i % 97 WHEN 0 THEN hex(zeroblob(i)) WHEN 1 THEN NULL ELSE printf('%.*c', i % 41, 'x') END"),
 			"INSERT INTO b SELECT n, s, k FROM a", "INSERT INTO c SELECT n % 2 FROM a", "INSERT INTO d VALUES (0), (1)")
