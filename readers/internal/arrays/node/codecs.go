@@ -135,20 +135,7 @@ func (b *builder) numcodec(id string, o object, arrays bool) error {
 			return dst, filter.Blosc(dst, src, &s.filter)
 		})
 	case "lz4":
-		b.add(id, -1, func(dst, src []byte, _ *Scratch) ([]byte, error) {
-			if len(src) < 4 {
-				return nil, shardify.Corrupt(-1, "lz4: %d bytes are not a header", len(src))
-			}
-			n := int64(binary.LittleEndian.Uint32(src))
-			if size >= 0 && n != size || n > 256*int64(len(src)) {
-				return nil, shardify.Corrupt(0, "lz4: claims %d bytes", n)
-			}
-			if size < 0 {
-				dst = make([]byte, n)
-			}
-			k, err := codecs.LZ4Block(dst, src[4:])
-			return first(dst, k, err)
-		})
+		b.add(id, -1, func(dst, src []byte, _ *Scratch) ([]byte, error) { return lz4(dst, src, size) })
 	case "bz2":
 		b.whole(id, codecs.Bzip2AtMost)
 	case "lzma":
@@ -157,22 +144,7 @@ func (b *builder) numcodec(id string, o object, arrays bool) error {
 		}
 		b.whole(id, codecs.XZ)
 	case "shuffle":
-		n := int64(4)
-		if o["elementsize"] != nil {
-			var err error
-			if n, err = integer(o["elementsize"]); err != nil || n < 1 || n > maxItem {
-				return shardify.Corrupt(-1, "shuffle: elementsize %v", o["elementsize"])
-			}
-		}
-		b.add(id, size, func(dst, src []byte, _ *Scratch) ([]byte, error) {
-			if size < 0 {
-				dst = make([]byte, len(src))
-			} else if len(src) != len(dst) {
-				return src, nil
-			}
-			filter.Unshuffle(dst, src, int(n))
-			return dst, nil
-		})
+		return b.shuffle(id, o)
 	case "crc32", "adler32", "crc32c", "jenkins_lookup3", "fletcher32":
 		return b.checksum(id, o)
 	case "base64":
@@ -192,6 +164,43 @@ func (b *builder) numcodec(id string, o object, arrays bool) error {
 		}
 		return shardify.Unsupported("codec %q", id)
 	}
+	return nil
+}
+
+// lz4 decodes a block behind its length; size is what it must have, -1 if that is not known.
+func lz4(dst, src []byte, size int64) ([]byte, error) {
+	if len(src) < 4 {
+		return nil, shardify.Corrupt(-1, "lz4: %d bytes are not a header", len(src))
+	}
+	n := int64(binary.LittleEndian.Uint32(src))
+	if size >= 0 && n != size || n > 256*int64(len(src)) {
+		return nil, shardify.Corrupt(0, "lz4: claims %d bytes", n)
+	}
+	if size < 0 {
+		dst = make([]byte, n)
+	}
+	k, err := codecs.LZ4Block(dst, src[4:])
+	return first(dst, k, err)
+}
+
+// shuffle adds the step that undoes a shuffle of bytes.
+func (b *builder) shuffle(id string, o object) error {
+	size, n := b.size, int64(4)
+	if o["elementsize"] != nil {
+		var err error
+		if n, err = integer(o["elementsize"]); err != nil || n < 1 || n > maxItem {
+			return shardify.Corrupt(-1, "shuffle: elementsize %v", o["elementsize"])
+		}
+	}
+	b.add(id, size, func(dst, src []byte, _ *Scratch) ([]byte, error) {
+		if size < 0 {
+			dst = make([]byte, len(src))
+		} else if len(src) != len(dst) {
+			return src, nil
+		}
+		filter.Unshuffle(dst, src, int(n))
+		return dst, nil
+	})
 	return nil
 }
 

@@ -19,19 +19,18 @@ func (t *Type) fill(v any) ([]byte, error) {
 		return nil, shardify.Corrupt(-1, "fill_value %v is not a value of type %s", v, t.Name)
 	}
 	if t.Varies() {
-		switch x := v.(type) {
-		case string:
-			if t.Kind == Blob {
-				b, err := base64.StdEncoding.DecodeString(x)
-				if err != nil {
-					return bad()
-				}
-				return b, nil
-			}
-			return []byte(x), nil
-		default: // null, or the 0 of those who have no texts
+		x, ok := v.(string)
+		switch {
+		case !ok: // null, or the 0 of those who have no texts
 			return nil, nil
+		case t.Kind != Blob:
+			return []byte(x), nil
 		}
+		b, err := base64.StdEncoding.DecodeString(x)
+		if err != nil {
+			return bad()
+		}
+		return b, nil
 	}
 	out := make([]byte, t.Size)
 	if v == nil && t.Kind != Time && t.Kind != Duration {
@@ -58,48 +57,57 @@ func (t *Type) fill(v any) ([]byte, error) {
 		if !putNumber(out, shardify.I64, v) {
 			return bad()
 		}
-	case FixedU:
-		s, ok := v.(string)
-		if !ok {
-			if n, isNumber := v.(json.Number); isNumber && n == "0" {
-				return out, nil
-			}
-			return bad()
-		}
-		at := 0
-		for _, r := range s {
-			if at == len(out) {
-				return bad()
-			}
-			binary.LittleEndian.PutUint32(out[at:], uint32(r))
-			at += 4
-		}
-	case Fixed, Raw, Struct:
+	case FixedU, Fixed, Raw, Struct:
 		if n, isNumber := v.(json.Number); isNumber && n == "0" {
 			return out, nil
 		}
-		if l, ok := v.([]any); ok && t.Kind == Raw && len(l) == t.Size { // format 3: a list of bytes
-			for i, x := range l {
-				n, err := integer(x)
-				if err != nil || n < 0 || n > 255 {
-					return bad()
-				}
-				out[i] = byte(n)
-			}
-			return out, nil
+		put := t.putBytes
+		if t.Kind == FixedU {
+			put = putChars
 		}
-		s, ok := v.(string)
-		if !ok {
+		if !put(out, v) {
 			return bad()
 		}
-		b, err := base64.StdEncoding.DecodeString(s)
-		if err != nil || len(b) > len(out) {
-			return bad()
-		}
-		copy(out, b)
-		t.swap(out, false)
 	}
 	return out, nil
+}
+
+// putChars writes a text as characters of four bytes; false if v is none, or too long.
+func putChars(out []byte, v any) bool {
+	s, ok := v.(string)
+	for _, r := range s {
+		if len(out) == 0 {
+			return false
+		}
+		binary.LittleEndian.PutUint32(out, uint32(r))
+		out = out[4:]
+	}
+	return ok
+}
+
+// putBytes writes bytes that are in base64, or a list as format 3 has it; false if v is neither.
+func (t *Type) putBytes(out []byte, v any) bool {
+	if l, ok := v.([]any); ok && t.Kind == Raw && len(l) == t.Size {
+		for i, x := range l {
+			n, err := integer(x)
+			if err != nil || n < 0 || n > 255 {
+				return false
+			}
+			out[i] = byte(n)
+		}
+		return true
+	}
+	s, ok := v.(string)
+	if !ok {
+		return false
+	}
+	b, err := base64.StdEncoding.DecodeString(s)
+	if err != nil || len(b) > len(out) {
+		return false
+	}
+	copy(out, b)
+	t.swap(out, false)
+	return true
 }
 
 // putNumber writes a number of JSON, or one of the texts that stand for some.

@@ -283,27 +283,13 @@ func (t *Tree) walk(ctx context.Context, p string, depth, above int) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		switch e.Name {
-		case v3Name, arrayName, groupName, attrsName:
-			if e.Type == storage.Folder {
-				continue
-			}
-			b, err := read(ctx, t.Files, join(p, e.Name), node.MaxJSON)
-			if err != nil {
-				if ctx.Err() != nil || !errors.Is(err, shardify.ErrCorrupt) && !errors.Is(err, storage.ErrOutside) && !errors.Is(err, storage.ErrNotFile) {
-					return err
-				}
-				t.Arrays = append(t.Arrays, Array{Path: p, Err: err})
-				return nil
-			}
-			m.set(e.Name, b)
-		}
+	if broken, err := t.metaOf(ctx, p, entries, m); err != nil || broken {
+		return err
 	}
-	if m.v3 != nil && (m.array != nil || m.group != nil) {
+	if m.v3 != nil && m.v2() {
 		t.Notes = append(t.Notes, fmt.Sprintf("%s has metadata of both formats: format 3 is read", shown(p)))
 	}
-	if c := t.paths()[p]; m.v3 == nil && m.array == nil && m.group == nil && c != nil { // consolidated alone
+	if c := t.paths()[p]; m.v3 == nil && !m.v2() && c != nil { // consolidated alone
 		if m = c; p != "" || m.array != nil || m.v3 != nil {
 			t.Notes = append(t.Notes, fmt.Sprintf("%s has its metadata in %s alone", shown(p), t.copied))
 		}
@@ -312,16 +298,16 @@ func (t *Tree) walk(ctx context.Context, p string, depth, above int) error {
 	switch {
 	case m.v3 != nil:
 		kind = 3
-	case m.array != nil || m.group != nil:
+	case m.v2():
 		kind = 2
+	case above == 3: // no node
+		return nil
 	}
-	if m.v3 != nil || m.array != nil || m.group != nil {
+	if m.v3 != nil || m.v2() {
 		array, err := t.add(p, m)
 		if err != nil || array {
 			return err
 		}
-	} else if above == 3 { // no node
-		return nil
 	}
 	for _, e := range entries {
 		at := join(p, e.Name)
@@ -336,6 +322,32 @@ func (t *Tree) walk(ctx context.Context, p string, depth, above int) error {
 		}
 	}
 	return nil
+}
+
+// v2 reports whether there are metadata of format 2.
+func (m *meta) v2() bool { return m.array != nil || m.group != nil }
+
+// metaOf reads the files of metadata that a folder has. It reports damage, for which the folder
+// is an array that cannot be read.
+func (t *Tree) metaOf(ctx context.Context, p string, entries []storage.Entry, m *meta) (broken bool, err error) {
+	for _, e := range entries {
+		switch e.Name {
+		case v3Name, arrayName, groupName, attrsName:
+			if e.Type == storage.Folder {
+				continue
+			}
+			b, err := read(ctx, t.Files, join(p, e.Name), node.MaxJSON)
+			if err != nil {
+				if ctx.Err() != nil || !errors.Is(err, shardify.ErrCorrupt) && !errors.Is(err, storage.ErrOutside) && !errors.Is(err, storage.ErrNotFile) {
+					return false, err
+				}
+				t.Arrays = append(t.Arrays, Array{Path: p, Err: err})
+				return true, nil
+			}
+			m.set(e.Name, b)
+		}
+	}
+	return false, nil
 }
 
 // root reads the metadata of a root without a listing, and reports whether it is an array.
