@@ -5,6 +5,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/shardify/shardify/tests/rivals"
 	"github.com/ulikunitz/xz"
 )
 
@@ -37,13 +38,6 @@ func BenchmarkRivals(b *testing.B) {
 			return err
 		},
 	} {
-		b.Run("xz/"+name, func(b *testing.B) {
-			b.SetBytes(int64(len(data)))
-			for b.Loop() {
-				if err := decode(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+		rivals.Run(b, "xz/"+name, int64(len(data)), decode)
 	}
 }

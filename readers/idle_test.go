@@ -29,7 +29,7 @@ type idle struct {
 }
 
 // TestEachOptionSaysWhenItHasNoEffect, or that it always has one: for each that says it, one input
-// where it is an error and one where it is none.
+// where it is an error and one where it is accepted.
 func TestEachOptionSaysWhenItHasNoEffect(t *testing.T) {
 	have := map[string]bool{}
 	for _, c := range idles(t) {

@@ -43,30 +43,36 @@ func main() {
 			b = &bench{name: key, times: map[string][]float64{}}
 			byName[key], list = b, append(list, b)
 		}
-		ns, err := strconv.ParseFloat(f[2], 64)
-		if err != nil {
+		k := slices.Index(f, "cpu-ns/op")
+		if k < 0 {
+			continue
+		}
+		ns, err := strconv.ParseFloat(f[k-1], 64)
+		if err != nil || ns == 0 {
 			continue
 		}
 		if b.times[who] == nil {
 			b.who = append(b.who, who)
 		}
 		b.times[who] = append(b.times[who], ns)
-		if len(f) > 5 && f[5] == "MB/s" {
-			rate, _ := strconv.ParseFloat(f[4], 64)
-			b.bytes = rate * ns / 1e3
+		if r := slices.Index(f, "MB/s"); r > 0 {
+			wall, _ := strconv.ParseFloat(f[2], 64)
+			rate, _ := strconv.ParseFloat(f[r-1], 64)
+			b.bytes = rate * wall / 1e3
 		}
 	}
-	fmt.Printf("# Libraries against Go's standard library and modules\n\n%s, one core. `make bench-libraries`: the best times, and the median factor of the rounds.\n\n", cpu)
+	fmt.Printf("# Libraries against Go's standard library and modules\n\n%s, one core. `make bench-libraries`: processor time, the best rates and the median factor of the rounds.\n\n", cpu)
 	fmt.Print("| case | ours | rival | rival's | ours is faster |\n|---|---|---|---|---|\n")
 	for _, b := range list {
 		ours := b.times["ours"]
 		for _, who := range b.who {
 			theirs := b.times[who]
-			if who == "ours" || len(ours) != len(theirs) {
+			n := min(len(ours), len(theirs))
+			if who == "ours" || n == 0 {
 				continue
 			}
-			factors := make([]float64, len(ours))
-			for i := range ours {
+			factors := make([]float64, n)
+			for i := range factors {
 				factors[i] = theirs[i] / ours[i]
 			}
 			slices.Sort(factors)
@@ -75,11 +81,11 @@ func main() {
 	}
 }
 
-// rate is the best of a contender.
+// rate is the best of a contender; a case without bytes is 1,024 calls.
 func (b *bench) rate(who string) string {
 	ns := slices.Min(b.times[who])
 	if b.bytes > 0 {
 		return fmt.Sprintf("%.0f MB/s", b.bytes/ns*1e3)
 	}
-	return fmt.Sprintf("%.1f ns", ns)
+	return fmt.Sprintf("%.1f ns", ns/1024)
 }

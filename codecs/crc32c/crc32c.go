@@ -1,5 +1,3 @@
-// Package crc32c sums bytes by CRC-32C (Castagnoli), as hash/crc32 does, three times as fast on
-// processors with AVX-512: a conversion sums each byte that it writes.
 package crc32c
 
 import (

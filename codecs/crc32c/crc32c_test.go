@@ -5,6 +5,8 @@ import (
 	"hash/crc32"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/shardify/shardify/tests/rivals"
 )
 
 // TestSumsAreThoseOfTheLibrary, for all lengths around blocks and starts in memory, from any sum on.
@@ -46,17 +48,13 @@ func TestNothingIsAllocated(t *testing.T) {
 func BenchmarkRivals(b *testing.B) {
 	for _, n := range []int{least, 256 << 10} {
 		p := make([]byte, n)
-		b.Run(fmt.Sprint(n, "/ours"), func(b *testing.B) {
-			b.SetBytes(int64(n))
-			for b.Loop() {
-				Update(0, p)
-			}
+		rivals.Run(b, fmt.Sprint(n, "/ours"), int64(n), func() error {
+			Update(0, p)
+			return nil
 		})
-		b.Run(fmt.Sprint(n, "/stdlib"), func(b *testing.B) {
-			b.SetBytes(int64(n))
-			for b.Loop() {
-				crc32.Update(0, table, p)
-			}
+		rivals.Run(b, fmt.Sprint(n, "/stdlib"), int64(n), func() error {
+			crc32.Update(0, table, p)
+			return nil
 		})
 	}
 }

@@ -1,17 +1,3 @@
-// Package filter decodes the chunks of HDF5 data sets, and what Zarr has of the same: it undoes the filters that
-// a writer applied to them, compression above all. It knows nothing of files.
-//
-//	p, err := filter.New(specs, elemSize, chunkBytes) // refuses what it cannot decode
-//	...
-//	var s filter.Scratch // one for each worker
-//	err = p.Decode(chunk, stored, mask, &s)
-//
-// The filters of a data set form a pipeline, which a writer applies in order and a
-// reader from last to first:
-//
-//	values -> shuffle -> deflate -> fletcher32 -> stored
-//
-// See New for the filters known, and the file of each for its stored form.
 package filter
 
 import (

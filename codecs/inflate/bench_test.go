@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/flate"
+	"github.com/shardify/shardify/tests/rivals"
 )
 
 // BenchmarkRivals decodes 4 MiB of each kind of data, deflated at level 6.
@@ -16,14 +17,7 @@ func BenchmarkRivals(b *testing.B) {
 		comp := deflated(b, data, 6)
 		dst := make([]byte, len(data))
 		bench := func(name string, decode func() error) {
-			b.Run(k.name+"/"+name, func(b *testing.B) {
-				b.SetBytes(int64(len(data)))
-				for b.Loop() {
-					if err := decode(); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
+			rivals.Run(b, k.name+"/"+name, int64(len(data)), decode)
 		}
 		var d Decoder
 		bench("ours", func() error {

@@ -1,6 +1,7 @@
 // Package inflate decodes DEFLATE (RFC 1951) data, bare or framed as zlib
-// (RFC 1950) or gzip (RFC 1952), at least as fast as libdeflate on amd64, and more
-// than twice as fast as the other readers in Go. It only decodes; it knows nothing of zip, tar or HDF5.
+// (RFC 1950) or gzip (RFC 1952), at least as fast as libdeflate on amd64, 2.6
+// times as fast as github.com/klauspost/compress/flate and 3.4 times as compress/flate: medians over the kinds of data
+// of make bench-libraries. It only decodes; it knows nothing of zip, tar or HDF5.
 //
 // A chunk whose decoded size is known, or bounded, is decoded at once:
 //

@@ -1,5 +1,3 @@
-// Package exif finds how an encoded image is to be turned before it is shown: the tag
-// Orientation of EXIF data, where JPEG, PNG, WebP and TIFF keep it.
 package exif
 
 import (

@@ -33,4 +33,9 @@
 //	file, err := e.Encode(nil, pix, w, h, 3, jpeg.Encoding{Quality: 90})
 //
 // EXIF orientation is not applied; see package exif.
+//
+// # Speed
+//
+// On one core, decoding is 4.2 times as fast as image/jpeg, encoding 11 times (make bench-libraries);
+// against libjpeg-turbo see bench/AUGMENT.md (make bench-augment).
 package jpeg

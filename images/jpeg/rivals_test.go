@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/shardify/shardify/tests/rivals"
 )
 
 // scene is a picture of slopes, edges and a little noise.
@@ -40,16 +42,7 @@ func BenchmarkRivals(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	bench := func(name string, f func() error) {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(3 * w * h)
-			for b.Loop() {
-				if err := f(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
+	bench := func(name string, f func() error) { rivals.Run(b, name, 3*w*h, f) }
 	var d Decoder
 	dst := make([]byte, len(pix))
 	bench("decode/ours", func() error {

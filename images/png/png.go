@@ -1,11 +1,3 @@
-// Package png decodes PNG images to bytes, with package inflate:
-//
-//	var d png.Decoder // keeps its memory from image to image
-//	h, err := d.Open(file)
-//	pix := make([]byte, 3*h.W*h.H)
-//	err = d.Decode(pix, png.Options{})
-//
-// Of 16 bits a channel, the upper 8 are kept, unless Options.Deep asks for all. Checksums of all chunks are compared, and a file that lacks anything is refused.
 package png
 
 import (

@@ -6,6 +6,8 @@ import (
 	std "image/png"
 	"math"
 	"testing"
+
+	"github.com/shardify/shardify/tests/rivals"
 )
 
 // BenchmarkRivals has this package beside image/png, which gives 4 bytes a pixel.
@@ -38,13 +40,6 @@ func BenchmarkRivals(b *testing.B) {
 			return err
 		}},
 	} {
-		b.Run("decode/"+who.name, func(b *testing.B) {
-			b.SetBytes(3 * w * h)
-			for b.Loop() {
-				if err := who.decode(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+		rivals.Run(b, "decode/"+who.name, 3*w*h, who.decode)
 	}
 }

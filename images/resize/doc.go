@@ -16,4 +16,8 @@
 // The pixels are those of decoding all, Image.crop and Image.resize. [Resizer.Start] and
 // [Resizer.StartJPEG] with [Resizer.Row] give the result row by row, for callers that
 // flip, cast or lay it out on the way.
+//
+// It does not enlarge the depth of channels, rotate or blur. On one core, a picture of 500 x 375 becomes one of
+// 224 x 224 25 to 31 times as fast as by golang.org/x/image/draw (make bench-libraries), and 8 times as fast as by
+// Pillow (make bench-augment).
 package resize

@@ -4,6 +4,7 @@ import (
 	"image"
 	"testing"
 
+	"github.com/shardify/shardify/tests/rivals"
 	"golang.org/x/image/draw"
 )
 
@@ -22,20 +23,13 @@ func BenchmarkRivals(b *testing.B) {
 		filter Filter
 		theirs draw.Scaler
 	}{{"bilinear", Bilinear, draw.BiLinear.NewScaler(side, side, w, h)}, {"bicubic", Bicubic, draw.CatmullRom.NewScaler(side, side, w, h)}} {
-		b.Run(c.name+"/ours", func(b *testing.B) {
-			var r Resizer
-			b.SetBytes(3 * w * h)
-			for b.Loop() {
-				if err := r.Resize(dst, p, Size{W: side, H: side, Filter: c.filter}); err != nil {
-					b.Fatal(err)
-				}
-			}
+		var r Resizer
+		rivals.Run(b, c.name+"/ours", 3*w*h, func() error {
+			return r.Resize(dst, p, Size{W: side, H: side, Filter: c.filter})
 		})
-		b.Run(c.name+"/x-image", func(b *testing.B) {
-			b.SetBytes(3 * w * h)
-			for b.Loop() {
-				c.theirs.Scale(to, to.Rect, from, from.Rect, draw.Src, nil)
-			}
+		rivals.Run(b, c.name+"/x-image", 3*w*h, func() error {
+			c.theirs.Scale(to, to.Rect, from, from.Rect, draw.Src, nil)
+			return nil
 		})
 	}
 }

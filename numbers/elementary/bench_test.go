@@ -3,6 +3,8 @@ package elementary
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/shardify/shardify/tests/rivals"
 )
 
 // BenchmarkRivals has ours beside package math's.
@@ -18,20 +20,21 @@ func BenchmarkRivals(b *testing.B) {
 			name string
 			f    func(float64) float64
 		}{{"ours", f.ours}, {"stdlib", f.theirs}} {
-			b.Run(f.name+"/"+who.name, func(b *testing.B) {
-				in := y
-				switch f.name {
-				case "asin", "acos", "atanh", "atan":
-					in = x
-				case "acosh":
-					in = make([]float64, len(y))
-					for i, v := range y {
-						in[i] = v + 1
-					}
+			in := y
+			switch f.name {
+			case "asin", "acos", "atanh", "atan":
+				in = x
+			case "acosh":
+				in = make([]float64, len(y))
+				for i, v := range y {
+					in[i] = v + 1
 				}
-				for i := range b.N {
+			}
+			rivals.Run(b, f.name+"/"+who.name, 0, func() error {
+				for i := range 1024 {
 					sink += who.f(in[i&1023])
 				}
+				return nil
 			})
 		}
 	}
@@ -40,10 +43,11 @@ func BenchmarkRivals(b *testing.B) {
 			name string
 			f    func(x, y float64) float64
 		}{{"ours", f.ours}, {"stdlib", f.theirs}} {
-			b.Run(f.name+"/"+who.name, func(b *testing.B) {
-				for i := range b.N {
+			rivals.Run(b, f.name+"/"+who.name, 0, func() error {
+				for i := range 1024 {
 					sink += who.f(y[i&1023], x[i&1023])
 				}
+				return nil
 			})
 		}
 	}

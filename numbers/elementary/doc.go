@@ -13,6 +13,10 @@
 // Special values are those of C99, Annex F, and of package math. Odd and even functions
 // are so to the last bit.
 //
+// The price: 1.1 times the time of package math in the median, from 0.45 times (exp) to 2.9 times (tan); make
+// bench-libraries has all.
+// There are no functions of vectors, of float32 or of complex numbers.
+//
 // The numbers in tables.go come from power series in wide arithmetic (tables_test.go).
 package elementary
 

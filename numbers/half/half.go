@@ -1,4 +1,3 @@
-// Package half converts between f32 and the two 16-bit floating-point types.
 package half
 
 import (

@@ -126,7 +126,7 @@ func surveyAll(ctx context.Context, t *format.Table, jobs int) (*survey, error) 
 	if len(s.Exts) == 0 {
 		return nil, shardify.Mismatch("the tars hold no members that belong to samples")
 	}
-	s.tell(forms, left, again)
+	s.note(forms, left, again)
 	return s, nil
 }
 
@@ -169,8 +169,8 @@ func (s *survey) add(x *scan, ids map[string]uint16) error {
 	return nil
 }
 
-// tell writes down what people should know.
-func (s *survey) tell(forms map[tar.Rule]int64, left map[string]int64, again int64) {
+// note writes down what people should know.
+func (s *survey) note(forms map[tar.Rule]int64, left map[string]int64, again int64) {
 	for _, why := range slices.Sorted(maps.Keys(left)) {
 		s.Left = append(s.Left, format.Leftover{Name: "members of tars", Reason: why, Count: left[why]})
 	}

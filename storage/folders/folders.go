@@ -65,9 +65,9 @@ func infoOf(i storage.Info) dirfd.Info {
 }
 
 // List calls each for every entry, in the folder's own order. buf is scratch of at least 4 KiB;
-// name is valid during the call. For folders of other machines it first calls told with the size
+// name is valid during the call. For folders of other machines it first calls known with the size
 // and time that the listing has of a file, so that they need not be asked for, or with -1 and 0.
-func (d Folder) List(ctx context.Context, buf []byte, told func(size, mtime int64), each func(name []byte, t dirfd.Type) error) error {
+func (d Folder) List(ctx context.Context, buf []byte, known func(size, mtime int64), each func(name []byte, t dirfd.Type) error) error {
 	if d.fs == nil {
 		return d.Dir.List(buf, each)
 	}
@@ -76,7 +76,7 @@ func (d Folder) List(ctx context.Context, buf []byte, told func(size, mtime int6
 			if e.Type != storage.Regular || e.Size < 0 || e.ModTime == 0 {
 				e.Size, e.ModTime = -1, 0
 			}
-			told(e.Size, e.ModTime)
+			known(e.Size, e.ModTime)
 			err = each([]byte(e.Name), dirfd.Type(e.Type))
 		}
 		if err != nil {

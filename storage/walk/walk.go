@@ -4,7 +4,7 @@
 // It reads directories in batches, stats each file once (or not at all), and
 // opens nothing but directories. The order is a property of the names alone:
 // arguments as given, below each in natural order, component by component (2
-// before 10). What is left out is counted by reason; what cannot be input is
+// before 10). Inputs that are left out are counted by reason; what cannot be input is
 // refused, all of it in one error.
 //
 //	t, left, err := walk.Walk(ctx, walk.Request{Inputs: []string{"photos"}})

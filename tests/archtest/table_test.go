@@ -211,6 +211,7 @@ var table = []row{
 	{"tests/endtoend", "tests", ""},
 	{"tests/faulttest", "tests", ""},
 	{"tests/parttest", "tests", ""},
+	{"tests/rivals", "tests", ""},
 	{"tests/programs", "tests", ""},
 	{"tests/netfault", "tests", ""},
 	{"tests/race", "tests", ""},

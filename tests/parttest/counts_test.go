@@ -12,7 +12,7 @@ import (
 	"github.com/shardify/shardify/readers"
 )
 
-// report is what people are told of a plan and of the set that is made by it.
+// report is what people see of a plan and of the set that is made by it.
 type report struct {
 	notes    []string
 	left     []format.Leftover
@@ -40,7 +40,7 @@ func tell(t *testing.T, s pipeline.Settings, parts bool) (x report) {
 	return x
 }
 
-// TestPartsTellWhatOneTableTells: notes, counts, what is left out and options without effect.
+// TestPartsTellWhatOneTableTells: notes, counts, left-out inputs and options without effect.
 func TestPartsTellWhatOneTableTells(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -36,7 +36,7 @@ func AddEffects(c *cobra.Command, e Effects) {
 	}
 }
 
-// If is an entry of Effects: idle tells that the flag has none.
+// If is an entry of Effects: idle reports that the flag has none.
 func If(idle func() bool, why string) func() string {
 	return func() string {
 		if idle() {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestAPathThatDoesNotExist: the hint is the command with the name that was meant, or one that lists
-// the folder; of a file that the command line does not name there is none.
+// the folder; a file that the command line does not name has no hint.
 func TestAPathThatDoesNotExist(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := errors.Join(os.MkdirAll("my data/photos", 0o755), os.Mkdir("quick-set", 0o755)); err != nil {

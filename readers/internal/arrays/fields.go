@@ -141,7 +141,7 @@ func (l *leaf) unfilled(a *store.Array, mode string) bool {
 	return fill == fill && (a.Named || fill != 0)
 }
 
-// differs tells whether a mode makes other values than cfAuto, in which auto is decoded.
+// differs reports whether a mode makes other values than cfAuto, in which auto is decoded.
 func (l *leaf) differs(auto *leaf, a *store.Array, mode string) bool {
 	if auto.decode(a, nil, cfAuto) != nil {
 		return true

@@ -44,7 +44,7 @@ func (t *tree) flat(ctx context.Context, opts *settings) error {
 	return nil
 }
 
-// scope tells the arrays whose lists may begin where this one says; nil if it is named otherwise. of
+// scope returns the arrays whose lists may begin where this one says; nil if it is named otherwise. of
 // is "" if that is all arrays beside it.
 func (p *object) scope() (of string, scopes func(o *object) bool) {
 	of, ok := dims.OffsetsOf(path.Base(p.Path))

@@ -74,7 +74,7 @@ func (d *Decoder) times(get func(string) (Attribute, bool)) {
 	}
 	kind, ok := calendars[calendar]
 	if !ok {
-		d.note("units %.60q of calendar %.40q are not decoded: nobody defines it", a.Text, calendar)
+		d.note("units %.60q of calendar %.40q are not decoded: no convention defines it", a.Text, calendar)
 		return
 	}
 	unit = strings.TrimSpace(unit)
@@ -86,7 +86,7 @@ func (d *Decoder) times(get func(string) (Attribute, bool)) {
 	case kind == noLeap && (unit == "common_year" || unit == "common_years"):
 		ns = 365 * units["day"]
 	default:
-		d.note("units %.60q are not decoded: there are none such, or their length is not defined", a.Text)
+		d.note("units %.60q are not decoded: no such units exist, or their length is not defined", a.Text)
 		return
 	}
 	origin, ok := parseDate(since, kind)

@@ -62,7 +62,7 @@ func Of(arrays []Array, taken grid.Pick, dim string) (size *Size, notes []string
 	}
 	for i := range arrays {
 		if a := &arrays[i]; a.Rows != best.Rows && a.RowBytes > coordinate {
-			notes = append(notes, fmt.Sprintf("%s lies in chunks of %d rows, those of %s make the samples", a.Name, a.Rows, best.Name))
+			notes = append(notes, fmt.Sprintf("%s is stored in chunks of %d rows, those of %s make the samples", a.Name, a.Rows, best.Name))
 		}
 	}
 	return size, notes, nil

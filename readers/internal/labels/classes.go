@@ -205,7 +205,7 @@ func (f *Found) Settle(mode, reason string) ([]string, []format.Leftover, error)
 	return nil, nil, nil
 }
 
-// Judged reports that the option labels has an effect, where Settle has anything to say of the
+// Judged reports that the option labels has an effect, where Settle has anything to report about the
 // folders.
 func (f *Found) Judged(u *format.Used, reason string) {
 	if classes, left, err := f.Settle(Auto, reason); classes != nil || left != nil || err != nil {

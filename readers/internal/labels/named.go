@@ -164,7 +164,7 @@ func (n *Named) classify(c *Classes, own []shardify.Field, a *format.OpenArgs, m
 	return nil
 }
 
-// dotted tells whether the first dot of a file name may be another one than the last.
+// dotted reports whether the first dot of a file name may be another one than the last.
 func (n *Named) dotted() bool {
 	return slices.ContainsFunc(n.inputs, func(i uint32) bool {
 		rel := n.paths.Rel(int(i))

@@ -23,7 +23,7 @@ func TestReplacedIsWhatPythonReplaces(t *testing.T) {
 			}
 			buf, _ = Valid(buf[:0], text[:length])
 			if int64(len(buf)) != ValidSize(text[:length]) {
-				t.Fatalf("% x: %d bytes, Mended says %d", text[:length], len(buf), ValidSize(text[:length]))
+				t.Fatalf("% x: %d bytes, ValidSize says %d", text[:length], len(buf), ValidSize(text[:length]))
 			}
 			h.Write(append(buf, '\n'))
 		}
