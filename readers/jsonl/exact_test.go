@@ -49,29 +49,8 @@ func TestWholeNumbersAmongFloatsAreNotRounded(t *testing.T) {
 			for _, f := range c.files {
 				paths = append(paths, readertest.Put(t, "t.jsonl", f))
 			}
-			src, err := openTyped(c.setting, paths...)
-			if c.wrong == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if err == nil {
-				t.Fatalf("read as %v", src.Schema())
-			}
-			if !strings.Contains(err.Error(), c.wrong) {
-				t.Errorf("%v: does not say %q", err, c.wrong)
-			}
-			hints := readertest.Settings(err, "jsonl")
-			if len(hints) == 0 {
-				t.Fatal("no hints")
-			}
-			for i, h := range hints {
-				src, err := openTyped(h, paths...)
-				if err != nil {
-					t.Errorf("%s: %v", h, err)
-					continue
-				}
+			open := func(setting string) (shardify.Source, error) { return openTyped(setting, paths...) }
+			readertest.Offered(t, optTypes, c.setting, c.wrong, open, func(i int, src shardify.Source) {
 				var got []map[string]any
 				readertest.Each(t, src, readertest.Spans(t, src, 1), func(b *shardify.Batch) {
 					for k := range b.Samples {
@@ -81,7 +60,7 @@ func TestWholeNumbersAmongFloatsAreNotRounded(t *testing.T) {
 				if i == 0 && fmt.Sprint(got) != c.want {
 					t.Errorf("%v, want %s", got, c.want)
 				}
-			}
+			})
 		})
 	}
 }

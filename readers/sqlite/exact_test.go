@@ -40,34 +40,12 @@ func TestIntegersAmongFloatsAreNotRounded(t *testing.T) {
 				}
 				return openWith(o, name)
 			}
-			src, err := open(c.setting)
-			if c.wrong == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if err == nil {
-				t.Fatalf("read as %v", src.Schema())
-			}
-			if !strings.Contains(err.Error(), c.wrong) {
-				t.Errorf("%v: does not say %q", err, c.wrong)
-			}
-			hints := readertest.Settings(err, "sqlite")
-			if len(hints) == 0 {
-				t.Fatal("no hints")
-			}
-			for i, h := range hints {
-				src, err := open(h)
-				if err != nil {
-					t.Errorf("%s: %v", h, err)
-					continue
-				}
+			readertest.Offered(t, optTypes, c.setting, c.wrong, open, func(i int, src shardify.Source) {
 				got := strings.ReplaceAll(fmt.Sprint(texts(t, src, 1<<10)["x"]), "t:", "")
 				if i == 0 && c.want != "" && got != c.want {
-					t.Errorf("%s: %v, want %v", h, got, c.want)
+					t.Errorf("%v, want %v", got, c.want)
 				}
-			}
+			})
 		})
 	}
 }
