@@ -36,14 +36,14 @@ func TestHouse(t *testing.T) {
 		{"functions of more than 100 lines", h.long, 3},
 		{"functions of a complexity over 30", len(h.complex), 6},
 		{"exported names outside of libraries", h.exported, 1740},
-		{"exported names without a comment", h.bare, 52},
+		{"exported names without a comment", h.bare, 50},
 		{"packages without a doc", h.noDoc, 0},
 		{"panics", h.panics, 31},
 		{"TODO", h.todo, 0},
 		{"pipeline: calls between files", len(m.calls), -1},
 		{"pipeline: calls up", m.back(), 10},
 		{"files that name pipeline.Settings", h.settings, 43},
-		{"riddling words (see words_test.go)", riddles(t, nil), 39},
+		{"riddling words (see words_test.go)", riddles(t, nil), 36},
 	}
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)

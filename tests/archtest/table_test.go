@@ -205,6 +205,7 @@ var table = []row{
 	{"cmd/internal/cli", "commands", "augment convert dataset dataset/stats format index internal/printable internal/suggest internal/value pipeline pipeline/cluster pipeline/inspect plan plan/splits readers shardify stage storage storage/local storage/storages tokenize transform transform/expr writers"},
 	{"cmd/internal/verifycmd", "commands", "cmd/internal/cli internal/printable internal/value pipeline shardify verify"},
 	{"bench", "tests", ""},
+	{"bench/libraries", "tests", ""},
 	{"tests/archtest", "tests", ""},
 	{"tests/corpus", "tests", ""},
 	{"tests/docstest", "tests", ""},
