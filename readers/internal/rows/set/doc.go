@@ -7,7 +7,7 @@
 //	mapping.go        where the columns of some files come from
 //	borders.go, units.go, spans.go   where files may be cut, and where they are
 //	batch.go          a batch, before and after a format has filled it
-//	channels.go       fields that are made of others
-//	state.go          the set as a plan keeps it
+//	channels.go, coords.go  fields that are made of others; coordinates of dimensions
+//	state.go, restore.go    the set as a plan keeps it, and back
 //	table.go, handles.go, runs.go    Sources of a Set, and their Readers
 package set
