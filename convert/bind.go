@@ -5,7 +5,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
-	"github.com/shardify/shardify/convert/internal/shuffle"
+	"github.com/shardify/shardify/convert/shuffle"
 	"github.com/shardify/shardify/plan"
 )
 

@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
-	"github.com/shardify/shardify/convert/window"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
@@ -173,11 +171,10 @@ func (j *Job) complete(ctx context.Context, store storage.Store, m *index.Manife
 			return err
 		}
 	}
-	if err := window.Views(p, store, m); err != nil {
-		return err
-	}
-	if err := static(ctx, p, j.Store, store, m); err != nil {
-		return err
+	if j.Record != nil {
+		if err := j.Record(ctx, p, j.Store, store, m); err != nil {
+			return err
+		}
 	}
 	if !p.Asked.Provenance {
 		return nil
@@ -230,26 +227,6 @@ func (m *collected) finished(p *plan.Plan) (out []format.FinishedSplit) {
 		out = append(out, f)
 	}
 	return out
-}
-
-// static adds the file of static fields to a manifest. It was published with the plan; each split
-// has a copy.
-func static(ctx context.Context, of *plan.Plan, root, store storage.Store, m *index.Manifest) error {
-	p := of.Asked.Static
-	if p == nil {
-		return nil
-	}
-	m.Files = append(m.Files, p.File)
-	b, err := plan.ReadFile(root, p.File.Name)
-	if err == nil {
-		err = index.Holds(&p.File, b)
-	} else if errors.Is(err, fs.ErrNotExist) {
-		err = shardify.Hint(err, "convert again with --fresh: it is made with the plan")
-	}
-	if err == nil && of.Splits.Rule != nil {
-		err = publish(ctx, store, p.File.Name, b)
-	}
-	return shardify.Annotate(err, "read", p.File.Name, "")
 }
 
 // collectScatter adds the results of the first stage, and compares the samples that went in with

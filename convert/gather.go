@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert/internal/shuffle"
+	"github.com/shardify/shardify/convert/shuffle"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"golang.org/x/sync/errgroup"

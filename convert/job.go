@@ -9,8 +9,9 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
-	"github.com/shardify/shardify/convert/internal/shuffle"
+	"github.com/shardify/shardify/convert/shuffle"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 )
@@ -40,6 +41,8 @@ type Job struct {
 	IgnoreTimes bool
 	// Scratch holds the fragments of a shuffle; nil is a private folder of Store.
 	Scratch storage.Store
+	// Record completes the manifest of a set in store, or of a split; root is the folder of all. It may be nil.
+	Record func(ctx context.Context, p *plan.Plan, root, store storage.Store, m *index.Manifest) error
 	// Progress counts what is done; may be read at any time.
 	Progress Progress
 

@@ -36,15 +36,9 @@ type Request struct {
 	// Helpers are the fields of the source that were opened for operations alone.
 	Helpers []string
 	Split   *splits.Rule // nil: one data set
-	// Grouping is how Source makes samples of rows; nil: it gives samples.
-	Grouping *plan.Grouping
-	// Windowing is how Source makes windows of rows, to which it does Ops.
-	Windowing *plan.Windowing
-	Shuffle   string // ShuffleNone, ShuffleBlock, ShuffleGlobal; "" for no shuffle
-	// Static is the fields that are the same for all samples; nil without.
-	Static *plan.Static
-	// Provenance adds the field OriginField and the list InputsName.
-	Provenance bool
+	// Asked is how Source makes samples of the inputs, and what else the set has.
+	Asked   plan.Asked
+	Shuffle string // ShuffleNone, ShuffleBlock, ShuffleGlobal; "" for no shuffle
 	// Pool and Jobs are for surveys, which read data when the plan is made. Known is an
 	// earlier plan of the same conversion: what it has found out is not surveyed again.
 	Pool  *shardify.Pool
@@ -68,7 +62,7 @@ func MakePlan(ctx context.Context, r Request) (*plan.Plan, error) {
 	p := &plan.Plan{
 		Version: plan.Version, Recipe: r.Recipe, OnError: cmp.Or(r.OnError, plan.OnErrorFail),
 		In:     plan.Inputs{Format: r.Input, Columns: r.Args.Columns, Options: r.Args.Options, Table: r.Args.Table},
-		Asked:  plan.Asked{Static: r.Static, Grouping: r.Grouping, Windowing: r.Windowing},
+		Asked:  r.Asked,
 		Sample: plan.Sample{Schema: r.Source.Schema()}, Local: plan.Local{MaxSample: r.MaxSample},
 	}
 	r.setOutput(p)
@@ -277,13 +271,13 @@ func (r *Request) cut(p *plan.Plan, s shardify.Span) {
 }
 
 func (r *Request) shaped() bool {
-	return len(r.Ops) > 0 || len(r.Helpers) > 0 || r.Split != nil || r.Provenance || r.Shuffle != "" && r.Shuffle != plan.ShuffleNone
+	return len(r.Ops) > 0 || len(r.Helpers) > 0 || r.Split != nil || r.Asked.Provenance || r.Shuffle != "" && r.Shuffle != plan.ShuffleNone
 }
 
 // shape plans a conversion that does something to the samples: schemas first, then
 // what must be surveyed, then the cuts.
 func (r *Request) shape(ctx context.Context, p *plan.Plan) error {
-	p.Seed, p.Steps.Ops, p.Steps.Helpers, p.Asked.Provenance = r.Seed, slices.Clone(r.Ops), r.Helpers, r.Provenance
+	p.Seed, p.Steps.Ops, p.Steps.Helpers = r.Seed, slices.Clone(r.Ops), r.Helpers
 	switch r.Shuffle {
 	case "", plan.ShuffleNone:
 	case plan.ShuffleBlock, plan.ShuffleGlobal:

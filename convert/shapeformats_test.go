@@ -88,7 +88,7 @@ func convertOnce(t *testing.T, sink format.Output, schema string, keyed bool, sh
 	}
 	p, err := convert.MakePlan(context.Background(), convert.Request{
 		Input: "synth", Source: src, Args: a, Output: sink, Options: opts, ShardSize: 200 << 10, Seed: 3, Split: split,
-		Shuffle: shuffle, Provenance: true, Ops: []plan.Op{{Name: "copies"}}, Compile: compileCopies,
+		Shuffle: shuffle, Asked: plan.Asked{Provenance: true}, Ops: []plan.Op{{Name: "copies"}}, Compile: compileCopies,
 	})
 	if err != nil {
 		t.Fatal(err)

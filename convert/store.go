@@ -43,21 +43,7 @@ func (s receipts) publishAs(ctx context.Context, r *plan.Receipt, name string) e
 	if err != nil {
 		return err
 	}
-	return publish(ctx, s.store, name, append(b, '\n'))
-}
-
-func publish(ctx context.Context, s storage.Store, name string, b []byte) error {
-	f, err := s.Create(name)
-	if err != nil {
-		return err
-	}
-	if _, err := f.Write(b); err != nil {
-		return errors.Join(err, f.Abort())
-	}
-	if err := f.Commit(ctx); err != nil {
-		return errors.Join(err, f.Abort())
-	}
-	return nil
+	return storage.WriteFile(ctx, s.store, name, append(b, '\n'))
 }
 
 // receipt returns the receipt of shard i if there is one and the files that it

@@ -66,7 +66,7 @@ func (p *Prepared) convert(ctx context.Context) (*Result, error) {
 	end := p.begin(p.Plan.Pack.Task(0, 1), p.Plan.Order.Gathers)
 	defer end()
 	start := time.Now()
-	if err := p.publishStatic(ctx); err != nil {
+	if err := p.publish(ctx); err != nil {
 		return nil, err
 	}
 	m, err := p.Job.Convert(ctx)
@@ -74,6 +74,16 @@ func (p *Prepared) convert(ctx context.Context) (*Result, error) {
 		return nil, p.removed(p.hintDamage(ctx, err))
 	}
 	return &Result{Output: p.Output, Manifest: m, Took: time.Since(start)}, p.Tidy()
+}
+
+// publish writes what must be there before the first shard.
+func (p *Prepared) publish(ctx context.Context) error {
+	for _, q := range p.asked {
+		if err := q.Publish(ctx, p.Store); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hintDamage says how to go on without the damaged parts, if anything is left then.
@@ -105,13 +115,13 @@ func (p *Prepared) hintWhole(ctx context.Context, err error) error {
 // Plan publishes the plan of a conversion that tasks carry out, each with Work. The caller
 // closes what it returns.
 func Plan(ctx context.Context, s Settings) (*Prepared, error) {
-	p, err := prepare(ctx, s)
+	p, err := prepare(ctx, newRun(ctx, s, false, nil))
 	if err != nil {
 		return nil, err
 	}
 	storage.EndWrites(ctx, p.Store)
 	if err = p.Clear(); err == nil {
-		err = p.publishStatic(ctx)
+		err = p.publish(ctx)
 	}
 	if err == nil {
 		err = plan.Publish(ctx, p.Plan, p.Store)

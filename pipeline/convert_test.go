@@ -103,7 +103,7 @@ func TestOneProcessOrManyTasks(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	told := 0
-	r, err := Convert(t.Context(), synth(at("a"), func(s *Settings) { s.Hooks.Progress = func(Progress) { told++ } }))
+	r, err := Convert(WithHooks(t.Context(), Hooks{Progress: func(Progress) { told++ }}), synth(at("a"), nil))
 	if err != nil || r.Manifest.Samples != 200 || r.Shards() != 4 || r.Already || told == 0 || r.Incomplete() != nil {
 		t.Fatalf("%+v, %v, %d progress reports", r, err, told)
 	}
@@ -135,10 +135,8 @@ func TestOneProcessOrManyTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	stop := synth(at("c"), func(s *Settings) {
-		s.Hooks.Begin = func(*Prepared, []int) func() { cancel(convert.ErrStopped); return func() {} }
-	})
-	if _, err := Convert(ctx, stop); !errors.Is(err, convert.ErrStopped) {
+	stop := Hooks{Begin: func(*Prepared, []int) func() { cancel(convert.ErrStopped); return func() {} }}
+	if _, err := Convert(WithHooks(ctx, stop), synth(at("c"), nil)); !errors.Is(err, convert.ErrStopped) {
 		t.Errorf("stopped: %v", err)
 	}
 	if _, err := Convert(t.Context(), synth(at("c"), nil)); err != nil {
@@ -154,7 +152,7 @@ func TestOneProcessOrManyTasks(t *testing.T) {
 func TestADryRunWritesNothing(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	planned := 0
-	r, err := Convert(t.Context(), synth(out, func(s *Settings) { s.Dry = true; s.Hooks.Planned = func(*Prepared) { planned++ } }))
+	r, err := Convert(WithHooks(t.Context(), Hooks{Planned: func(*Prepared) { planned++ }}), synth(out, func(s *Settings) { s.Dry = true }))
 	if _, e := os.Stat(out); err != nil || r.Manifest != nil || planned != 1 || e == nil {
 		t.Errorf("%+v, %v, planned %d times", r, err, planned)
 	}
@@ -167,11 +165,10 @@ func TestProgressCountsWhatThePlanNames(t *testing.T) {
 		var last Progress
 		s := Settings{
 			From: "synth", Options: map[string]string{"samples": "8000", "schema": "x:f32[64]"}, ShardSamples: 1000, Output: filepath.Join(t.TempDir(), "set"), Shuffle: shuffle, Split: "train=0.5,val=0.5",
-			Hooks: Hooks{Progress: func(p Progress) { last = p }},
 		}
 		var planned int64
-		s.Hooks.Planned = func(p *Prepared) { planned = p.Facts().Shards }
-		if _, err := Convert(context.Background(), s); err != nil {
+		ctx := WithHooks(context.Background(), Hooks{Progress: func(p Progress) { last = p }, Planned: func(p *Prepared) { planned = p.Facts().Shards }})
+		if _, err := Convert(ctx, s); err != nil {
 			t.Fatal(err)
 		}
 		if planned < 16 || last.AllShards != planned || last.AllSamples != 8000 || (last.AllPortions > 0) != (shuffle == "global") {
@@ -187,7 +184,7 @@ func TestProgressCountsWhatThePlanNames(t *testing.T) {
 		if shuffle == "global" {
 			stage = StageScatter
 		}
-		if _, err := Work(context.Background(), s.Output, Task{Task: 0, Tasks: 4, Stage: stage}, Settings{Hooks: s.Hooks}); err != nil {
+		if _, err := Work(ctx, s.Output, Task{Task: 0, Tasks: 4, Stage: stage}, Settings{}); err != nil {
 			t.Fatal(err)
 		}
 		if want := map[string]int64{"none": planned / 4, "global": 0}[shuffle]; last.AllShards != want || last.AllSamples == 0 {

@@ -166,8 +166,8 @@ func TestCoordinatesThatOnlySomeSetsHaveAreNamed(t *testing.T) {
 
 	base := convert("base", Settings{Inputs: []string{rows("from", "-30..60")}})
 	var left []format.Leftover
-	x := Settings{Inputs: []string{plain}, Sync: "none", Jobs: 1, Hooks: Hooks{Planned: func(p *Prepared) { left = p.Facts().LeftOut }}}
-	if _, err := Extend(ctx, base, x, false); err != nil {
+	x := Settings{Inputs: []string{plain}, Sync: "none", Jobs: 1}
+	if _, err := Extend(WithHooks(ctx, Hooks{Planned: func(p *Prepared) { left = p.Facts().LeftOut }}), base, x, false); err != nil {
 		t.Fatal(err)
 	}
 	if m, _ := manifestOf(t, base); m.Coords != nil || len(left) != len(want) || left[3].Name != "coordinate "+want[3] {

@@ -45,8 +45,7 @@ func TestEverySampleIsCounted(t *testing.T) {
 	} {
 		s := synth(filepath.Join(t.TempDir(), "out"), c.change)
 		var planned string
-		s.Hooks.Planned = func(p *Prepared) { planned = countText(p.Facts().Dropped) }
-		r, err := Convert(t.Context(), s)
+		r, err := Convert(WithHooks(t.Context(), Hooks{Planned: func(p *Prepared) { planned = countText(p.Facts().Dropped) }}), s)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

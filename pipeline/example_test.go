@@ -14,8 +14,10 @@ func ExampleConvert() {
 		Inputs: []string{"photos/"}, Output: "photos-shards",
 		Shuffle: "global", Split: "train=0.9,val=0.1", Options: map[string]string{"labels": "folder"},
 	}
-	s.Hooks.Progress = func(p pipeline.Progress) { fmt.Printf("%d of %d shards\n", p.Shards, p.AllShards) }
-	r, err := pipeline.Convert(context.Background(), s)
+	ctx := pipeline.WithHooks(context.Background(), pipeline.Hooks{
+		Progress: func(p pipeline.Progress) { fmt.Printf("%d of %d shards\n", p.Shards, p.AllShards) },
+	})
+	r, err := pipeline.Convert(ctx, s)
 	if err != nil {
 		log.Fatal(err, shardify.Hints(err))
 	}

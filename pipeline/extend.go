@@ -15,11 +15,12 @@ import (
 	"github.com/shardify/shardify/internal/stall"
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/pipeline/internal/sets"
+	"github.com/shardify/shardify/pipeline/settings"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/plan/splits"
+	"github.com/shardify/shardify/questions"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/transform"
-	"github.com/shardify/shardify/transform/fields"
 )
 
 // Extend adds the samples of further inputs to a finished data set. They are converted as those of
@@ -27,9 +28,11 @@ import (
 // inputs a second time that are part of the set already.
 func Extend(ctx context.Context, set string, s Settings, again bool) (*Result, error) {
 	start := time.Now()
-	if err := s.complete(); err != nil {
+	r := newRun(ctx, s, false, nil)
+	if err := r.complete(); err != nil {
 		return nil, err
 	}
+	s = *r.Settings
 	e, err := sets.OpenExtension(set)
 	if err != nil {
 		return nil, err
@@ -44,12 +47,12 @@ func Extend(ctx context.Context, set string, s Settings, again bool) (*Result, e
 			}
 		}
 	}
-	like, err := s.like(e.Base.Dir, e.Base.Manifest)
+	like, err := like(&s, e.Base.Dir, e.Base.Manifest)
 	if err != nil {
 		return nil, err
 	}
-	like.Output, like.compile = e.Staging, e.Compile(transform.Compile)
-	p, err := prepare(ctx, like)
+	like.Output = e.Staging
+	p, err := prepare(ctx, newRun(ctx, like, false, e.Compile(transform.Compile)))
 	if err != nil {
 		if errors.Is(err, shardify.ErrExists) { // and its hints are about folders
 			err = fmt.Errorf("%s: an extension by other inputs was started and is not finished: %w", set, shardify.ErrExists)
@@ -83,7 +86,7 @@ func Extend(ctx context.Context, set string, s Settings, again bool) (*Result, e
 		return nil, err
 	}
 	e.Steps = new(stall.Board)
-	defer s.Hooks.watch(e.Steps.Watch)()
+	defer r.hooks.watch(e.Steps.Watch)()
 	m, err := e.Publish(ctx, local.Sync(p.Sync), p.Jobs)
 	return &Result{Output: set, Manifest: m, Took: time.Since(start)}, err
 }
@@ -98,7 +101,7 @@ func (p *Prepared) extend(ctx context.Context, e *sets.Extension) (err error) {
 		return err
 	}
 	defer p.begin(p.Plan.Pack.Task(0, 1), p.Plan.Order.Gathers)()
-	if err = p.publishStatic(ctx); err != nil {
+	if err = p.publish(ctx); err != nil {
 		return err
 	}
 	if _, err = p.Job.Convert(ctx); err != nil {
@@ -109,8 +112,8 @@ func (p *Prepared) extend(ctx context.Context, e *sets.Extension) (err error) {
 
 // like is the settings for further inputs of a set: what the set keeps is as it was there, what
 // it does not keep as in s.
-func (s *Settings) like(dir string, m *index.Manifest) (Settings, error) {
-	out := Settings{recorded: true, Whole: true, Stdin: s.Stdin, Dry: s.Dry, Hooks: s.Hooks}
+func like(s *Settings, dir string, m *index.Manifest) (Settings, error) {
+	out := Settings{Recorded: true, Whole: true, Stdin: s.Stdin, Dry: s.Dry}
 	refuse := func(format string, args ...any) (Settings, error) {
 		return out, shardify.Annotate(shardify.Unsupported(format, args...), "extend", dir, "")
 	}
@@ -122,22 +125,17 @@ func (s *Settings) like(dir string, m *index.Manifest) (Settings, error) {
 			return refuse("its parts were made in several ways, so that there is no one way for further inputs: convert them and use merge-sets")
 		}
 	}
-	for _, o := range first.Operations {
-		op := plan.Op{Name: o.Op, Text: o.Text}
-		if text := transform.Shown(op)[0]; readsBeside(op) {
-			return refuse("it was made with --%s %s: convert the further inputs with it, and use merge-sets", o.Op, text)
-		} else if o.Op == transform.Set && fields.HasTotals(o.Text) {
-			return refuse("--set %s is a sum over all its inputs, which further ones would change: convert all of them together", text)
-		}
-	}
-	if err := out.restore(m, first); err != nil {
+	if err := questions.Extend(first); err != nil {
 		return out, shardify.Annotate(err, "extend", dir, "")
 	}
-	for i := range Keys {
-		k := &Keys[i]
-		if k.Kept == NotKept {
+	if err := out.Restore(m, first); err != nil {
+		return out, shardify.Annotate(err, "extend", dir, "")
+	}
+	for i := range settings.Keys {
+		k := &settings.Keys[i]
+		if k.Kept == settings.NotKept {
 			value.Copy(k.Of(&out), k.Of(s))
-		} else if k.Rules.Alone != "" && k.given(&out) {
+		} else if k.Rules.Alone != "" && k.Given(&out) {
 			return refuse("it was made with --%s %s%s", k.Name, k.Of(&out), k.Rules.Alone)
 		}
 	}

@@ -64,7 +64,7 @@ func (p *Prepared) Facts() Facts {
 	if n, ok := p.Job.Source.(format.Noter); ok {
 		f.Notes = n.Notes()
 	}
-	f.Notes = append(f.Notes, p.beside...)
+	f.Notes = append(f.Notes, p.notes...)
 	f.Notes = append(f.Notes, p.tight()...)
 	if !readers.IsSet(f.Input) && f.OutputBytes > 2*f.InputBytes && f.OutputBytes > 1<<20 && f.InputBytes > 0 {
 		f.Hints = p.shrink()

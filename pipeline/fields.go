@@ -12,47 +12,44 @@ import (
 )
 
 // openFields opens the inputs with the fields that were asked for and those that
-// operations look at.
-func (s *Settings) openFields(ctx context.Context, p *Prepared, src format.Input, r readers.Request) (*readers.Opened, error) {
-	var err error
-	if r.Columns, p.helpers, err = s.shape.Columns(s.Columns, append(s.splitFields(), s.keyFields()...)...); err != nil {
-		return nil, s.shapeError(shardify.Usage("%v", err))
+// operations and questions look at.
+func (r *run) openFields(ctx context.Context, fields []string) (err error) {
+	q, d := &r.Request, &r.Draft
+	if q.Columns, d.Steps.Helpers, err = r.Shape.Columns(r.Columns, fields...); err != nil {
+		return r.shapeError(shardify.Usage("%v", err))
 	}
-	if r.Columns == nil {
-		r.Columns = s.Columns
+	if q.Columns == nil {
+		q.Columns = r.Columns
 	}
-	o, err := readers.Open(ctx, src, r)
-	if err == nil {
-		if p.helpers, err = s.shape.Helpers(p.helpers, s.Columns, o.Source.Schema()); err == nil {
-			err = s.group(ctx, p, src, o)
+	if r.Opened, err = readers.Open(ctx, r.Input, *q); err == nil {
+		if d.Steps.Helpers, err = r.Shape.Helpers(d.Steps.Helpers, r.Columns, r.Opened.Source.Schema()); err != nil {
+			r.Opened.Source.Close()
 		}
-		if err != nil {
-			o.Source.Close()
-		}
-		return o, err
+		return err
 	}
-	if len(r.Columns) == len(s.Columns) || r.FilesFrom != nil {
-		return o, err
+	if len(q.Columns) == len(r.Columns) || q.FilesFrom != nil {
+		return err
 	}
 	// Perhaps an operation names a field that does not exist: with all fields open it is known
 	// which one was meant.
-	r.Columns = nil
-	if all, e := readers.Open(ctx, src, r); e == nil {
+	whole := *q
+	whole.Columns = nil
+	if all, e := readers.Open(ctx, r.Input, whole); e == nil {
 		defer all.Source.Close()
-		if e := s.shape.Check(all.Source.Schema()); e != nil {
-			return nil, s.shapeError(e)
+		if e := r.Shape.Check(all.Source.Schema()); e != nil {
+			return r.shapeError(e)
 		}
 	}
-	return nil, err
+	return err
 }
 
 // leftError is the error about an operation on a field that the source has left out: it gives the
 // reason, rather than saying that there is no such field.
-func (s *Settings) leftError(err error, src shardify.Source) error {
+func (r *run) leftError(err error) error {
 	u, unknown := errors.AsType[*format.UnknownField](err)
-	l, reports := src.(format.Reporter)
+	l, reports := r.Opened.Source.(format.Reporter)
 	if !unknown || !reports {
-		return s.shapeError(err)
+		return r.shapeError(err)
 	}
 	for _, x := range l.Leftovers() {
 		if x.Name == u.Name && x.Count == 0 {
@@ -60,12 +57,12 @@ func (s *Settings) leftError(err error, src shardify.Source) error {
 			return shardify.Misuse("%s", strings.Replace(err.Error(), u.Error(), why, 1))
 		}
 	}
-	return s.shapeError(err)
+	return r.shapeError(err)
 }
 
 // shapeError adds the corrected flag.
-func (s *Settings) shapeError(err error) error {
-	if fixed := s.shape.Correct(err); fixed != "" {
+func (r *run) shapeError(err error) error {
+	if fixed := r.Shape.Correct(err); fixed != "" {
 		return shardify.Hint(err, "try "+fixed)
 	}
 	return err

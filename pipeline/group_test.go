@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardify/shardify/questions/ask"
 	"github.com/shardify/shardify/verify"
 )
 
@@ -69,14 +70,14 @@ func TestGroupedBytesDoNotDependOnWhoMakesThem(t *testing.T) {
 				t.Skip("long")
 			}
 			dir := tableOf(t, "abs(y) % 40")
-			table := filepath.Join(t.TempDir(), "samples.csv")
-			if err := os.WriteFile(table, []byte(samplesOf40()), 0o644); err != nil {
+			listing := filepath.Join(t.TempDir(), "samples.csv")
+			if err := os.WriteFile(listing, []byte(samplesOf40()), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			settings := func(out string) Settings {
 				s := Settings{Inputs: []string{dir}, Output: filepath.Join(t.TempDir(), out), GroupRows: "k", ShardSamples: 7, Jobs: 2, Memory: 256 << 20, Sync: "none"}
 				change(&s)
-				s.SamplesFrom = strings.Replace(s.SamplesFrom, "TABLE", table, 1)
+				s.SamplesFrom = strings.Replace(s.SamplesFrom, "TABLE", listing, 1)
 				return s
 			}
 			one := settings("one")
@@ -102,8 +103,8 @@ func TestGroupedBytesDoNotDependOnWhoMakesThem(t *testing.T) {
 			}
 
 			if one.SamplesFrom != "" { // in scratch files
-				defer func() { tableShare = 4 }()
-				tableShare = poolLimit(one.Memory) / 1000
+				defer func() { ask.TableShare = 4 }()
+				ask.TableShare = ask.PoolLimit(one.Memory) / 1000
 				file := settings("file")
 				if _, err := Convert(t.Context(), file); err != nil {
 					t.Fatal(err)
@@ -143,14 +144,14 @@ func TestGroupedBytesDoNotDependOnWhoMakesThem(t *testing.T) {
 			stopped.Jobs = 1
 			for i := 0; ; i++ {
 				ctx, cancel := context.WithCancel(t.Context())
-				stopped.Hooks.Planned = func(p *Prepared) {
+				hooked := WithHooks(ctx, Hooks{Planned: func(p *Prepared) {
 					go func() {
 						for p.Job.Progress.Made.Load() == 0 && ctx.Err() == nil {
 						}
 						cancel()
 					}()
-				}
-				_, err := Convert(ctx, stopped)
+				}})
+				_, err := Convert(hooked, stopped)
 				cancel()
 				if err == nil {
 					break

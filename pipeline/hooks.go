@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -23,6 +24,18 @@ type Hooks struct {
 	// kernel cannot be called back; nothing half is ever published, so a process may just end.
 	Stalled func(err error)
 	Stall   time.Duration // 0 waits for ever
+}
+
+type hooksKey struct{}
+
+// WithHooks is a context whose conversions call hooks.
+func WithHooks(ctx context.Context, h Hooks) context.Context {
+	return context.WithValue(ctx, hooksKey{}, h)
+}
+
+func hooksOf(ctx context.Context) Hooks {
+	h, _ := ctx.Value(hooksKey{}).(Hooks)
+	return h
 }
 
 // watcher looks whether something moves, until stop.

@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/pipeline/inspect"
+	"github.com/shardify/shardify/pipeline/settings"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
@@ -35,7 +36,7 @@ func InspectRequest(ctx context.Context, s Settings, inputs []string, sample boo
 	for i := range inputs {
 		inputs[i] = storages.Plain(inputs[i])
 	}
-	src, why, err := ChooseInput(ctx, nil, s.From, inputs)
+	src, why, err := settings.ChooseInput(ctx, nil, s.From, inputs)
 	if err != nil {
 		return r, err
 	}
@@ -45,10 +46,10 @@ func InspectRequest(ctx context.Context, s Settings, inputs []string, sample boo
 	if !sample {
 		delete(s.Options, "sample")
 	}
-	if err := Belong(s.Options, &src); err != nil {
+	if err := settings.Belong(s.Options, &src); err != nil {
 		return r, err
 	}
-	options, err := Pick(s.Options, src.Options)
+	options, err := settings.Pick(s.Options, src.Options)
 	if err != nil {
 		return r, err
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/questions/ask"
 )
 
 // TestJoinedBytesDoNotDependOnMemory: tables in memory and in scratch files, in one process and
@@ -39,11 +40,11 @@ func TestJoinedBytesDoNotDependOnMemory(t *testing.T) {
 	two := write("two.csv", "k,m,x", func(k int) string { return fmt.Sprintf("%d,%d,%d.5", k/70, k%70, k) }, rng.Perm(2800))
 	twice := write("twice.csv", "k,x", func(k int) string { return fmt.Sprintf("%d,1", k%30) }, rng.Perm(31))
 	settings := func(share int64) Settings {
-		tableShare = share
+		ask.TableShare = share
 		return Settings{Inputs: []string{dir}, Output: filepath.Join(t.TempDir(), "out"), GroupRows: "hits=k", Define: []string{"kk:i64=abs(y) % 40"}, ShardSamples: 7, Jobs: 2, Memory: 256 << 20, Sync: "none",
 			Join: []string{"t=" + truth + " on=k missing=fill", "g=" + geo + " on=y=k missing=drop", "two=" + two + " on=k,y=m missing=drop"}}
 	}
-	defer func() { tableShare = 4 }()
+	defer func() { ask.TableShare = 4 }()
 	one := settings(4)
 	r, err := Convert(t.Context(), one)
 	if err != nil {
@@ -72,8 +73,8 @@ func TestJoinedBytesDoNotDependOnMemory(t *testing.T) {
 	}
 	p.Close()
 	for i := range 3 {
-		if tableShare = 4; i == 1 {
-			tableShare = 1 << 30
+		if ask.TableShare = 4; i == 1 {
+			ask.TableShare = 1 << 30
 		}
 		if _, err := Work(t.Context(), tasks.Output, Task{Task: i, Tasks: 3}, Settings{Jobs: 1}); err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/questions/ask"
 )
 
 // tight says for which parts of the inputs the memory is short: what is decoded whole and
@@ -24,7 +25,7 @@ func (p *Prepared) tight() (notes []string) {
 			most = s
 		}
 	}
-	if limit := poolLimit(p.Memory); most.Bytes > limit {
+	if limit := ask.PoolLimit(p.Memory); most.Bytes > limit {
 		notes = append(notes, fmt.Sprintf("%s that must be read together in %s are larger than the memory for samples: they are read in parts, and some is decoded more than once; --memory %s reads them at once",
 			shardify.FormatSize(most.Bytes), p.Plan.In.Table.Shown(int(most.Input)), convert.MemoryFor(most.Bytes/5*8+1)))
 	}

@@ -6,29 +6,29 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
-	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/pipeline/settings"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 )
 
 // inParts reports whether a long list of inputs may be planned in parts: samples go from
 // input to shard in order, each on its own, and all of them.
-func (s *Settings) inParts() bool {
-	ordered := s.Shuffle == "" || s.Shuffle == plan.ShuffleNone
-	return !s.Whole && s.grouping == nil && s.shape.Empty() && s.split == nil && ordered && !s.Provenance && !s.copied() && len(s.Static) == 0 &&
-		s.ShardSamples == 0 && s.Limit == 0 && s.Range == Range{}
+func (r *run) inParts() bool {
+	ordered := r.Shuffle == "" || r.Shuffle == plan.ShuffleNone
+	return !r.Whole && !r.Once && ordered && !r.Provenance && r.ShardSamples == 0 && r.Limit == 0 && r.Range == settings.Range{}
 }
 
 // makePlan is convert.MakePlan for inputs that may come in parts.
-func (s *Settings) makePlan(ctx context.Context, p *Prepared, src format.Input, o *readers.Opened, r convert.Request) (*plan.Plan, error) {
+func (r *run) makePlan(ctx context.Context, p *Prepared, q convert.Request) (*plan.Plan, error) {
+	o, src := r.Opened, &r.Input
 	if o.More == nil {
-		return convert.MakePlan(ctx, r)
+		return convert.MakePlan(ctx, q)
 	}
-	r.Parts = &convert.Parts{Survey: o.More.Survey, Next: o.More.Next, Reuse: o.More.Reuse, Open: src.Open}
-	if !s.Dry {
-		r.Parts.Scratch = p.Store
+	q.Parts = &convert.Parts{Survey: o.More.Survey, Next: o.More.Next, Reuse: o.More.Reuse, Open: src.Open}
+	if !r.Dry {
+		q.Parts.Scratch = p.Store
 	}
-	x, err := convert.MakePlan(ctx, r)
+	x, err := convert.MakePlan(ctx, q)
 	var one *convert.NotInParts
 	switch {
 	case errors.As(err, &one):
@@ -38,12 +38,12 @@ func (s *Settings) makePlan(ctx context.Context, p *Prepared, src format.Input, 
 			return nil, err
 		}
 		p.replaceSource(o, whole)
-		r.Source, r.Args, r.Parts = whole, o.Args, nil
-		return convert.MakePlan(ctx, r)
+		q.Source, q.Args, q.Parts = whole, o.Args, nil
+		return convert.MakePlan(ctx, q)
 	case err != nil:
 		return nil, err
 	}
-	s.beside.notes = append(r.Parts.Survey.Notes(), s.beside.notes...)
+	r.Notes = append(q.Parts.Survey.Notes(), r.Notes...)
 	p.replaceSource(o, convert.NewPartSource(x, src.Open))
 	return x, nil
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -17,14 +16,15 @@ import (
 	"github.com/shardify/shardify/internal/filekind"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/printable"
-	"github.com/shardify/shardify/internal/suggest"
+	"github.com/shardify/shardify/pipeline/settings"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/questions"
+	"github.com/shardify/shardify/questions/ask"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/storage/walk"
-	"github.com/shardify/shardify/transform"
 	"github.com/shardify/shardify/writers"
 )
 
@@ -56,48 +56,80 @@ type Prepared struct {
 	Warnings           []string
 	Litter             []format.Leftover // left out, but not worth recording
 
-	alone   bool   // this process does all of it
-	static  []byte // the file of static fields; nil after Reopen
+	alone   bool // this process does all of it
+	asked   []ask.Asked
 	hooks   Hooks
-	room    room      // where the output is
-	beside  []string  // about files that operations read, and about images
+	room    room // where the output is
+	notes   []string
 	listing io.Closer // the list of inputs, while it is read; nil without
 	// Remains: the folder holds shards of this conversion and no plan.
 	Remains bool
-	helpers []string     // fields that were opened for operations alone
 	replace func() error // removes the conversion that gives way
 	before  *plan.Plan   // of the conversion that goes on
-	joined  openTables
+	again   *ask.Again   // after Reopen
+	closers ask.Closers
 }
 
 // Prepare plans a conversion in this process: it opens the inputs, chooses formats, plans,
 // and compares with what is in the output folder. Metadata only: nothing is written. The
 // caller closes what it returns.
 func Prepare(ctx context.Context, s Settings) (*Prepared, error) {
-	s.local, s.alone = s.Scratch, true
-	return prepare(ctx, s)
+	return prepare(ctx, newRun(ctx, s, true, nil))
 }
 
-func prepare(ctx context.Context, s Settings) (p *Prepared, err error) {
-	if err := s.Check(); err != nil {
+// run is a conversion while it is planned.
+type run struct {
+	ask.Conversion
+	asked []ask.Asked
+	hooks Hooks
+	alone bool // this process does all of it
+}
+
+// newRun begins a conversion. compile makes the operations; nil is as usual.
+func newRun(ctx context.Context, s Settings, alone bool, compile flow.Compile) *run {
+	return &run{Conversion: ask.Conversion{Settings: &s, Compile: compile}, asked: questions.New(), hooks: hooksOf(ctx), alone: alone}
+}
+
+// each does a step of all questions.
+func (r *run) each(step func(ask.Asked) error) error {
+	for _, q := range r.asked {
+		if err := step(q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func prepare(ctx context.Context, r *run) (p *Prepared, err error) {
+	if err := r.check(); err != nil {
 		return nil, err
 	}
-	if err := s.complete(); err != nil {
+	p = &Prepared{Output: r.Output, Sync: r.Sync, room: look(r.Output), alone: r.alone, hooks: r.hooks, asked: r.asked}
+	if r.alone {
+		p.Local = r.Scratch
+	}
+	if p.Store, err = storages.Open(r.Output, storages.Output{Sync: local.Sync(r.Sync)}); err != nil {
 		return nil, err
 	}
-	p = &Prepared{Output: s.Output, Sync: s.Sync, room: look(s.Output), Local: s.local, alone: s.alone, hooks: s.Hooks}
-	if p.Store, err = storages.Open(s.Output, storages.Output{Sync: local.Sync(s.Sync)}); err != nil {
+	p.choose(r.Settings.Jobs, r.Settings.Memory)
+	r.Conversion.Jobs, r.Conversion.Memory = p.Jobs, p.Memory
+	if err := insideInput(ctx, r.Settings); err != nil {
 		return nil, err
 	}
-	p.choose(s.Jobs, s.Memory)
-	if err := insideInput(ctx, &s); err != nil {
+	defer func() {
+		if err != nil {
+			r.Closers.Close()
+		}
+	}()
+	var fields []string
+	if err := r.each(func(q ask.Asked) error {
+		more, err := q.Prepare(ctx, &r.Conversion)
+		fields = append(fields, more...)
+		return err
+	}); err != nil {
 		return nil, err
 	}
-	if err := s.openBeside(ctx, p); err != nil {
-		return nil, err
-	}
-	src, opened, err := s.open(ctx, p)
-	err = hintInputs(err)
+	err = hintInputs(r.open(ctx, p, fields))
 	if p.listing != nil {
 		defer p.listing.Close()
 	}
@@ -105,45 +137,48 @@ func prepare(ctx context.Context, s Settings) (p *Prepared, err error) {
 		return nil, err
 	}
 	defer func() {
-		if opened.More != nil {
-			opened.More.Close()
+		if r.Opened.More != nil {
+			r.Opened.More.Close()
 		}
 		if err != nil {
-			opened.Source.Close()
+			r.Opened.Source.Close()
 		}
 	}()
-	p.Job = &convert.Job{Source: opened.Source}
-	if err := s.plan(ctx, p, src, opened); err != nil {
+	if err := r.plan(ctx, p); err != nil {
 		return nil, err
 	}
-	if err := p.compare(s.Fresh); err != nil {
+	if err := p.compare(r.Fresh); err != nil {
 		return nil, err
 	}
-	p.Job.IgnoreTimes = s.IgnoreTimes
-	if p.State == StateResume && !s.IgnoreTimes {
+	p.Job.IgnoreTimes = r.IgnoreTimes
+	if p.State == StateResume && !r.IgnoreTimes {
 		if err := touched(p.before, p.Plan); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.space(p); err != nil {
+	if err := space(r.Settings, p); err != nil {
 		return nil, err
 	}
-	if p.State == StateNew && !p.Plan.Pack.InParts() {
-		p.beside = append(p.beside, s.fertility(ctx, opened.Source, p.Plan.Pack.Samples)...)
-	}
 	if p.State == StateNew {
-		p.beside = append(p.beside, filekind.Notes(p.Plan.Sample.Schema)...)
+		for _, look := range r.Looks {
+			p.notes = append(p.notes, look(ctx)...)
+		}
+		p.notes = append(p.notes, filekind.Notes(p.Plan.Sample.Schema)...)
+		if !p.Plan.Pack.InParts() {
+			p.notes = append(p.notes, filekind.Look(ctx, r.Opened.Source, filekind.PlanImages, r.Shape.Orients(), nil)...)
+		}
 	}
-	if p.State == StateNew && !p.Plan.Pack.InParts() {
-		p.beside = append(p.beside, filekind.Look(ctx, opened.Source, filekind.PlanImages, s.shape.Orients(), nil)...)
-	}
-	p.finish(s.compiler())
+	p.closers = r.Closers
+	p.finish(r.Compile)
 	return p, nil
 }
 
-// Close closes the inputs, and the tables that are joined.
+// Close closes the inputs, and what questions have opened.
 func (p *Prepared) Close() error {
-	err := p.joined.Close()
+	err := p.closers.Close()
+	if p.again != nil {
+		err = errors.Join(err, p.again.Closers.Close())
+	}
 	if p.Job.Source != nil {
 		err = errors.Join(err, p.Job.Source.Close())
 	}
@@ -171,7 +206,8 @@ func (p *Prepared) choose(jobs int, memory int64) {
 // finish fills in what depends on the plan.
 func (p *Prepared) finish(compile flow.Compile) {
 	p.Job.Plan, p.Job.Store, p.Job.Jobs, p.Job.Memory, p.Job.Compile = p.Plan, p.Store, p.Jobs, p.Memory, compile
-	limit := poolLimit(p.Memory)
+	p.Job.Record = questions.Record
+	limit := ask.PoolLimit(p.Memory)
 	if k, ok := storage.As[storage.Keeper](p.Store); ok {
 		kept := p.Memory / 8
 		k.SetMemory(kept)
@@ -183,52 +219,48 @@ func (p *Prepared) finish(compile flow.Compile) {
 	}
 }
 
-// poolLimit is the share of the memory that holds samples in flight. The rest is
-// for what the sinks buffer, decoders, the plan itself and the runtime.
-func poolLimit(memory int64) int64 { return memory / 8 * 5 }
-
-func (s *Settings) open(ctx context.Context, p *Prepared) (src format.Input, o *readers.Opened, err error) {
+// open opens the inputs with the fields that were asked for, and those that are needed.
+func (r *run) open(ctx context.Context, p *Prepared, fields []string) (err error) {
 	var list io.Reader
 	var names []string
-	if s.FilesFrom != "" {
-		f, first, err := s.list()
+	if r.FilesFrom != "" {
+		f, first, err := listOf(r.Settings)
 		if err != nil {
-			return src, nil, err
+			return err
 		}
 		p.listing = f
 		list, names = f, first
 	}
 	in := storage.NewBound(storages.Files)
 	in.Until(ctx)
-	if s.From == "" && len(s.Inputs) == 0 && s.FilesFrom != "" {
-		src, p.FromWhy = readers.ChooseListed(ctx, in, names)
-	} else if src, p.FromWhy, err = ChooseInput(ctx, in, s.From, s.Inputs); err != nil {
-		return src, nil, err
+	if r.From == "" && len(r.Inputs) == 0 && r.FilesFrom != "" {
+		r.Input, p.FromWhy = readers.ChooseListed(ctx, in, names)
+	} else if r.Input, p.FromWhy, err = settings.ChooseInput(ctx, in, r.From, r.Inputs); err != nil {
+		return err
 	}
 	sinks := writers.Formats
-	if s.Format != "" {
-		sink, ok := writers.Lookup(s.Format)
+	if r.Format != "" {
+		sink, ok := writers.Lookup(r.Format)
 		if !ok {
-			return src, nil, unknownFormat("--format", s.Format, writers.Names())
+			return settings.UnknownFormat("--format", r.Format, writers.Names())
 		}
 		sinks = []format.Output{sink}
 	}
-	if err := Belong(s.Options, &src, sinks...); err != nil {
-		return src, nil, err
+	if err := settings.Belong(r.Options, &r.Input, sinks...); err != nil {
+		return err
 	}
-	options, err := Pick(s.Options, src.Options)
+	options, err := settings.Pick(r.Options, r.Input.Options)
 	if err != nil {
-		return src, nil, err
+		return err
 	}
-	o, err = s.openFields(ctx, p, src, readers.Request{
-		FS: in, Inputs: s.Inputs, FilesFrom: list, Options: options, Jobs: p.Jobs, Asked: s.From != "", Parts: s.inParts(), Splits: s.split != nil && s.split.Objects,
-		Folders: s.split != nil && s.split.Dirs, SkipDamaged: s.OnError == plan.OnErrorSkip, Follow: s.FollowSymlinks,
-	})
-	return src, o, err
+	q := &r.Request
+	q.FS, q.Inputs, q.FilesFrom, q.Options, q.Jobs, q.Asked = in, r.Inputs, list, options, p.Jobs, r.From != ""
+	q.Parts, q.SkipDamaged, q.Follow = r.inParts(), r.OnError == plan.OnErrorSkip, r.FollowSymlinks
+	return r.openFields(ctx, fields)
 }
 
-// list opens the list of inputs and peeks at its first names.
-func (s *Settings) list() (io.ReadCloser, []string, error) {
+// listOf opens the list of inputs and peeks at its first names.
+func listOf(s *Settings) (io.ReadCloser, []string, error) {
 	f := io.NopCloser(s.Stdin)
 	if s.FilesFrom != "-" {
 		var err error
@@ -253,110 +285,64 @@ func (s *Settings) list() (io.ReadCloser, []string, error) {
 	}{r, f}, names, nil
 }
 
-// ChooseInput finds the format of inputs, unless it is asked for. They are in from; nil means
-// where their names say.
-func ChooseInput(ctx context.Context, from storage.FS, asked string, inputs []string) (format.Input, string, error) {
-	if _, ok := readers.Lookup(asked); asked != "" && !ok {
-		return format.Input{}, "", unknownFormat("--from", asked, readers.Names())
-	}
-	f, why, err := readers.Choose(ctx, from, asked, inputs)
-	switch {
-	case errors.Is(err, readers.ErrSeveral):
-		err = shardify.Hint(shardify.Usage("%v", err), "convert each format on its own; shardify merge-sets A B -o C joins sets of equal fields")
-	case errors.Is(err, readers.ErrUndecided):
-		err = shardify.Hint(shardify.Usage("%v", err), "name it with --from: "+strings.Join(readers.Names(), ", "))
-	}
-	return f, why, err
-}
-
-func unknownFormat(flag, name string, names []string) error {
-	err := shardify.Usage("%s %q: want one of %s", flag, name, strings.Join(names, ", "))
-	if m := suggest.Word(name, names); m != "" {
-		return shardify.Hint(err, fmt.Sprintf("did you mean: %s %s", flag, m))
-	}
-	return err
-}
-
 // plan chooses the output format and makes the plan.
-func (s *Settings) plan(ctx context.Context, p *Prepared, src format.Input, o *readers.Opened) error {
-	sink, ok := writers.Lookup(s.Format)
+func (r *run) plan(ctx context.Context, p *Prepared) error {
+	sink, ok := writers.Lookup(r.Format)
 	p.FormatWhy = "asked for"
+	if err := r.each(func(q ask.Asked) error { return q.Open(ctx, &r.Conversion) }); err != nil {
+		return hintInputs(r.leftError(err))
+	}
+	o := r.Opened
+	p.Job = &convert.Job{Source: o.Source}
 	if !ok {
 		sink, p.FormatWhy = writers.Prefer(o.Source.Schema(), format.HasFiles(o.Source))
 	}
-	options, err := s.sinkOptions(&src, sink)
+	options, err := r.sinkOptions(sink)
 	if err != nil {
 		return err
 	}
 	var instead *format.Output
 	var insteadOptions format.Options
-	if f, ok := writers.Instead(sink.Name); ok && s.Format == "" {
-		if insteadOptions, err = s.sinkOptions(&src, f); err == nil {
+	if f, ok := writers.Instead(sink.Name); ok && r.Format == "" {
+		if insteadOptions, err = r.sinkOptions(f); err == nil {
 			instead = &f
 		}
 	}
 	known, _ := plan.Load(p.Store) // if it is not what this becomes, compare says so
-	if err := s.findSplits(src, o); err != nil {
-		return err
-	}
-	if s.split, err = transform.AssignInputs(s.split, o.Args.Table); err != nil {
-		return err
-	}
-	shaped, err := s.shape.WithTotals(ctx, src, o.Args.Table, shardify.NewPool(poolLimit(p.Memory)), p.Jobs)
-	if err != nil {
-		return err
-	}
-	list, err := shaped.Ops(o.Args.Table)
-	if err != nil {
-		return shardify.Usage("%v", err)
-	}
-	s.beside.seal(list)
-	windowing, err := s.windows(ctx, p, src, o, list)
-	if err != nil {
-		return s.leftError(err, o.Source)
-	}
-	static, content, err := s.static(ctx, p, src, o)
-	if err != nil {
-		return err
-	}
-	p.static = content
-	p.Plan, err = s.makePlan(ctx, p, src, o, convert.Request{
-		Grouping: s.grouping, Windowing: windowing, Static: static, Input: src.Name, Source: o.Source, Args: o.Args, Output: sink, Options: options,
-		ShardSize: s.ShardSize, ShardSamples: s.ShardSamples, Limit: s.Limit, MaxSample: s.MaxSample, Lo: s.Range.Lo, Hi: s.Range.Hi,
-		OnError: s.OnError, Recipe: s.recipe(),
-		Seed: s.Seed, Ops: list, Compile: misused(s.compiler()), Helpers: p.helpers, Split: s.split, Shuffle: s.Shuffle,
-		Provenance: s.Provenance, Pool: shardify.NewPool(poolLimit(p.Memory)), Jobs: p.Jobs, Known: known,
+	d := &r.Draft
+	p.Plan, err = r.makePlan(ctx, p, convert.Request{
+		Asked: d.Asked, Input: r.Input.Name, Source: o.Source, Args: o.Args, Output: sink, Options: options,
+		ShardSize: r.ShardSize, ShardSamples: r.ShardSamples, Limit: r.Limit, MaxSample: r.MaxSample, Lo: r.Range.Lo, Hi: r.Range.Hi,
+		OnError: r.OnError, Recipe: r.Settings.Recipe(),
+		Seed: r.Seed, Ops: d.Steps.Ops, Compile: ask.Misused(r.Compile), Helpers: d.Steps.Helpers, Split: d.Splits.Rule, Shuffle: r.Shuffle,
+		Pool: r.Pool(), Jobs: p.Jobs, Known: known,
 		Instead: instead, InsteadOptions: insteadOptions,
 	})
 	if err != nil {
-		return s.leftError(err, o.Source)
+		return r.leftError(err)
 	}
-	if err := s.useless(p.Plan, &src, o); err != nil {
-		return err
-	}
-	p.Plan.Local.Tables, p.beside = s.beside.paths, s.beside.notes
-	if static != nil {
-		p.beside = append(p.beside, staticNote(static, p.Plan.Pack.Samples))
-	}
-	if note := s.splitNote(ctx, p, src, o.Args.Table); note != "" {
-		p.beside = append(p.beside, note)
-	}
-	if s.samples != "" {
-		p.Plan.Local.Tables = append(p.Plan.Local.Tables, s.samples)
+	if !r.Recorded {
+		if err := o.Idle(&r.Input, r.Options); err != nil {
+			return err
+		}
+		if err := r.Useless(p.Plan); err != nil {
+			return err
+		}
 	}
 	if p.Plan.Out.Refused != nil {
 		sink, p.FormatWhy = *instead, writers.WhyNot(p.Plan.Out.Refused)
 	}
 	p.Job.Sink = sink
-	if err := checkAxes(p.Plan, &sink); err != nil {
+	if err := r.each(func(q ask.Asked) error { return q.Planned(ctx, &r.Conversion, p.Plan, &sink) }); err != nil {
 		return err
 	}
+	p.notes = r.Notes
 	if o.More != nil {
 		o.LeftOut = o.More.LeftOut()
 	}
 	p.leftOut(o.LeftOut)
-	p.Plan.Local.Scratch = s.Scratch
-	if s.Scratch == "" && known != nil && known.Digest() == p.Plan.Digest() {
+	p.Plan.Local.Scratch = r.Scratch
+	if r.Scratch == "" && known != nil && known.Digest() == p.Plan.Digest() {
 		p.Plan.Local.Scratch = known.Local.Scratch
 	}
 	return nil
@@ -364,22 +350,11 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src format.Input, o *r
 
 // sinkOptions is the options of an output format. All that were given must belong to it
 // or to the input format.
-func (s *Settings) sinkOptions(src *format.Input, sink format.Output) (format.Options, error) {
-	if err := Belong(s.Options, src, sink); err != nil {
+func (r *run) sinkOptions(sink format.Output) (format.Options, error) {
+	if err := settings.Belong(r.Options, &r.Input, sink); err != nil {
 		return nil, err
 	}
-	return Pick(s.Options, sink.Options)
-}
-
-// misused makes mistakes in the texts of operations errors of usage.
-func misused(compile flow.Compile) flow.Compile {
-	return func(list []plan.Op, env flow.Env) (*flow.Pipeline, error) {
-		p, err := compile(list, env)
-		if _, isFile := errors.AsType[*fs.PathError](err); isFile || errors.Is(err, shardify.ErrCorrupt) {
-			return p, err
-		}
-		return p, shardify.Misused(err)
-	}
+	return settings.Pick(r.Options, sink.Options)
 }
 
 // leftOut adds what the listing left out. Litter (hidden files, thumbnails) is reported but not

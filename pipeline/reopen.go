@@ -8,10 +8,11 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
-	"github.com/shardify/shardify/convert/group"
-	"github.com/shardify/shardify/convert/window"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/questions"
+	"github.com/shardify/shardify/questions/ask"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
@@ -20,17 +21,19 @@ import (
 )
 
 // Reopen loads the plan in an output folder. Of the settings those count that say how to
-// run: Jobs, Memory, Sync, Scratch, IgnoreTimes and Hooks.
-func Reopen(output string, s Settings) (*Prepared, error) {
-	if err := s.complete(); err != nil {
+// run: Jobs, Memory, Sync, Scratch and IgnoreTimes.
+func Reopen(ctx context.Context, output string, s Settings) (*Prepared, error) {
+	r := newRun(ctx, s, false, nil)
+	if err := r.complete(); err != nil {
 		return nil, err
 	}
+	s = *r.Settings
 	output = storages.Plain(output)
 	store, err := storages.Open(output, storages.Output{Sync: local.Sync(s.Sync)})
 	if err != nil {
 		return nil, err
 	}
-	p := &Prepared{Output: output, Store: store, room: room{dir: output, space: spaceOf(output)}, State: StateResume, Local: s.Scratch, hooks: s.Hooks}
+	p := &Prepared{Output: output, Store: store, room: room{dir: output, space: spaceOf(output)}, State: StateResume, Local: s.Scratch, hooks: r.hooks}
 	p.choose(s.Jobs, s.Memory)
 	if p.Plan, err = plan.Load(p.Store); errors.Is(err, fs.ErrNotExist) {
 		return nil, shardify.Hint(fmt.Errorf("%s holds no plan", output), "make one: shardify plan INPUT... -o "+printable.Quote(output))
@@ -45,24 +48,31 @@ func Reopen(output string, s Settings) (*Prepared, error) {
 	if hasManifest(p.Store) {
 		p.State = StateComplete
 	}
-	p.finish(p.compileBeside())
+	p.again = &ask.Again{Plan: p.Plan, Memory: p.Memory, Jobs: p.Jobs}
+	questions.Again(p.again, func(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
+		src, ok := readers.Lookup(p.Plan.In.Format)
+		if !ok {
+			return nil, shardify.Unsupported("input format %q of the plan", p.Plan.In.Format)
+		}
+		return src.Open(ctx, a)
+	})
+	p.finish(p.again.Compile)
 	return p, nil
 }
 
 // OpenSource opens the inputs as the plan knew them. The caller closes
 // Job.Source.
 func (p *Prepared) OpenSource(ctx context.Context) (err error) {
-	src, ok := readers.Lookup(p.Plan.In.Format)
-	if !ok {
-		return shardify.Unsupported("input format %q of the plan", p.Plan.In.Format)
-	}
 	if p.Plan.Pack.InParts() {
+		src, ok := readers.Lookup(p.Plan.In.Format)
+		if !ok {
+			return shardify.Unsupported("input format %q of the plan", p.Plan.In.Format)
+		}
 		p.Job.Source = convert.NewPartSource(p.Plan, src.Open)
 		return nil
 	}
 	p.Plan.In.Table.FS = storage.NewBound(storages.Files)
-	p.Job.Source, err = window.Reopen(ctx, p.Plan, p.Plan.In.Table, p.Job.Compile, func(of *plan.Plan) (shardify.Source, error) {
-		return group.Open(ctx, of, of.In.Table, p.Jobs, src.Open, listing(p.Memory, p.Jobs, of.Local.Scratch))
-	})
+	p.again.Table = p.Plan.In.Table
+	p.Job.Source, err = p.again.Open(ctx, p.Plan)
 	return err
 }

@@ -89,7 +89,7 @@ func (r *room) lines() (out []string) {
 }
 
 // space compares what is planned with what may be written.
-func (s *Settings) space(p *Prepared) error {
+func space(s *Settings, p *Prepared) error {
 	if p.State == StateComplete {
 		return nil
 	}

@@ -35,8 +35,7 @@ func notesOf(t *testing.T, s Settings) (*index.Manifest, []string) {
 	t.Helper()
 	s.Output, s.Sync = filepath.Join(t.TempDir(), "out"), "none"
 	var notes []string
-	s.Hooks.Planned = func(p *Prepared) { notes = p.Facts().Notes }
-	r, err := Convert(context.Background(), s)
+	r, err := Convert(WithHooks(context.Background(), Hooks{Planned: func(p *Prepared) { notes = p.Facts().Notes }}), s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func Submit(ctx context.Context, s SubmitSettings) (*Submission, error) {
 	if err := b.complete(); err != nil {
 		return nil, err
 	}
-	p, err := Reopen(named, Settings{Jobs: 1})
+	p, err := Reopen(ctx, named, Settings{Jobs: 1})
 	if err != nil {
 		return nil, err
 	}

@@ -13,34 +13,35 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/pipeline/cluster"
+	"github.com/shardify/shardify/pipeline/settings"
 )
 
 // SubmitKey is a setting of a submission.
-type SubmitKey = KeyOf[SubmitSettings]
+type SubmitKey = settings.KeyOf[SubmitSettings]
 
 // SubmitKeys are the settings of a submission, in the order of the help.
 var SubmitKeys = []SubmitKey{
-	{"elements", "", "Job", "elements of the array; by the size of the plan and what the site permits if left out", func(s *SubmitSettings) Value { return (*value.Jobs)(&s.Elements) }},
-	{"tasks", "", "Job", "tasks to divide the plan into, of which element K does K, K+ELEMENTS, ...; as many as elements if left out", func(s *SubmitSettings) Value { return (*value.Jobs)(&s.Tasks) }},
-	{"cpus", "", "Job", "cores of an element; at most 4, by the size of the plan, if left out", func(s *SubmitSettings) Value { return (*value.Jobs)(&s.CPUs) }},
-	{"mem", "", "Job", "memory of an element; estimated if left out", func(s *SubmitSettings) Value { return (*value.Memory)(&s.Memory) }},
-	{"time", "", "Job", "time limit of an element, such as 90m or 1-12:00:00; estimated if left out", func(s *SubmitSettings) Value { return (*timeLimit)(&s.Time) }},
-	{"merge-mem", "", "Job", "memory of the merge; estimated if left out", func(s *SubmitSettings) Value { return (*value.Memory)(&s.MergeMemory) }},
-	{"merge-time", "", "Job", "time limit of the merge; 1 hour, or what the partition allows, if left out", func(s *SubmitSettings) Value { return (*timeLimit)(&s.MergeTime) }},
-	{"throttle", "", "Job", "elements that may run at the same time", func(s *SubmitSettings) Value { return (*value.Jobs)(&s.Throttle) }},
+	{Name: "elements", Group: "Job", Help: "elements of the array; by the size of the plan and what the site permits if left out", Of: func(s *SubmitSettings) settings.Value { return (*value.Jobs)(&s.Elements) }},
+	{Name: "tasks", Group: "Job", Help: "tasks to divide the plan into, of which element K does K, K+ELEMENTS, ...; as many as elements if left out", Of: func(s *SubmitSettings) settings.Value { return (*value.Jobs)(&s.Tasks) }},
+	{Name: "cpus", Group: "Job", Help: "cores of an element; at most 4, by the size of the plan, if left out", Of: func(s *SubmitSettings) settings.Value { return (*value.Jobs)(&s.CPUs) }},
+	{Name: "mem", Group: "Job", Help: "memory of an element; estimated if left out", Of: func(s *SubmitSettings) settings.Value { return (*value.Memory)(&s.Memory) }},
+	{Name: "time", Group: "Job", Help: "time limit of an element, such as 90m or 1-12:00:00; estimated if left out", Of: func(s *SubmitSettings) settings.Value { return (*timeLimit)(&s.Time) }},
+	{Name: "merge-mem", Group: "Job", Help: "memory of the merge; estimated if left out", Of: func(s *SubmitSettings) settings.Value { return (*value.Memory)(&s.MergeMemory) }},
+	{Name: "merge-time", Group: "Job", Help: "time limit of the merge; 1 hour, or what the partition allows, if left out", Of: func(s *SubmitSettings) settings.Value { return (*timeLimit)(&s.MergeTime) }},
+	{Name: "throttle", Group: "Job", Help: "elements that may run at the same time", Of: func(s *SubmitSettings) settings.Value { return (*value.Jobs)(&s.Throttle) }},
 
-	{"partition", "", "Site", "`NAME` of the partition", func(s *SubmitSettings) Value { return (*value.Text)(&s.Partition) }},
-	{"account", "", "Site", "`NAME` of the account", func(s *SubmitSettings) Value { return (*value.Text)(&s.Account) }},
-	{"qos", "", "Site", "`NAME` of the quality of service", func(s *SubmitSettings) Value { return (*value.Text)(&s.QOS) }},
-	{"constraint", "", "Site", "`FEATURES` of the nodes", func(s *SubmitSettings) Value { return (*value.Text)(&s.Constraint) }},
-	{"mail-user", "", "Site", "`ADDRESS` to write to at the end, or if an element fails", func(s *SubmitSettings) Value { return (*value.Text)(&s.MailUser) }},
-	{"logs", "", "Site", "`FOLDER` for the logs; inside the output folder if left out", func(s *SubmitSettings) Value { return (*value.Text)(&s.Logs) }},
-	{"prologue", "", "Site", "`FILE` of shell commands to run first, such as module load", func(s *SubmitSettings) Value { return (*value.Text)(&s.Prologue) }},
-	{"sbatch", "", "Site", "any other `ARGUMENT` of sbatch, as in '--exclude=n7'; may be repeated", func(s *SubmitSettings) Value { return (*value.Texts)(&s.Sbatch) }},
+	{Name: "partition", Group: "Site", Help: "`NAME` of the partition", Of: func(s *SubmitSettings) settings.Value { return (*value.Text)(&s.Partition) }},
+	{Name: "account", Group: "Site", Help: "`NAME` of the account", Of: func(s *SubmitSettings) settings.Value { return (*value.Text)(&s.Account) }},
+	{Name: "qos", Group: "Site", Help: "`NAME` of the quality of service", Of: func(s *SubmitSettings) settings.Value { return (*value.Text)(&s.QOS) }},
+	{Name: "constraint", Group: "Site", Help: "`FEATURES` of the nodes", Of: func(s *SubmitSettings) settings.Value { return (*value.Text)(&s.Constraint) }},
+	{Name: "mail-user", Group: "Site", Help: "`ADDRESS` to write to at the end, or if an element fails", Of: func(s *SubmitSettings) settings.Value { return (*value.Text)(&s.MailUser) }},
+	{Name: "logs", Group: "Site", Help: "`FOLDER` for the logs; inside the output folder if left out", Of: func(s *SubmitSettings) settings.Value { return (*value.Text)(&s.Logs) }},
+	{Name: "prologue", Group: "Site", Help: "`FILE` of shell commands to run first, such as module load", Of: func(s *SubmitSettings) settings.Value { return (*value.Text)(&s.Prologue) }},
+	{Name: "sbatch", Group: "Site", Help: "any other `ARGUMENT` of sbatch, as in '--exclude=n7'; may be repeated", Of: func(s *SubmitSettings) settings.Value { return (*value.Texts)(&s.Sbatch) }},
 
-	{"now", "", "Submission", "submit the scripts", func(s *SubmitSettings) Value { return (*value.Bool)(&s.Now) }},
-	{"missing", "", "Submission", "only what is not done, and not in the queue", func(s *SubmitSettings) Value { return (*value.Bool)(&s.Missing) }},
-	{"scripts", "", "Submission", "`FOLDER` for the scripts; inside the output folder if left out", func(s *SubmitSettings) Value { return (*value.Text)(&s.Scripts) }},
+	{Name: "now", Group: "Submission", Help: "submit the scripts", Of: func(s *SubmitSettings) settings.Value { return (*value.Bool)(&s.Now) }},
+	{Name: "missing", Group: "Submission", Help: "only what is not done, and not in the queue", Of: func(s *SubmitSettings) settings.Value { return (*value.Bool)(&s.Missing) }},
+	{Name: "scripts", Group: "Submission", Help: "`FOLDER` for the scripts; inside the output folder if left out", Of: func(s *SubmitSettings) settings.Value { return (*value.Text)(&s.Scripts) }},
 }
 
 // remembered are the settings that a later submission with Missing takes over.
@@ -53,7 +54,7 @@ func submitKey(name string) *SubmitKey {
 // given is the values of a setting; none if it is left out.
 func (s *SubmitSettings) given(name string) []string {
 	switch v := submitKey(name).Of(s).(type) {
-	case all:
+	case settings.Several:
 		return v.All()
 	default:
 		if v.String() == "" && !slices.Contains(s.Empty, name) {
@@ -149,7 +150,7 @@ func (s *SubmitSettings) site() (string, error) {
 // check refuses settings that are wrong whatever the plan is, and makes paths absolute.
 func (s *SubmitSettings) check() (err error) {
 	for i := range SubmitKeys {
-		if err := SubmitKeys[i].check(s); err != nil {
+		if err := SubmitKeys[i].Check(s); err != nil {
 			return shardify.Usage("--%s %v", SubmitKeys[i].Name, err)
 		}
 	}

@@ -130,7 +130,7 @@ type Worked struct {
 
 // Work does a task of the plan in a folder. Of the settings those count that say how to run.
 func Work(ctx context.Context, folder string, t Task, s Settings) (*Worked, error) {
-	p, err := Reopen(folder, s)
+	p, err := Reopen(ctx, folder, s)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func (p *Prepared) hintWaiting(err error, t Task) error {
 
 // Merge completes a data set whose tasks are done.
 func Merge(ctx context.Context, folder string, s Settings) (*Result, error) {
-	p, err := Reopen(folder, s)
+	p, err := Reopen(ctx, folder, s)
 	if err != nil {
 		return nil, err
 	}

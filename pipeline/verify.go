@@ -7,7 +7,6 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
-	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/verify"
 )
@@ -28,15 +27,6 @@ func Verify(ctx context.Context, paths []string, o verify.Options, h Hooks) (*ve
 		return nil, shardify.Usage("%s is not a data set: --against, --repair and --public-key are for data sets", paths[0])
 	case !foreign && len(paths) > 1 && !o.Against:
 		return nil, shardify.Hint(shardify.Usage("want one folder, not %d", len(paths)), "to compare with inputs: "+o.Command+" "+printable.Quote(paths[0])+" --against "+printable.Quote(paths[1]))
-	}
-	if o.Compile == nil {
-		var joined openTables
-		defer func() { _ = joined.Close() }()
-		o.Compile = besideOf(o.Dir, o.Jobs, &joined)
-	}
-	if o.Listing == nil {
-		memory, _ := host.This().Budget(0)
-		o.Listing = listing(memory, o.Jobs, "")
 	}
 	if o.Progress == nil {
 		o.Progress = &verify.Progress{}

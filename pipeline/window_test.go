@@ -232,8 +232,7 @@ func TestPlansSayHowManyWindowsThereAre(t *testing.T) {
 	} {
 		var notes []string
 		c.s.Output, c.s.Sync, c.s.Jobs, c.s.Dry = filepath.Join(t.TempDir(), "set"), "none", 1, true
-		c.s.Hooks.Planned = func(p *Prepared) { notes = p.Facts().Notes }
-		if _, err := Convert(t.Context(), c.s); err != nil {
+		if _, err := Convert(WithHooks(t.Context(), Hooks{Planned: func(p *Prepared) { notes = p.Facts().Notes }}), c.s); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Contains(notes, c.want) {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shardify/shardify/convert/window"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/questions/window"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 )

@@ -93,17 +93,17 @@ func (s *lostSeed) read(out, onError string, inputs ...string) (*lostRead, error
 	defer os.RemoveAll(out)
 	ctx, cancel := context.WithTimeout(context.Background(), 3*lostTime)
 	defer cancel()
-	r, err := pipeline.Convert(ctx, pipeline.Settings{
+	planned := func(p *pipeline.Prepared) {
+		f := p.Facts()
+		leave(f.LeftOut)
+		for _, n := range f.Notes {
+			x.notes[n] = true
+		}
+		x.inputs += len(f.Skipped)
+	}
+	r, err := pipeline.Convert(pipeline.WithHooks(ctx, pipeline.Hooks{Planned: planned}), pipeline.Settings{
 		Inputs: inputs, From: s.format, Options: s.options, Output: out, Format: index.FormatMmap, ShardSamples: 500,
 		Jobs: 1, Memory: lostBudget, Sync: "none", OnError: onError,
-		Hooks: pipeline.Hooks{Planned: func(p *pipeline.Prepared) {
-			f := p.Facts()
-			leave(f.LeftOut)
-			for _, n := range f.Notes {
-				x.notes[n] = true
-			}
-			x.inputs += len(f.Skipped)
-		}},
 	})
 	if err != nil {
 		return nil, err

@@ -10,11 +10,12 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert/group"
-	"github.com/shardify/shardify/convert/window"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/questions"
+	"github.com/shardify/shardify/questions/ask"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
@@ -31,7 +32,8 @@ type comparison struct {
 	pool         *shardify.Pool
 	byName       map[string]int // shards of the set
 	now          *format.Table  // where the inputs are; names as in the plan
-	again        bool           // source is the inputs converted again
+	isReplay     bool           // source is the inputs converted again
+	again        ask.Again
 }
 
 // uncompared notes why values were not compared: the report then says nothing about them.
@@ -64,6 +66,7 @@ func (s *set) against(ctx context.Context) error {
 		return nil
 	}
 	defer c.source.Close()
+	defer c.again.Closers.Close()
 	if !c.readable() || c.plan.Sample.Source != nil {
 		return c.withReplay(ctx)
 	}
@@ -111,11 +114,12 @@ func (c *comparison) open(ctx context.Context) error {
 		}
 	}
 	c.now = table
-	c.source, err = window.Reopen(ctx, p, table, c.o.Compile, func(of *plan.Plan) (shardify.Source, error) {
-		return group.Open(ctx, of, table, c.o.Jobs, func(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
-			return openSource(ctx, c.o, of.In.Format, a)
-		}, c.o.Listing)
+	memory, _ := host.This().Budget(0)
+	c.again = ask.Again{Plan: p, Table: table, Memory: memory, Jobs: c.o.Jobs, Compile: c.o.Compile}
+	questions.Again(&c.again, func(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
+		return openSource(ctx, c.o, p.In.Format, a)
 	})
+	c.source, err = c.again.Open(ctx, p)
 	if x, ok := c.source.(format.Collector); ok && err == nil {
 		var scratch storage.Store
 		if c.o.Scratch != "" {
@@ -271,7 +275,7 @@ func (l *openReaders) count(i int, e *expected) problem.Problem {
 }
 
 func (c *comparison) inputName(i uint32) string {
-	if c.again {
+	if c.isReplay {
 		return convertedAgain
 	}
 	if int(i) < c.plan.In.Table.Len() {

@@ -7,9 +7,9 @@ import (
 	"io/fs"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert/window"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/questions"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/verify/problem"
 )
@@ -28,16 +28,16 @@ func (s *set) checkOther(ctx context.Context) {
 	}
 }
 
-// checkViews compares the anchors of views with the values of their axes.
-func (s *set) checkViews() {
-	if s.manifest == nil || len(s.manifest.Windows) == 0 {
+// checkQuestions compares what the manifest says beyond shards, such as windows, with the shards.
+func (s *set) checkQuestions() {
+	if s.manifest == nil {
 		return
 	}
-	err := window.Verify(s.store, s.manifest, func(name, what string) {
-		s.add(problem.New(problem.LevelStructure, problem.KindMismatch, index.ManifestName, "window "+name+": "+what))
+	err := questions.Verify(s.store, s.manifest, func(what string) {
+		s.add(problem.New(problem.LevelStructure, problem.KindMismatch, index.ManifestName, what))
 	})
 	if err != nil && !s.anyBad() { // damage of a shard is reported for the shard
-		s.addError(problem.LevelStructure, index.ManifestName, fmt.Errorf("windows: %w", err))
+		s.addError(problem.LevelStructure, index.ManifestName, err)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/questions"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/verify/problem"
@@ -56,9 +57,6 @@ func (c *comparison) convertAgain(ctx context.Context) (r *replay, err error) {
 	if sink == nil {
 		return nil, shardify.Unsupported("output format %q", c.format)
 	}
-	if len(p.Steps.Ops) > 0 && c.o.Compile == nil {
-		return nil, errors.New("the samples were changed by operations that this program does not have")
-	}
 	dir, err := os.MkdirTemp(c.o.Scratch, "shardify-verify-")
 	if err != nil {
 		return nil, err
@@ -73,7 +71,7 @@ func (c *comparison) convertAgain(ctx context.Context) (r *replay, err error) {
 		return nil, err
 	}
 	s := local.NewDir(dir, local.SyncNone)
-	j := convert.Job{Plan: &p, Source: c.source, Sink: *sink, Store: s, Pool: shardify.NewPool(replayMemory), Jobs: c.o.Jobs, Compile: c.o.Compile, IgnoreTimes: true}
+	j := convert.Job{Plan: &p, Source: c.source, Sink: *sink, Store: s, Pool: shardify.NewPool(replayMemory), Jobs: c.o.Jobs, Compile: c.again.Compile, Record: questions.Record, IgnoreTimes: true}
 	if _, err := j.Convert(ctx); err != nil {
 		return nil, c.changed(err)
 	}
@@ -186,7 +184,7 @@ func (c *comparison) differing(ctx context.Context, r *replay, shards []int) err
 	}
 	defer c.ours.Close()
 	again := *c
-	again.source, again.again = theirs, true
+	again.source, again.isReplay = theirs, true
 	g, each := errgroup.WithContext(ctx)
 	g.SetLimit(c.o.Jobs)
 	for _, j := range shards {

@@ -111,7 +111,7 @@ func (s *set) run(ctx context.Context) error {
 	}
 	s.diagnose()
 	s.checkOther(ctx)
-	s.checkViews()
+	s.checkQuestions()
 	if err := s.explain(ctx); err != nil {
 		return err
 	}

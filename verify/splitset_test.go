@@ -30,7 +30,7 @@ func splitJob(t testing.TB, s storage.Store, kind, shuffle string) *convert.Job 
 	table.Append(0, "in.made", 100, 0)
 	plan, err := convert.MakePlan(context.Background(), convert.Request{
 		Input: "made", Source: madeSource{src}, Args: format.OpenArgs{Table: table},
-		Output: sink, Options: options, ShardSamples: 7, Split: split, Shuffle: shuffle, Provenance: kind == "mmap",
+		Output: sink, Options: options, ShardSamples: 7, Split: split, Shuffle: shuffle, Asked: plan.Asked{Provenance: kind == "mmap"},
 	})
 	if err != nil {
 		t.Fatal(err)

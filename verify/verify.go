@@ -9,11 +9,9 @@ import (
 
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/convert/flow"
-	"github.com/shardify/shardify/convert/group"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/printable"
-	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
@@ -41,11 +39,9 @@ type Options struct {
 	Against bool
 	Inputs  []string
 	// Scratch is the folder in which a conversion is made again to compare with, "" that of
-	// the system. Compile makes the operations of its plan.
+	// the system. Compile makes the operations of its plan, nil those of this program.
 	Scratch string
 	Compile flow.Compile
-	// Listing reads the table whose rows are the samples of a plan.
-	Listing func(context.Context, *plan.Plan) (*group.Listing, error)
 
 	// PublicKey, as minisign prints it, checks that shardify.json.minisig signs the manifest; "" asks
 	// for no signature. A signature that is missing or wrong is an error of Run.

@@ -37,8 +37,8 @@ shardify convert --recipe train.yaml --dry-run`,
 }
 
 func (p *program) convert(ctx context.Context, s pipeline.Settings) error {
-	s.Hooks = p.hooks(ctx, &cluster.Attempt{Command: "convert"})
-	s.Hooks.Planned = func(x *pipeline.Prepared) {
+	hooks := p.hooks(ctx, &cluster.Attempt{Command: "convert"})
+	hooks.Planned = func(x *pipeline.Prepared) {
 		if s.Dry {
 			p.ShowPlan(x)
 			return
@@ -48,7 +48,7 @@ func (p *program) convert(ctx context.Context, s pipeline.Settings) error {
 			p.Note("%-9sthe same conversion was started here and is resumed", "resume")
 		}
 	}
-	r, err := pipeline.Convert(ctx, s)
+	r, err := pipeline.Convert(pipeline.WithHooks(ctx, hooks), s)
 	if err != nil {
 		return err
 	}

@@ -45,9 +45,10 @@ there is nothing to do.`,
 }
 
 func (p *program) extend(ctx context.Context, s pipeline.Settings, set string, again bool) error {
-	s.Stdin, s.IgnoreTimes, s.Hooks = p.stdin, p.anyTime, p.hooks(ctx, nil)
-	s.Hooks.Planned = p.NotePlan
-	r, err := pipeline.Extend(ctx, set, s, again)
+	s.Stdin, s.IgnoreTimes = p.stdin, p.anyTime
+	hooks := p.hooks(ctx, nil)
+	hooks.Planned = p.NotePlan
+	r, err := pipeline.Extend(pipeline.WithHooks(ctx, hooks), set, s, again)
 	switch {
 	case err != nil:
 		return err

@@ -19,14 +19,14 @@ lists the tasks to run again, in the form that job arrays take.`,
 	}
 	addRunning(c.Flags(), &s)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		s.Hooks = p.hooks(c.Context(), &cluster.Attempt{Command: "merge"})
-		begin := s.Hooks.Begin
-		s.Hooks.Begin = func(x *pipeline.Prepared, units []int) func() {
+		hooks := p.hooks(c.Context(), &cluster.Attempt{Command: "merge"})
+		begin := hooks.Begin
+		hooks.Begin = func(x *pipeline.Prepared, units []int) func() {
 			// What merge keeps, it keeps to the end: room for as much garbage again is of no use.
 			collectSooner(25)
 			return begin(x, units)
 		}
-		r, err := pipeline.Merge(c.Context(), args[0], s)
+		r, err := pipeline.Merge(pipeline.WithHooks(c.Context(), hooks), args[0], s)
 		if err != nil {
 			return err
 		}

@@ -22,9 +22,9 @@ func (p *program) workOn(ctx context.Context, folder string, f *workFlags, given
 	t.Stage = f.stage
 	s := f.s
 	s.IgnoreTimes = p.anyTime
-	s.Hooks = p.hooks(ctx, &cluster.Attempt{Command: "work", Stage: stageOf(t.Stage), Task: t.Task, Tasks: t.Tasks, Stride: t.Stride})
-	begin := s.Hooks.Begin
-	s.Hooks.Begin = func(x *pipeline.Prepared, units []int) func() {
+	hooks := p.hooks(ctx, &cluster.Attempt{Command: "work", Stage: stageOf(t.Stage), Task: t.Task, Tasks: t.Tasks, Stride: t.Stride})
+	begin := hooks.Begin
+	hooks.Begin = func(x *pipeline.Prepared, units []int) func() {
 		if f.requeue { // the last thing of all: Slurm then ends the job
 			p.atEnd(func(code int) { p.requeue(ctx, code, x) })
 		}
@@ -32,7 +32,7 @@ func (p *program) workOn(ctx context.Context, folder string, f *workFlags, given
 		p.Note("%s (%s): %s, jobs %d (%s), memory %s (%s)", t, t.From, printable.Of(int64(len(units)), "unit"), x.Jobs, x.JobsWhy, shardify.FormatSize(x.Memory), x.MemoryWhy)
 		return end
 	}
-	w, err := pipeline.Work(ctx, folder, t, s)
+	w, err := pipeline.Work(pipeline.WithHooks(ctx, hooks), folder, t, s)
 	if err != nil {
 		return err
 	}

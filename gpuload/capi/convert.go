@@ -32,11 +32,11 @@ func begin(text []byte) (*conversion, error) {
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	c := &conversion{cancel: cancel, done: make(chan struct{})}
-	s.Hooks = pipeline.Hooks{
+	ctx = pipeline.WithHooks(ctx, pipeline.Hooks{
 		Begin:    func(p *pipeline.Prepared, _ []int) func() { return limitMemory(p.Memory) },
 		Progress: func(p pipeline.Progress) { c.progress.Store(&p) },
 		Every:    progressEvery,
-	}
+	})
 	go func() {
 		defer close(c.done)
 		defer func() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/pipeline/settings"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/writers"
 )
@@ -97,7 +98,7 @@ func settingOf(name string) *setting {
 	if name == "-o" {
 		name = "output"
 	}
-	if k := pipeline.Lookup(name); k != nil && name != "inputs" {
+	if k := settings.Lookup(name); k != nil && name != "inputs" {
 		v := k.Of(new(pipeline.Settings))
 		return &setting{v.Type() == "bool", func(s string) bool { return v.Set(s) == nil || strings.ToUpper(s) == s }}
 	}

@@ -1,5 +1,5 @@
 """The keywords of shardify.convert, for editors and type checkers. Made of the settings of the program by
-go test ./pipeline -run Python -update."""
+go test ./pipeline/settings -run Python -update."""
 
 from __future__ import annotations
 

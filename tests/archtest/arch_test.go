@@ -137,6 +137,23 @@ func TestUnsafeStaysInItsFiles(t *testing.T) {
 	}
 }
 
+// TestQuestionsAreKnownToTheirTableAlone: what goes on in a conversion does not depend on which questions there are.
+func TestQuestionsAreKnownToTheirTableAlone(t *testing.T) {
+	const below = module + "/questions/"
+	for _, p := range list(t) {
+		for _, path := range p.Imports {
+			name, ok := strings.CutPrefix(path, below)
+			if !ok || name == "ask" || p.ImportPath == module+"/questions" {
+				continue
+			}
+			question, _, _ := strings.Cut(name, "/")
+			if question != "internal" && !strings.HasPrefix(p.ImportPath, below+question) && p.ImportPath != below+"internal/table" {
+				t.Errorf("%s imports %s: a question is reached through questions.Table", p.ImportPath, path)
+			}
+		}
+	}
+}
+
 // parse reads a Go file; the set has its positions.
 func parse(t *testing.T, path string) (*token.FileSet, *ast.File) {
 	t.Helper()

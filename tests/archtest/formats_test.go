@@ -30,7 +30,7 @@ var named = []struct {
 	{"dataset/*.go", "FormatMegatron", "opens pairs that have no manifest"},
 	{"dataset/absent.go", "index.json", "says what a folder of MosaicML Streaming is"},
 	{"pipeline/internal/sets/blend.go", "FormatMegatron", "file lists have pairs of .bin and .idx, whichever program made them"},
-	{"pipeline/static.go", "FormatMmap", "static fields are an mmap shard, whatever the format of the set"},
+	{"questions/static/static.go", "FormatMmap", "static fields are an mmap shard, whatever the format of the set"},
 	{"readers/tar/*.go", ".tar", "reads tars from any tool"},
 	{"readers/choose.go", ".tar", "the stem of a.tar.gz is a"},
 	{"gpuload/*.go", "FormatMmap FormatWDS FormatMegatron", "the loader reads three formats of shards, without the table"},

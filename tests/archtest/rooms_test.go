@@ -44,7 +44,7 @@ var rooms = []room{
 	{name: "plan", lines: 2843, back: 1, methodsOf: "Plan", methods: 9, inFiles: 4},
 	{name: "plan/splits", lines: 575, back: 0, methodsOf: "Rule", methods: 15, inFiles: 2},
 	{name: "convert/flow", lines: 1522, back: 0, methodsOf: "Flow", methods: 22, inFiles: 3},
-	{name: "convert/internal/shuffle", lines: 1366, back: 0, methodsOf: "Shuffle", methods: 6, inFiles: 3},
+	{name: "convert/shuffle", lines: 1366, back: 0, methodsOf: "Shuffle", methods: 6, inFiles: 3},
 	{name: "readers/hdf5", lines: 1790, back: 9, methodsOf: "spanRead", methods: 13, inFiles: 4},
 	{name: "readers/hdf5/internal/look", lines: 4370, back: 11, methodsOf: "Tree", methods: 75, inFiles: 16},
 	{name: "readers/hdf5/internal/column", lines: 1010, back: 0, methodsOf: "Dataset", methods: 9, inFiles: 3},

@@ -158,7 +158,7 @@ func samples(t *testing.T, dir string) (out []string) {
 // work does all tasks of n, each as a process of its own would.
 func work(t *testing.T, out string, tasks, jobs int) error {
 	for task := range tasks {
-		x, err := pipeline.Reopen(out, pipeline.Settings{Sync: string(local.SyncNone), Jobs: jobs, Memory: 64 << 20})
+		x, err := pipeline.Reopen(t.Context(), out, pipeline.Settings{Sync: string(local.SyncNone), Jobs: jobs, Memory: 64 << 20})
 		if err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func work(t *testing.T, out string, tasks, jobs int) error {
 			return err
 		}
 	}
-	x, err := pipeline.Reopen(out, pipeline.Settings{Sync: string(local.SyncNone), Jobs: jobs, Memory: 64 << 20})
+	x, err := pipeline.Reopen(t.Context(), out, pipeline.Settings{Sync: string(local.SyncNone), Jobs: jobs, Memory: 64 << 20})
 	if err != nil {
 		return err
 	}

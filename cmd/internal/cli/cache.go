@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/value"
-	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/pipeline/settings"
 	"github.com/shardify/shardify/storage/storages"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,7 +18,7 @@ func AddCache(o *IO, c *cobra.Command) {
 		fs.Var(&size, "cache-size", "bytes that it may take; $SHARDIFY_CACHE_SIZE if left out, else 64 GiB")
 	}
 	if c.Flags().Lookup("jobs") == nil || c.Flags().Lookup("jobs").Annotations[Group] != nil {
-		Grouped(c.Flags(), pipeline.GroupRunning, add)
+		Grouped(c.Flags(), settings.GroupRunning, add)
 	} else {
 		add(c.Flags())
 	}

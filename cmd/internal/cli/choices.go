@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/pipeline/settings"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/writers"
@@ -68,7 +69,7 @@ func (o *IO) splits(err error) (hints []string) {
 
 // isSwitch reports whether a flag takes no value of its own.
 func isSwitch(name string) bool {
-	if k := pipeline.Lookup(name); k != nil {
+	if k := settings.Lookup(name); k != nil {
 		_, ok := k.Of(&pipeline.Settings{}).(*value.Bool)
 		return ok
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify/augment"
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/pipeline/settings"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -34,9 +35,9 @@ const completionTime = 2 * time.Second
 // CompleteSettings makes the shell offer the fields of the inputs that are typed already,
 // and the operations of --augment.
 func CompleteSettings(c *cobra.Command, s *pipeline.Settings) {
-	for i := range pipeline.Keys {
-		name := pipeline.Keys[i].Name
-		if !pipeline.Keys[i].Rules.Fields || c.Flags().Lookup(name) == nil {
+	for i := range settings.Keys {
+		name := settings.Keys[i].Name
+		if !settings.Keys[i].Rules.Fields || c.Flags().Lookup(name) == nil {
 			continue
 		}
 		c.RegisterFlagCompletionFunc(name, func(c *cobra.Command, inputs []string, typed string) ([]string, cobra.ShellCompDirective) {

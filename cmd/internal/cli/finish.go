@@ -6,7 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/printable"
-	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/pipeline/settings"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -17,7 +17,7 @@ func Finish(c *cobra.Command) {
 	own := map[string]bool{}
 	c.Flags().VisitAll(func(f *pflag.Flag) { own[f.Name] = true })
 	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		return pflag.NormalizedName(pipeline.Canonical(name, func(n string) bool { return own[n] }))
+		return pflag.NormalizedName(settings.Canonical(name, func(n string) bool { return own[n] }))
 	})
 	for _, sub := range c.Commands() {
 		Finish(sub)

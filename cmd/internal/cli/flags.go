@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/pipeline/settings"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/writers"
 	"github.com/spf13/pflag"
@@ -25,7 +26,7 @@ func Grouped(fs *pflag.FlagSet, heading string, add func(*pflag.FlagSet)) {
 // AddKeys adds the flags of some settings.
 func AddKeys(fs *pflag.FlagSet, s *pipeline.Settings, names ...string) {
 	for _, name := range names {
-		addKey(fs, s, &pipeline.Lookup(name).KeyOf)
+		addKey(fs, s, &settings.Lookup(name).KeyOf)
 	}
 }
 
@@ -38,7 +39,7 @@ func AddSubmission(fs *pflag.FlagSet, s *pipeline.SubmitSettings) {
 	}
 }
 
-func addKey[S any](fs *pflag.FlagSet, s *S, k *pipeline.KeyOf[S]) {
+func addKey[S any](fs *pflag.FlagSet, s *S, k *settings.KeyOf[S]) {
 	v := k.Of(s)
 	f := fs.VarPF(v, k.Name, k.Short, k.Help)
 	if v.Type() == "bool" {
@@ -62,12 +63,12 @@ func AddSettings(fs *pflag.FlagSet, s *pipeline.Settings) *SettingsFlags {
 	fs.SortFlags = false
 	for _, heading := range groupOrder {
 		Grouped(fs, heading, func(fs *pflag.FlagSet) {
-			for i := range pipeline.Keys {
-				if k := &pipeline.Keys[i]; k.Group == heading && !slices.Contains(commonKeys, k.Name) {
+			for i := range settings.Keys {
+				if k := &settings.Keys[i]; k.Group == heading && !slices.Contains(commonKeys, k.Name) {
 					addKey(fs, s, &k.KeyOf)
 				}
 			}
-			if heading == pipeline.GroupInput {
+			if heading == settings.GroupInput {
 				fs.StringVar(&f.recipe, "recipe", "", "`FILE.yaml`: read settings from it; the command line overrides them")
 			}
 		})
@@ -93,7 +94,7 @@ func (f *SettingsFlags) Complete(args []string) error {
 			return false, nil
 		case fl.Changed:
 			return true, nil
-		case pipeline.Lookup(key) != nil || len(pipeline.Owners(key)) > 0:
+		case settings.Lookup(key) != nil || len(settings.Owners(key)) > 0:
 			return false, nil
 		}
 		value := strings.Join(words, ",")

@@ -11,7 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/printable"
-	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/pipeline/settings"
 )
 
 // Page is the help of one command, for the terminal and for its man page.
@@ -37,11 +37,11 @@ type Flag struct {
 	often      bool   // described by the short help
 }
 
-// groupOrder is the order of headings, as pipeline.Keys has it. Others follow, then those of
+// groupOrder is the order of headings, as settings.Keys has it. Others follow, then those of
 // formats, and last the one for everything else.
 var groupOrder = func() (out []string) {
-	for i := range pipeline.Keys {
-		if g := pipeline.Keys[i].Group; g != "" && !slices.Contains(out, g) {
+	for i := range settings.Keys {
+		if g := settings.Keys[i].Group; g != "" && !slices.Contains(out, g) {
 			out = append(out, g)
 		}
 	}
@@ -244,7 +244,7 @@ func FlagError(c *cobra.Command, err error) error {
 	if e, ok := err.(*pflag.NotExistError); ok && e.GetSpecifiedShortnames() == "" {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if m := pipeline.Meant(e.GetSpecifiedName(), names, "--"); m != "" {
+		if m := settings.Meant(e.GetSpecifiedName(), names, "--"); m != "" {
 			out = shardify.Hint(out, m)
 		}
 	}

@@ -27,7 +27,7 @@ func (f *finisher) putStatic(ctx context.Context, to storage.Store, m *index.Man
 		return nil
 	}
 	m.Files = append(m.Files, shardify.File{Name: index.StaticName, Bytes: int64(len(f.static)), Digest: index.DigestOf(f.static)})
-	return publish(ctx, to, index.StaticName, f.static)
+	return storage.WriteFile(ctx, to, index.StaticName, f.static)
 }
 
 // staticOf is the file of the static fields that the manifests of sets have in common, of the
@@ -73,7 +73,7 @@ func (f *finisher) beside(ctx context.Context, split string, m *index.Manifest, 
 		return err
 	}
 	if lines != nil {
-		if err := publish(ctx, to, index.InputsName, lines); err != nil {
+		if err := storage.WriteFile(ctx, to, index.InputsName, lines); err != nil {
 			return err
 		}
 		m.Files = append(m.Files, shardify.File{Name: index.InputsName, Bytes: int64(len(lines)), Digest: index.DigestOf(lines)})
@@ -139,7 +139,7 @@ func (f *finisher) manifest(ctx context.Context, split string, m *index.Manifest
 	if err := f.dir.Flush(ctx); err != nil {
 		return err
 	}
-	return publish(ctx, storage.Below(f.store, split), index.ManifestName, b)
+	return storage.WriteFile(ctx, storage.Below(f.store, split), index.ManifestName, b)
 }
 
 // inputLines is the list of inputs of all sets, nil without.

@@ -84,7 +84,7 @@ func (e *Extension) restore(ctx context.Context, out *local.Dir) error {
 		return err
 	}
 	for _, name := range names {
-		if err := publish(ctx, storage.Below(f.store, name), index.ManifestName, e.Base.of(name).text); err != nil {
+		if err := storage.WriteFile(ctx, storage.Below(f.store, name), index.ManifestName, e.Base.of(name).text); err != nil {
 			return err
 		}
 	}

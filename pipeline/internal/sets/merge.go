@@ -329,7 +329,7 @@ func (x *Merger) Run(ctx context.Context) (*index.Manifest, error) {
 	if err := out.Clean(); err != nil {
 		return nil, err
 	}
-	if err := publish(ctx, out, journalName, m.journal()); err != nil {
+	if err := storage.WriteFile(ctx, out, journalName, m.journal()); err != nil {
 		return nil, err
 	}
 	c := carrier{store: out, link: m.o.Link, ours: true, jobs: m.o.Jobs, done: m.o.Done, steps: m.o.Steps}
@@ -391,18 +391,6 @@ func (m *merger) lostWindows() (lost []string) {
 		}
 	}
 	return lost
-}
-
-func publish(ctx context.Context, s storage.Store, name string, b []byte) error {
-	f, err := s.Create(name)
-	if err != nil {
-		return err
-	}
-	defer f.Abort()
-	if _, err := f.Write(b); err != nil {
-		return err
-	}
-	return f.Commit(ctx)
 }
 
 // finish writes the files beside the shards, then the manifests.

@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 	"golang.org/x/sys/unix"
 )
@@ -67,7 +68,7 @@ func (e *Extension) Publish(ctx context.Context, sync local.Sync, jobs int) (*in
 	if m := e.Base.Manifest; done { // a kill came right behind
 		return m, e.tidy(ctx, out, len(m.Parts))
 	}
-	if err := publish(ctx, work, baseName, []byte(e.Base.Manifest.Digest)); err != nil {
+	if err := storage.WriteFile(ctx, work, baseName, []byte(e.Base.Manifest.Digest)); err != nil {
 		return nil, err
 	}
 	m, err := e.publish(ctx, out, staged, jobs)
@@ -81,7 +82,7 @@ func (e *Extension) Publish(ctx context.Context, sync local.Sync, jobs int) (*in
 func (e *Extension) tidy(ctx context.Context, out *local.Dir, part int) error {
 	plan, err := local.ReadOwn(filepath.Join(e.Staging, filepath.FromSlash(plan.FileName)), maxFile)
 	if err == nil {
-		err = publish(ctx, out, fmt.Sprintf("%s/%06d.plan", extendDir, part), plan)
+		err = storage.WriteFile(ctx, out, fmt.Sprintf("%s/%06d.plan", extendDir, part), plan)
 	}
 	if err != nil {
 		return err
@@ -233,11 +234,11 @@ func follow(old, add *Set, split string) ([]move, error) {
 func (e *Extension) keep(ctx context.Context, out *local.Dir, names []string) error {
 	root := e.Base.Manifest
 	for _, name := range names {
-		if err := publish(ctx, out, keptName(root, name), e.Base.of(name).text); err != nil {
+		if err := storage.WriteFile(ctx, out, keptName(root, name), e.Base.of(name).text); err != nil {
 			return err
 		}
 	}
-	return publish(ctx, out, keptName(root, ""), e.Base.text)
+	return storage.WriteFile(ctx, out, keptName(root, ""), e.Base.text)
 }
 
 // lines is the list of inputs of the set and of the new shards.
