@@ -589,92 +589,19 @@ func (t *tree) report(ctx context.Context, s *chooser, c *choice, want *columns.
 			f.Left = append(f.Left, l)
 		}
 	}
-	var units []set.Unit
+	r := &reporter{t: t, s: s, c: c, want: want, f: f, b: &b}
 	for i := range t.objects {
 		o := &t.objects[i]
-		hit, exact := o.wanted(want)
-		if !hit {
-			continue
-		}
-		why, same := o.why, o.repeats
-		if why == "" && s.opts.alone && !s.opts.channels.Has(cmp.Or(o.Path, "data")) && !(o.coord && c.dimension != "" && o.Dims[0] == c.dimension) {
-			why = "not among --channels; --columns adds it"
-		}
-		if why != "" && !same {
-			if exact {
-				return nil, shardify.Annotate(shardify.Mismatch("%s", why), "", "", o.Path)
-			}
-			f.Left = append(f.Left, format.Leftover{Name: o.Path, Reason: why})
-			continue
-		}
-		once := c.mode == byAxis && (o.single() || same)
-		if c.mode == byAxis && !once && o.n() != f.Samples {
-			return nil, shardify.Annotate(shardify.Mismatch("--sel takes %d of the samples and all %d rows of this array, whose first dimension has no name; --columns leaves it out", f.Samples, o.rows), "", "", o.Path)
-		}
-		x := blobObject{Path: o.Path, Digest: o.Digest, Once: once, Units: o.of, Picks: o.picks, Front: o.front}
-		if len(o.order) > 0 {
-			x.Axis = o.order[0]
-		}
-		there, err := t.chunks(ctx, o, s.opts, &x)
-		if err != nil {
-			if err := leftOrErr(err, exact, o.Path, f); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		x.Whole = there
-		first := len(f.Fields)
-		for k := range o.leaves {
-			if err := t.field(o, k, c, s.opts, want, f, &b, &x); err != nil {
+		if hit, exact := o.wanted(want); hit {
+			if err := r.object(ctx, o, exact); err != nil {
 				return nil, err
 			}
 		}
-		if len(x.Leaves) == 0 {
-			continue
-		}
-		if c.mode == byAxis && o.lists == nil {
-			if err := f.Compare(t.arrayOf(ctx, o, c), o.picks, first, t.several); err != nil {
-				return nil, err
-			}
-		}
-		if o.lists != nil {
-			x.Lists = o.lists.Path
-			if !slices.ContainsFunc(b.Objects, func(y blobObject) bool { return y.Path == x.Lists }) {
-				b.Objects = append(b.Objects, blobObject{Path: x.Lists, Digest: o.lists.Digest, Once: true})
-				b.Why += "; lists by " + x.Lists
-			}
-		}
-		b.Objects = append(b.Objects, x)
-		if !x.Once && c.mode == byAxis {
-			u := set.Unit{RowBytes: o.bytes / max(o.n(), 1), Rows: o.part[0]}
-			if o.lists != nil {
-				u.Rows = 1
-			}
-			units = append(units, u)
-		}
-		if n := satMul(o.PartElements(), int64(max(o.Type.Size, 8))); n > f.PieceBytes {
-			f.Piece, f.PieceBytes = "a chunk of "+cmp.Or(o.Path, "the array"), n
-		}
-		f.Lines = append(f.Lines, o.describe())
 	}
 	t.noteUncounted(s.opts, &b)
-	if n := len(b.unfilled); n > 0 {
-		names := strings.Join(b.unfilled[:min(n, 3)], ", ")
-		if n > 3 {
-			names += fmt.Sprintf(" and %d other fields", n-3)
-		}
-		b.Notes = append(b.Notes, "fill_value of "+names+" counts as a value; --cf on makes it a missing one")
-	}
+	b.noteUnfilled()
 	t.anemoi(f, &b)
-	if f.Borders = (set.Borders{Every: 1}); c.mode == byAxis {
-		f.Borders = set.JoinUnits(units, f.Samples, slabBytes, keepRow)
-		if taken.Rows != nil { // units are of stored rows
-			f.Borders = set.JoinUnits(units, math.MaxInt64, slabBytes, keepRow)
-			if f.Borders.Every > 1 {
-				f.Borders = set.Borders{At: taken.Rows.Borders(f.Borders.Every), Inside: f.Borders.Inside}
-			}
-		}
-	}
+	r.borders(taken.Rows)
 	if s.opts.chunked {
 		if err := t.chunked(c, taken.Rows, &b); err != nil {
 			return nil, err
@@ -682,6 +609,115 @@ func (t *tree) report(ctx context.Context, s *chooser, c *choice, want *columns.
 	}
 	f.Blob, err = json.Marshal(&b)
 	return f, err
+}
+
+// reporter collects what is said of a store's arrays.
+type reporter struct {
+	t     *tree
+	s     *chooser
+	c     *choice
+	want  *columns.Wanted
+	f     *survey.Facts
+	b     *blob
+	units []set.Unit // of rows that are decoded together
+}
+
+// object adds the fields of an array, or says why it has none. exact: it is asked for by name.
+func (r *reporter) object(ctx context.Context, o *object, exact bool) error {
+	t, c, f, opts := r.t, r.c, r.f, r.s.opts
+	why, same := o.why, o.repeats
+	if why == "" && opts.alone && !opts.channels.Has(cmp.Or(o.Path, "data")) && !(o.coord && c.dimension != "" && o.Dims[0] == c.dimension) {
+		why = "not among --channels; --columns adds it"
+	}
+	if why != "" && !same {
+		if exact {
+			return shardify.Annotate(shardify.Mismatch("%s", why), "", "", o.Path)
+		}
+		f.Left = append(f.Left, format.Leftover{Name: o.Path, Reason: why})
+		return nil
+	}
+	once := c.mode == byAxis && (o.single() || same)
+	if c.mode == byAxis && !once && o.n() != f.Samples {
+		return shardify.Annotate(shardify.Mismatch("--sel takes %d of the samples and all %d rows of this array, whose first dimension has no name; --columns leaves it out", f.Samples, o.rows), "", "", o.Path)
+	}
+	x := blobObject{Path: o.Path, Digest: o.Digest, Once: once, Units: o.of, Picks: o.picks, Front: o.front}
+	if len(o.order) > 0 {
+		x.Axis = o.order[0]
+	}
+	there, err := t.chunks(ctx, o, opts, &x)
+	if err != nil {
+		return leftOrErr(err, exact, o.Path, f)
+	}
+	x.Whole = there
+	first := len(f.Fields)
+	for k := range o.leaves {
+		if err := t.field(o, k, c, opts, r.want, f, r.b, &x); err != nil {
+			return err
+		}
+	}
+	if len(x.Leaves) == 0 {
+		return nil
+	}
+	if c.mode == byAxis && o.lists == nil {
+		if err := f.Compare(t.arrayOf(ctx, o, c), o.picks, first, t.several); err != nil {
+			return err
+		}
+	}
+	r.keep(o, x)
+	return nil
+}
+
+// keep adds an array that has fields to what readers need to know.
+func (r *reporter) keep(o *object, x blobObject) {
+	b, f := r.b, r.f
+	if o.lists != nil {
+		x.Lists = o.lists.Path
+		if !slices.ContainsFunc(b.Objects, func(y blobObject) bool { return y.Path == x.Lists }) {
+			b.Objects = append(b.Objects, blobObject{Path: x.Lists, Digest: o.lists.Digest, Once: true})
+			b.Why += "; lists by " + x.Lists
+		}
+	}
+	b.Objects = append(b.Objects, x)
+	if !x.Once && r.c.mode == byAxis {
+		u := set.Unit{RowBytes: o.bytes / max(o.n(), 1), Rows: o.part[0]}
+		if o.lists != nil {
+			u.Rows = 1
+		}
+		r.units = append(r.units, u)
+	}
+	if n := satMul(o.PartElements(), int64(max(o.Type.Size, 8))); n > f.PieceBytes {
+		f.Piece, f.PieceBytes = "a chunk of "+cmp.Or(o.Path, "the array"), n
+	}
+	f.Lines = append(f.Lines, o.describe())
+}
+
+// borders finds where spans may be cut without decoding a chunk twice.
+func (r *reporter) borders(taken sel.Pick) {
+	f := r.f
+	if f.Borders = (set.Borders{Every: 1}); r.c.mode != byAxis {
+		return
+	}
+	if taken == nil {
+		f.Borders = set.JoinUnits(r.units, f.Samples, slabBytes, keepRow)
+		return
+	}
+	f.Borders = set.JoinUnits(r.units, math.MaxInt64, slabBytes, keepRow) // units are of stored rows
+	if f.Borders.Every > 1 {
+		f.Borders = set.Borders{At: taken.Borders(f.Borders.Every), Inside: f.Borders.Inside}
+	}
+}
+
+// noteUnfilled names the fields whose fill values count as values.
+func (b *blob) noteUnfilled() {
+	n := len(b.unfilled)
+	if n == 0 {
+		return
+	}
+	names := strings.Join(b.unfilled[:min(n, 3)], ", ")
+	if n > 3 {
+		names += fmt.Sprintf(" and %d other fields", n-3)
+	}
+	b.Notes = append(b.Notes, "fill_value of "+names+" counts as a value; --cf on makes it a missing one")
 }
 
 // chunked finds the chunks whose rows make samples, whatever columns are wanted.

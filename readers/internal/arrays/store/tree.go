@@ -289,7 +289,7 @@ func (t *Tree) walk(ctx context.Context, p string, depth, above int) error {
 	if m.v3 != nil && m.v2() {
 		t.Notes = append(t.Notes, fmt.Sprintf("%s has metadata of both formats: format 3 is read", shown(p)))
 	}
-	if c := t.paths()[p]; m.v3 == nil && !m.v2() && c != nil { // consolidated alone
+	if c := t.paths()[p]; c != nil && !m.some() { // consolidated alone
 		if m = c; p != "" || m.array != nil || m.v3 != nil {
 			t.Notes = append(t.Notes, fmt.Sprintf("%s has its metadata in %s alone", shown(p), t.copied))
 		}
@@ -303,7 +303,7 @@ func (t *Tree) walk(ctx context.Context, p string, depth, above int) error {
 	case above == 3: // no node
 		return nil
 	}
-	if m.v3 != nil || m.v2() {
+	if m.some() {
 		array, err := t.add(p, m)
 		if err != nil || array {
 			return err
@@ -323,6 +323,9 @@ func (t *Tree) walk(ctx context.Context, p string, depth, above int) error {
 	}
 	return nil
 }
+
+// some reports whether there are metadata of any format.
+func (m *meta) some() bool { return m.v3 != nil || m.v2() }
 
 // v2 reports whether there are metadata of format 2.
 func (m *meta) v2() bool { return m.array != nil || m.group != nil }
