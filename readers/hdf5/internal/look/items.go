@@ -185,6 +185,26 @@ const (
 	rowsOfColumns = 64
 )
 
+// lengths reports whether the data sets of a set all have a length, whether others have it, and
+// which other one has a row for each of them.
+func (t *Tree) lengths(s *itemSet, length int64) (equal, columns bool, beside string) {
+	equal = true
+	in := map[int]bool{}
+	for _, i := range s.list {
+		in[i] = true
+		equal = equal && t.objects[i].dims[0] == length
+	}
+	for i := range t.objects {
+		if o := &t.objects[i]; !in[i] && len(o.dims) > 0 {
+			columns = columns || o.dims[0] == length
+			if o.dims[0] == int64(len(s.list)) && beside == "" {
+				beside = o.path
+			}
+		}
+	}
+	return equal, columns, beside
+}
+
 // likeSamples says what makes data sets look like samples, "" if they look like columns.
 func (t *Tree) likeSamples(s *itemSet) string {
 	n := int64(len(s.list))
@@ -198,21 +218,8 @@ func (t *Tree) likeSamples(s *itemSet) string {
 	if len(first.dims) == 0 {
 		return ""
 	}
-	length, equal := first.dims[0], true
-	in := map[int]bool{}
-	for _, i := range s.list {
-		in[i] = true
-		equal = equal && t.objects[i].dims[0] == length
-	}
-	beside, columns := "", false
-	for i := range t.objects {
-		if o := &t.objects[i]; !in[i] && len(o.dims) > 0 {
-			columns = columns || o.dims[0] == length
-			if o.dims[0] == n && beside == "" {
-				beside = o.path
-			}
-		}
-	}
+	length := first.dims[0]
+	equal, columns, beside := t.lengths(s, length)
 	told := s.numbered() && n >= fewItems || n >= manyItems/2
 	switch {
 	case columns && length != n && equal:

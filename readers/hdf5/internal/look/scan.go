@@ -371,11 +371,7 @@ func (s *scanner) item(o *object, leaves []element.Leaf) bool {
 		return false
 	}
 	all := *o
-	for i := range leaves {
-		if leaves[i].Err == nil {
-			all.wanted = append(all.wanted, wantedLeaf{i, leaves[i], false})
-		}
-	}
+	all.wanted = append(all.wanted, sound(leaves)...)
 	return s.tree.itemType(&all) == kind
 }
 
@@ -424,22 +420,35 @@ func (s *scanner) examine(f *column.File, o *h5.Object, p string) (*object, erro
 	chars := d.Type.Class == datatype.String && d.Type.Size == 1 && (len(a.Dims) > 1 || len(s.opts.Objects) == 0)
 	obj.chars = chars && f.Rules.CF
 	s.tree.matlabArray(obj, element.Attributes(attrs).Text(f.H5, "MATLAB_class"), d.Type)
-	if !f.Rules.CF {
-		all := slices.Clone(leaves)
-		if err := element.DecodeCF(f.H5, all, attrs, nil); err != nil || chars || slices.ContainsFunc(all, func(l element.Leaf) bool { return l.CF != nil }) {
-			s.opts.Used.Mark("cf")
-		}
-	} else {
-		if err := element.DecodeCF(f.H5, leaves, attrs, nil); err != nil {
-			return nil, err
-		}
-		s.tree.boundedBy(attrs, p)
+	if err := s.decode(f, p, leaves, attrs, chars); err != nil {
+		return nil, err
 	}
 	obj.void = d.Type.Class == datatype.Opaque && len(a.Dims) == 0 && len(leaves) == 1 && leaves[0].Attrs["void"] != ""
 	item := s.item(obj, leaves)
 	skip := s.blocks(f, o, p, leaves)
 	leaves = s.fixed(f, o, a, obj, leaves)
-	hits, refused := 0, error(nil)
+	return obj, s.pick(obj, leaves, skip, item)
+}
+
+// decode makes of leaves what CF attributes say. Without --cf it notes whether they say anything.
+func (s *scanner) decode(f *column.File, p string, leaves []element.Leaf, attrs element.Attributes, chars bool) error {
+	if f.Rules.CF {
+		if err := element.DecodeCF(f.H5, leaves, attrs, nil); err != nil {
+			return err
+		}
+		s.tree.boundedBy(attrs, p)
+		return nil
+	}
+	all := slices.Clone(leaves)
+	if err := element.DecodeCF(f.H5, all, attrs, nil); err != nil || chars || slices.ContainsFunc(all, func(l element.Leaf) bool { return l.CF != nil }) {
+		s.opts.Used.Mark("cf")
+	}
+	return nil
+}
+
+// pick finds the wanted leaves of a data set.
+func (s *scanner) pick(obj *object, leaves []element.Leaf, skip map[int]bool, item bool) (refused error) {
+	p, hits := obj.path, 0
 	for i := range leaves {
 		if skip[i] {
 			continue
@@ -457,27 +466,30 @@ func (s *scanner) examine(f *column.File, o *h5.Object, p string) (*object, erro
 		}
 		hits++
 		if err := leaves[i].Err; err != nil {
-			refused = err
-			if len(leaves) > 1 {
+			if refused = err; len(leaves) > 1 {
 				s.leave(naming.Join(p, leaves[i].Name), err)
 			}
 			continue
 		}
 		obj.wanted = append(obj.wanted, wantedLeaf{i, leaves[i], exact})
 	}
-	if hits == 0 && item {
-		obj.hidden, hits = true, 1
-		for i := range leaves {
-			if leaves[i].Err == nil {
-				obj.wanted = append(obj.wanted, wantedLeaf{i, leaves[i], false})
-			}
+	switch {
+	case hits == 0 && item:
+		obj.hidden, obj.wanted = true, sound(leaves)
+	case hits == 0:
+		return errUnwanted
+	case len(leaves) == 1:
+		return refused
+	}
+	return nil
+}
+
+// sound are the leaves that can be read.
+func sound(leaves []element.Leaf) (out []wantedLeaf) {
+	for i := range leaves {
+		if leaves[i].Err == nil {
+			out = append(out, wantedLeaf{i, leaves[i], false})
 		}
 	}
-	switch {
-	case hits == 0:
-		return nil, errUnwanted
-	case len(leaves) == 1 && refused != nil:
-		return nil, refused
-	}
-	return obj, nil
+	return out
 }
