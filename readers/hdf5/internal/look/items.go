@@ -187,7 +187,7 @@ const (
 
 // lengths reports whether the data sets of a set all have a length, whether others have it, and
 // which other one has a row for each of them.
-func (t *Tree) lengths(s *itemSet, length int64) (equal, columns bool, beside string) {
+func (s *itemSet) lengths(t *Tree, length int64) (equal, columns bool, beside string) {
 	equal = true
 	in := map[int]bool{}
 	for _, i := range s.list {
@@ -219,7 +219,7 @@ func (t *Tree) likeSamples(s *itemSet) string {
 		return ""
 	}
 	length := first.dims[0]
-	equal, columns, beside := t.lengths(s, length)
+	equal, columns, beside := s.lengths(t, length)
 	told := s.numbered() && n >= fewItems || n >= manyItems/2
 	switch {
 	case columns && length != n && equal:
