@@ -126,7 +126,7 @@ func TestMutatedFilesNeitherPanicNorHang(t *testing.T) {
 	}
 }
 
-// openSums opens a file, if told so without a look at its checksums.
+// openSums opens a file; with noSums its checksums are not compared.
 func openSums(b []byte, noSums bool) (*File, error) {
 	m := meta.New(bytes.NewReader(b), int64(len(b)), "mutant", 0)
 	m.NoSums = noSums

@@ -72,7 +72,7 @@ func (t *Type) fill(v any) ([]byte, error) {
 	return out, nil
 }
 
-// putChars writes a text as characters of four bytes; false if v is none, or too long.
+// putChars writes a text as characters of four bytes; false if v is not a text, or is too long.
 func putChars(out []byte, v any) bool {
 	s, ok := v.(string)
 	for _, r := range s {
