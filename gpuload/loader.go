@@ -98,14 +98,14 @@ func (l *Loader) Grow() error {
 func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 	l.use.Lock()
 	defer l.use.Unlock()
-	switch {
-	case l.queue.isClosed():
-		return nil, ErrClosed
-	case l.failed != nil:
+	if l.failed != nil {
 		return nil, l.failed
 	}
 	entered := load.Nanos()
 	if l.pipeline == nil {
+		if l.queue.isClosed() {
+			return nil, ErrClosed
+		}
 		epoch, position := l.place.at()
 		l.pipeline = startPipeline(l.queue, l.from, l.newMaker, epoch, position)
 	}
