@@ -338,7 +338,7 @@ func (m *maker) directWindows(s *slot) error {
 			m.dense = append(m.dense, dense)
 			if m.rows[j+int(k)] = at + k - v.Lo; !dense {
 				m.rows[j+int(k)] = at
-				at = m.apart(ids[j]+k, at)
+				at = m.sparse(ids[j]+k, at)
 			}
 		}
 		if dense {
@@ -389,8 +389,8 @@ func (m *maker) readSides(s *slot, anchors []int64) error {
 	return err
 }
 
-// apart reads the rows of one window, and no others, to row at on. It returns the row behind them.
-func (m *maker) apart(anchor, at int64) int64 {
+// sparse reads the rows of one window, and no others, to row at on. It returns the row behind them.
+func (m *maker) sparse(anchor, at int64) int64 {
 	d := m.want.View.Distances
 	for len(d) > 0 {
 		n := 1

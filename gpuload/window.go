@@ -22,7 +22,7 @@ type window struct {
 	slack int64
 }
 
-// add is n windows, step rows apart, of an input that end ends.
+// add is n windows, one every step rows, of an input that end ends.
 func (w *window) add(first, n, step int64) {
 	w.spans = append(w.spans, order.Span{First: first, N: n, Step: step})
 	w.Anchors = append(w.Anchors, index.Anchors{Lo: first, Hi: first + (n-1)*step + 1, Step: step})

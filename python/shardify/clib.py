@@ -243,7 +243,7 @@ _RESERVED = 1150 << 20
 
 
 def _room() -> Optional[tuple[int, int]]:
-    """The limit of this process's address space, and what is left of it, where there is a limit."""
+    """The limit of this process's address space, and how much of it is free, where there is a limit."""
     try:
         import resource
 

@@ -36,7 +36,7 @@ func (g *generation) read(ctx context.Context, w *Windows, key order.Key) error 
 	if err := w.shards.Prepare(ctx, g.runs); err != nil {
 		return err
 	}
-	return tell(w.dev, g.load.Load(ctx, g.Table, g.rows, g.runs), g.Table)
+	return announce(w.dev, g.load.Load(ctx, g.Table, g.rows, g.runs), g.Table)
 }
 
 // store copies a generation from the pinned tier into the device's memory: runs of
@@ -125,8 +125,8 @@ func (w *Windows) Tables(s *order.Step) (list [2]*load.Table, first int64, err e
 	return list, first, nil
 }
 
-// tell lets the device know of a table that was filled without error.
-func tell(dev device.Device, err error, t *load.Table) error {
+// announce lets the device know of a table that was filled without error.
+func announce(dev device.Device, err error, t *load.Table) error {
 	if d, ok := dev.(device.GPU); ok && err == nil {
 		return d.Filled(t)
 	}

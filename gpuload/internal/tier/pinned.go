@@ -45,7 +45,7 @@ func (p *Pinned) Fill(ctx context.Context, s *load.Shards, c *load.Crew) error {
 			return err
 		}
 	}
-	if err := tell(p.Dev, nil, p.Table); err != nil {
+	if err := announce(p.Dev, nil, p.Table); err != nil {
 		return err
 	}
 	if p.Lo < p.Hi {
