@@ -8,10 +8,10 @@
 //
 // # Map
 //
-//   - settings.go, keys.go: Settings, and the table from which flags and recipes are made
-//   - recipe.go: settings as YAML
-//   - prepare.go: from settings to a planned job (Prepared): formats, inputs, plan
-//   - fields.go, split.go, totals.go, parts.go, options.go: parts of that
+//   - settings: Settings, and the table from which flags, recipes and records follow
+//   - prepare.go: from settings to a planned job (Prepared): formats, inputs, plan. What else a
+//     user may ask for is in package questions, step by step for all of its table
+//   - check.go, fields.go, parts.go, reopen.go: parts of that
 //   - state.go, space.go: what is in the output folder, and what has room there
 //   - facts.go, notes.go: what a plan says
 //   - convert.go: Convert and Plan, for one process and for tasks

@@ -107,7 +107,7 @@ func (c *Conversion) Pool() *shardify.Pool { return shardify.NewPool(PoolLimit(c
 // Note adds a note.
 func (c *Conversion) Note(text string) { c.Notes = append(c.Notes, text) }
 
-// Reopen opens the inputs once more, with other fields or options, and names them in errors.
+// Reopen opens the inputs again, with other fields or options, and names them in errors.
 func (c *Conversion) Reopen(ctx context.Context, change func(*format.OpenArgs)) (shardify.Source, error) {
 	a := c.Opened.Args
 	change(&a)

@@ -1,4 +1,4 @@
-// Package split answers how samples are shared among several data sets: by shares, by what stands in the inputs already, or by
+// Package split answers how samples are shared among several data sets: by shares, by splits that the inputs have already, or by
 // folders that are named like splits.
 package split
 

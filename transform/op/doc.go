@@ -9,7 +9,7 @@
 //
 // Map of the files:
 //
-//	kind.go      Kind, what it is made for (Env), what comes of it (Stage)
+//	kind.go      Kind, what it is made for (Env), what it becomes (Stage)
 //	text.go      values of flags: lists, pairs, and errors that name them
 //	fields.go    fields by the names that users give them
 //	batch.go     copies of batches, counts, samples that are marked

@@ -1,4 +1,4 @@
-// Package table reads tables that stand beside the inputs of a conversion: into memory, or into scratch files if they are too
+// Package table reads the tables that a conversion needs in addition to its inputs: into memory, or into scratch files if they are too
 // large.
 package table
 
