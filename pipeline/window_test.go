@@ -195,7 +195,7 @@ func TestWindowsThatOtherSettingsExclude(t *testing.T) {
 		{Settings{Window: []string{"1+1"}, Where: []string{"v > 3"}}, "--where"},
 		{Settings{Window: []string{"1+1"}, OnError: "skip"}, "--on-error skip"},
 		// Of several settings the first of the list is named, each time.
-		{Settings{Window: []string{"1+1"}, Where: []string{"v > 3"}, Fraction: []string{"0.5"}, OnError: "skip", GroupRows: "v"}, "--where"},
+		{Settings{Window: []string{"1+1"}, Where: []string{"v > 3"}, Fraction: []string{"0.5"}, OnError: "skip", GroupRows: "v"}, "--group-rows"},
 		{Settings{Window: []string{"1+1"}, SplitFrom: "train=a.zarr/*,val=b.zarr/*", Where: []string{"v > 3"}, OnError: "skip"}, "--split"},
 		{Settings{Window: []string{"time=1+1", "time=2+1"}}, "both named window"},
 		{Settings{Window: []string{"name"}}, "IN+OUT"},

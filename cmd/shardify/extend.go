@@ -45,9 +45,8 @@ there is nothing to do.`,
 }
 
 func (p *program) extend(ctx context.Context, s pipeline.Settings, set string, again bool) error {
-	s.Stdin, s.IgnoreTimes = p.stdin, p.anyTime
 	hooks := p.hooks(ctx, nil)
-	hooks.Planned = p.NotePlan
+	s.Stdin, s.IgnoreTimes, hooks.Planned = p.stdin, p.anyTime, p.NotePlan
 	r, err := pipeline.Extend(pipeline.WithHooks(ctx, hooks), set, s, again)
 	switch {
 	case err != nil:

@@ -22,6 +22,10 @@ type Rules struct {
 	Off string
 	// Useless says why the setting has no effect on a plan; "" if it has.
 	Useless func(s *Settings, p *plan.Plan) (why string)
+	// Moves: the setting leaves samples out or changes their order, with each value or with those that the
+	// function finds; MovesWith shows such a value.
+	Moves     func(value string) bool
+	MovesWith string
 	// Alone says why a set that was made with the setting cannot be extended.
 	Alone string
 	// Fields: the value is names of fields, which the shell completes.
@@ -34,11 +38,21 @@ type Exclusion struct{ Name, Why string } // Why may be empty
 var (
 	always  = Rules{Why: "it always has an effect"}
 	bound   = Rules{Why: "it is a bound or a permission, or says how to work"}
+	onError = Rules{Why: bound.Why, Moves: func(value string) bool { return value == plan.OnErrorSkip }, MovesWith: " " + plan.OnErrorSkip}
 	matched = Rules{Why: "the code that uses it refuses a name or glob that matches nothing"}
 )
 
 func with(names ...string) Rules { return Rules{With: names} }
 
+func (r Rules) moves() Rules { r.Moves = func(string) bool { return true }; return r }
+
+// drops: the setting moves samples if a word of its value is drop, as shown.
+func (r Rules) drops(shown string) Rules {
+	r.MovesWith, r.Moves = shown, func(value string) bool {
+		return slices.Contains(strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" ,=", r) }), "drop")
+	}
+	return r
+}
 func (r Rules) off(value string) Rules { r.Off = value; return r }
 func (r Rules) alone(why string) Rules { r.Alone = why; return r }
 func (r Rules) fields() Rules          { r.Fields = true; return r }
@@ -54,6 +68,24 @@ func uselessSeed(s *Settings, p *plan.Plan) string {
 		return ""
 	}
 	return "nothing is random: the seed is for --shuffle, --split, --fraction, --pick and operations of --augment that are random"
+}
+
+// Moving is the first setting but one that leaves samples out or changes their order, with the value that does; "" if none does.
+func (s *Settings) Moving(but string) string {
+	for i := range Keys {
+		k := &Keys[i]
+		if k.Rules.Moves == nil || k.Name == but || !k.on(s) {
+			continue
+		}
+		values := []string{k.Of(s).String()}
+		if list, ok := k.Of(s).(Several); ok {
+			values = list.All()
+		}
+		if slices.ContainsFunc(values, k.Rules.Moves) {
+			return k.Name + k.Rules.MovesWith
+		}
+	}
+	return ""
 }
 
 // on reports whether a setting counts as given for others.

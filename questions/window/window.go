@@ -156,26 +156,10 @@ func check(s *settings.Settings, split *splits.Rule) error {
 
 // moves is the first setting that leaves rows out or moves them, "" without one.
 func moves(s *settings.Settings, split *splits.Rule) string {
-	for _, x := range []struct {
-		name string
-		on   bool
-	}{
-		{"split", split != nil}, {"where", len(s.Where) > 0}, {"fraction", len(s.Fraction) > 0}, {"drop-duplicates", len(s.DropDuplicates) > 0}, {"augment", len(s.Augment) > 0},
-		{"join ... missing=drop", drops(s.Join)}, {"nan drop", drops(s.NaN)}, {"tokenize ... empty=drop", drops(s.Tokenize)},
-		{"on-error skip", s.OnError == plan.OnErrorSkip}, {"group-rows", s.GroupRows != ""}, {"samples-from", s.SamplesFrom != ""},
-	} {
-		if x.on {
-			return x.name
-		}
+	if split != nil {
+		return "split"
 	}
-	return ""
-}
-
-// drops reports whether operations may leave samples out.
-func drops(texts []string) bool {
-	return slices.ContainsFunc(texts, func(text string) bool {
-		return slices.ContainsFunc(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,=", r) }), func(word string) bool { return word == "drop" })
-	})
+	return s.Moving("window")
 }
 
 // copied reports whether rows are copied into windows: views need shards whose rows can be
