@@ -14,6 +14,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -259,6 +260,10 @@ func wait(t *testing.T, c *exec.Cmd, want int) {
 // TestStoppedConversionGoesOn asks a conversion to end in its midst, by each
 // signal, and runs it again: the result equals that of an unbroken run.
 func TestStoppedConversionGoesOn(t *testing.T) {
+	// A process below nohup ignores SIGHUP, and so do its children; below one that catches it, none does.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	dir := t.TempDir()
 	in, whole := filepath.Join(dir, "in.npz"), filepath.Join(dir, "whole")
 	try(makeNPZ([]string{in, "1600"}))
