@@ -21,7 +21,7 @@ import (
 const (
 	// Key and Secret are what the servers want.
 	Key    = "testkey"
-	Secret = "testsecret-of-servers"
+	Secret = "testsecret-of-servers" // see Key
 )
 
 // S3 starts versitygw or minio with an empty bucket, named data, and sets the variables of

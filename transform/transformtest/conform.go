@@ -56,6 +56,7 @@ func options(t testing.TB, schema string, samples int) format.Options {
 	return o
 }
 
+// SchemaOf is the fields of a batch.
 func SchemaOf(b *shardify.Batch) []shardify.Field {
 	var s []shardify.Field
 	for i := range b.Columns {
@@ -159,6 +160,7 @@ func (o *Outcome) Add(b *shardify.Batch) {
 	}
 }
 
+// NewOutcome is one without samples.
 func NewOutcome() *Outcome {
 	return &Outcome{samples: map[shardify.ID]string{}, counts: map[string]int64{}}
 }
@@ -178,6 +180,7 @@ func (o *Outcome) Diff(p *Outcome) string {
 	return ""
 }
 
+// Seed is that of all transforms in tests.
 const Seed = 12345
 
 // Conform holds a transform to the interface's promises on the samples of a batch: the

@@ -37,6 +37,7 @@ type v1 struct {
 	root     int64
 }
 
+// NewV1 is a B-tree of version 1 whose root is not known yet.
 func NewV1(f *meta.File, kind uint8, keySize, k int) *v1 {
 	t := &v1{f: f, kind: kind, KeySize: keySize, MaxCount: 2 * k}
 	t.nodeSize = int64(8+2*f.OffsetSize) + int64(t.MaxCount)*int64(keySize+f.OffsetSize) + int64(keySize)

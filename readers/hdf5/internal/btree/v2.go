@@ -43,6 +43,7 @@ const (
 
 const maxTreeDepth = 64
 
+// OpenV2 reads the header of a B-tree of version 2, which must be of one of the kinds.
 func OpenV2(f *meta.File, addr int64, kinds []uint8) (*v2, error) {
 	b, err := f.View(addr, int64(22+f.OffsetSize+f.LengthSize), "v2 B-tree header")
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 // layoutClass says how the elements are stored.
 type layoutClass uint8
 
+// Classes of layouts, as messages have them.
 const (
 	Compact    layoutClass = 0
 	Contiguous layoutClass = 1
@@ -84,6 +85,7 @@ type Mapping struct {
 // selectionKind is the kind of a selection.
 type selectionKind uint8
 
+// Kinds of selections.
 const (
 	SelectNone   selectionKind = 0
 	selectPoints selectionKind = 1

@@ -3,6 +3,7 @@ package datatype
 // class is the class of a datatype, with the numbers of the format.
 type class uint8
 
+// Classes of datatypes, as messages have them.
 const (
 	Integer   class = 0
 	Float     class = 1
@@ -21,6 +22,7 @@ const (
 // Order is the byte order of a number.
 type Order uint8
 
+// Orders of bytes.
 const (
 	LittleEndian Order = iota
 	BigEndian
@@ -30,6 +32,7 @@ const (
 // Padding of a string.
 type Padding uint8
 
+// Paddings of texts of one size.
 const (
 	NulTerminated Padding = 0 // the text ends at the first NUL
 	NulPadded     Padding = 1 // trailing NULs are no text, inner ones are

@@ -8,6 +8,7 @@ import (
 // spaceKind is the kind of a dataspace.
 type spaceKind uint8
 
+// Kinds of data spaces.
 const (
 	scalar spaceKind = 0 // one element
 	Simple spaceKind = 1

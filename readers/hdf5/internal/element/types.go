@@ -52,6 +52,7 @@ type Leaf struct {
 
 type leafKind uint8
 
+// Kinds of leaves.
 const (
 	Numbers leafKind = iota
 	Texts            // of a fixed number of bytes
@@ -59,6 +60,7 @@ const (
 	VarList
 )
 
+// Bounds on untrusted types.
 const (
 	maxDepth  = 32
 	MaxLeaves = 1 << 14

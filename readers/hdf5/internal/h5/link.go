@@ -3,6 +3,7 @@ package h5
 // linkKind says what a link leads to.
 type linkKind uint8
 
+// Kinds of links.
 const (
 	HardLink     linkKind = 0
 	SoftLink     linkKind = 1

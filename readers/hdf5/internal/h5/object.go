@@ -5,6 +5,7 @@ import "github.com/shardify/shardify/readers/hdf5/internal/datatype"
 // objectKind says what an object is.
 type objectKind uint8
 
+// Kinds of objects.
 const (
 	KindUnknown objectKind = iota
 	KindGroup

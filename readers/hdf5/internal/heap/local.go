@@ -23,6 +23,7 @@ const maxWholeHeap = 16 << 20
 // maxName bounds a single name or path.
 const maxName = 1 << 20
 
+// OpenLocal reads the header of a local heap.
 func OpenLocal(f *meta.File, addr int64) (*Local, error) {
 	b, err := f.View(addr, int64(8+2*f.LengthSize+f.OffsetSize), "local heap")
 	if err != nil {

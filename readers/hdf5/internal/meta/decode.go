@@ -84,6 +84,7 @@ func (d *Decoder) U32() uint32 {
 // Uint reads an unsigned integer of n <= 8 bytes.
 func (d *Decoder) Uint(n int) uint64 { return Uint(d.Bytes(n)) }
 
+// Uint is the unsigned integer of up to 8 bytes, the lowest first.
 func Uint(b []byte) uint64 {
 	if len(b) == 8 {
 		return binary.LittleEndian.Uint64(b)

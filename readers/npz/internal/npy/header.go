@@ -12,12 +12,14 @@ import (
 )
 
 const (
+	// Magic begins every file.
 	Magic = "\x93NUMPY"
 	// PrefixBytes hold magic, version and the longer form of the header's length.
 	PrefixBytes = 12
 	// MaxHeader is our bound on headers: 4,000 fields take 90 kB.
 	MaxHeader = 1 << 20
-	MaxRank   = 64
+	// MaxRank is our bound on axes.
+	MaxRank = 64
 )
 
 // Header is what comes before the elements of an array.
