@@ -32,7 +32,7 @@ var kind = arrays.Kind{
 		arrays.OptAxis,
 		arrays.OptLists,
 		survey.Option,
-		{Name: "cf", Idle: "no attributes say how to decode values", Kind: format.KindEnum, Default: "on", Off: []string{"off"}, Values: []string{"on", "off"},
+		{Name: "cf", Idle: format.Permission, Kind: format.KindEnum, Default: "on", Off: []string{"off"}, Values: []string{"on", "off"},
 			Help: "on: decode values as their CF attributes say (scale_factor, add_offset, _FillValue, times); off: keep stored values"},
 		format.OptText,
 		grid.SelOption,

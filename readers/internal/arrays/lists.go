@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/arrays/node"
 	"github.com/shardify/shardify/readers/internal/dims"
+	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 )
 
@@ -23,12 +24,6 @@ func (o *object) n() int64 {
 // flat finds arrays whose rows are lists: an array beside them, named as offsets, says where each
 // begins, and where the last one ends. These are no columns then.
 func (t *tree) flat(ctx context.Context, opts *settings) error {
-	if opts.lists == "off" && slices.ContainsFunc(t.objects, func(p object) bool {
-		_, scopes := p.scope()
-		return scopes != nil && slices.ContainsFunc(t.objects, func(o object) bool { return scopes(&o) })
-	}) {
-		opts.used.Mark(OptLists.Name)
-	}
 	if opts.lists == "off" || opts.sample == byFile || opts.chunked || opts.sel != nil || opts.channels != nil {
 		return nil
 	}
@@ -171,7 +166,7 @@ func (r *reader) list(in *input, k int, cols []int, fields []place, sp shardify.
 		if !t.leaf.text() {
 			t.size = t.leaf.values() * int64(t.leaf.width(f.DType))
 		}
-		if bytes := satMul(satMul(hi-lo, g.elems), max(t.size, 16)); !g.all && bytes > mostAbsent || bytes > node.MaxChunk {
+		if bytes := rows.SatMul(rows.SatMul(hi-lo, g.elems), max(t.size, 16)); !g.all && bytes > mostAbsent || bytes > node.MaxChunk {
 			return shardify.Unsupported("lists of %s in one piece", shardify.FormatSize(bytes))
 		}
 		if err := t.room(g, hi-lo, func(n int64) ([]byte, error) { return mem.Alloc(int(n) + slack)[:n], nil }); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/arrays/node"
+	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -34,7 +35,7 @@ func (t *tree) chunks(ctx context.Context, o *object, opts *settings, x *blobObj
 	c := &counter{tree: t, grid: o.Array.Grid(), prefix: o.Path, axis: 0}
 	total := int64(1)
 	for _, n := range c.grid {
-		if total = satMul(total, n); n == 0 {
+		if total = rows.SatMul(total, n); n == 0 {
 			return true, nil
 		}
 	}
@@ -46,7 +47,7 @@ func (t *tree) chunks(ctx context.Context, o *object, opts *settings, x *blobObj
 	folders := int64(1)
 	if len(parts) > len(c.grid) || len(parts) == len(c.grid) && len(parts) > 1 { // a folder for each index
 		for _, n := range c.grid[:max(len(c.grid)-1, 0)] {
-			folders = satMul(folders, n)
+			folders = rows.SatMul(folders, n)
 		}
 	}
 	if t.Files.Far() && (folders > farFolders || !t.Listed) {
@@ -71,7 +72,7 @@ func (t *tree) chunks(ctx context.Context, o *object, opts *settings, x *blobObj
 	if err := t.Files.CheckNames(); err != nil {
 		return false, err
 	}
-	end := c.found == satMul(c.last, inner)
+	end := c.found == rows.SatMul(c.last, inner)
 	switch fill := opts.chunks == "fill"; {
 	case opts.chunks == "fail":
 		return false, shardify.Corrupt(-1, "%d of %d chunks are missing", missing, total)

@@ -10,6 +10,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/internal/arrays/node"
 	sel "github.com/shardify/shardify/readers/internal/grid"
+	"github.com/shardify/shardify/readers/internal/rows"
 )
 
 // taker leaves of all arrays what --sel and --channels take of them. It says of each why it is
@@ -90,7 +91,7 @@ func (t *tree) selectParts(ctx context.Context, k *sel.Taker, o *object, c *choi
 	if err := o.grid.selectParts(o.picks); err != nil {
 		return err
 	}
-	o.bytes = satMul(satMul(o.rows, o.elems), int64(max(o.Type.Size, 8)))
+	o.bytes = rows.SatMul(rows.SatMul(o.rows, o.elems), int64(max(o.Type.Size, 8)))
 	return nil
 }
 

@@ -34,7 +34,7 @@ const (
 var (
 	OptAxis = format.Option{Name: sampleaxis.AxisOption, Idle: "no array has two axes or more", Kind: format.KindString, Default: "auto",
 		Help: "the axis of the samples in arrays of two axes or more, 0 being the first and -1 the last: auto is 0"}
-	OptLists = format.Option{Name: "lists", Idle: "no array has offsets beside it that make its rows lists", Kind: format.KindEnum, Default: "auto", Off: []string{"off"}, Values: []string{"auto", "off"},
+	OptLists = format.Option{Name: "lists", Idle: format.Permission, Kind: format.KindEnum, Default: "auto", Off: []string{"off"}, Values: []string{"auto", "off"},
 		Help: "auto: flat arrays beside an array of offsets are lists; off: they are read as they are"}
 )
 

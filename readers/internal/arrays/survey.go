@@ -156,13 +156,13 @@ func (t *tree) add(a *store.Array, opts *settings) error {
 	}
 	o := object{grid: gridOf(a, axis, 0), leaves: leavesOf(&a.Type)}
 	o.coord = len(a.Dims) == 1 && a.Dims[0] != "" && a.Dims[0] == path.Base(a.Path)
-	o.bytes = satMul(satMul(o.rows, o.elems), int64(max(a.Type.Size, 8)))
+	o.bytes = rows.SatMul(rows.SatMul(o.rows, o.elems), int64(max(a.Type.Size, 8)))
 	for i := range o.leaves {
 		auto := o.leaves[i]
 		if err := o.leaves[i].decode(a, nil, opts.cf); err != nil {
 			return t.leave(a.Path, err)
 		}
-		if opts.cf != cfAuto && o.leaves[i].differs(&auto, a, opts.cf) {
+		if opts.cf == cfOn && o.leaves[i].differs(&auto, a, opts.cf) {
 			opts.used.Mark("cf")
 		}
 	}
@@ -200,6 +200,9 @@ func (t *tree) bounds(opts *settings) {
 
 // characters finds texts among arrays of single characters, as xarray does in each group.
 func (t *tree) characters(opts *settings) {
+	if opts.cf == cfOff {
+		return
+	}
 	groups := map[string]*dims.Characters{}
 	of := func(o *object) *dims.Characters {
 		g := path.Dir(o.Path)
@@ -217,10 +220,6 @@ func (t *tree) characters(opts *settings) {
 		last := len(o.order) - 1
 		if l := &o.leaves[0]; l.typ.Kind == node.Fixed && l.typ.Size == 1 && len(o.leaves) == 1 && l.name == "" && (last > 0 || last == 0 && l.typ.Chars) && o.order[last] == last &&
 			len(o.Dims) > last && o.shape[last] > 0 && of(o).Along(o.Dims[last]) {
-			if opts.cf == cfOff {
-				opts.used.Mark("cf")
-				continue
-			}
 			l.chars, o.text = true, last == 0
 		}
 	}
@@ -685,7 +684,7 @@ func (r *reporter) keep(o *object, x blobObject) {
 		}
 		r.units = append(r.units, u)
 	}
-	if n := satMul(o.PartElements(), int64(max(o.Type.Size, 8))); n > f.PieceBytes {
+	if n := rows.SatMul(o.PartElements(), int64(max(o.Type.Size, 8))); n > f.PieceBytes {
 		f.Piece, f.PieceBytes = "a chunk of "+cmp.Or(o.Path, "the array"), n
 	}
 	f.Lines = append(f.Lines, o.describe())
@@ -838,10 +837,10 @@ func (t *tree) field(o *object, k int, c *choice, opts *settings, want *columns.
 	x.Leaves = append(x.Leaves, k)
 	bytes := int64(0)
 	if o.lists != nil && !l.text() {
-		bytes = satMul(satMul(o.rows, o.elems), l.values()*int64(l.width(field.DType)))
+		bytes = rows.SatMul(rows.SatMul(o.rows, o.elems), l.values()*int64(l.width(field.DType)))
 	}
 	if l.text() {
-		bytes = satMul(satMul(o.rows, o.elems), int64(max(l.typ.Size, 24))*l.values())
+		bytes = rows.SatMul(rows.SatMul(o.rows, o.elems), int64(max(l.typ.Size, 24))*l.values())
 	}
 	f.Fields = append(f.Fields, survey.Field{Field: field, Bytes: bytes})
 	return nil
@@ -885,13 +884,6 @@ func (t *tree) times(ctx context.Context) (map[string]cf.Unit, error) {
 		}
 	}
 	return out, nil
-}
-
-func satMul(a, b int64) int64 {
-	if a > 0 && b > math.MaxInt64/a {
-		return math.MaxInt64
-	}
-	return a * b
 }
 
 func readBlob(p []byte) (*blob, error) {

@@ -22,7 +22,7 @@ const indexGroup = "__I3Index__"
 
 // offsets notes what may say where lists begin.
 func (s *scanner) offsets(prefix string, links []h5.Link) {
-	if s.tree.sparse[prefix] != nil {
+	if s.tree.sparse[prefix] != nil || !s.opts.lists {
 		return
 	}
 	index := path.Base(naming.Rooted(prefix)) == indexGroup
@@ -33,9 +33,7 @@ func (s *scanner) offsets(prefix string, links []h5.Link) {
 			ok = hasLink(links, of)
 		}
 		if (ok || index) && l.Kind == h5.HardLink && l.Err == nil {
-			if s.opts.Used.Mark("lists"); s.opts.lists {
-				s.tree.offsets = append(s.tree.offsets, prefix+"/"+l.Name)
-			}
+			s.tree.offsets = append(s.tree.offsets, prefix+"/"+l.Name)
 		}
 	}
 }

@@ -417,33 +417,19 @@ func (s *scanner) examine(f *column.File, o *h5.Object, p string) (*object, erro
 			return nil, err
 		}
 	}
-	chars := d.Type.Class == datatype.String && d.Type.Size == 1 && (len(a.Dims) > 1 || len(s.opts.Objects) == 0)
-	obj.chars = chars && f.Rules.CF
+	obj.chars = f.Rules.CF && d.Type.Class == datatype.String && d.Type.Size == 1 && (len(a.Dims) > 1 || len(s.opts.Objects) == 0)
 	s.tree.matlabArray(obj, element.Attributes(attrs).Text(f.H5, "MATLAB_class"), d.Type)
-	if err := s.decode(f, p, leaves, attrs, chars); err != nil {
-		return nil, err
+	if f.Rules.CF {
+		if err := element.DecodeCF(f.H5, leaves, attrs, nil); err != nil {
+			return nil, err
+		}
+		s.tree.boundedBy(attrs, p)
 	}
 	obj.void = d.Type.Class == datatype.Opaque && len(a.Dims) == 0 && len(leaves) == 1 && leaves[0].Attrs["void"] != ""
 	item := s.item(obj, leaves)
 	skip := s.blocks(f, o, p, leaves)
 	leaves = s.fixed(f, o, a, obj, leaves)
 	return obj, s.pick(obj, leaves, skip, item)
-}
-
-// decode makes of leaves what CF attributes say. Without --cf it notes whether they say anything.
-func (s *scanner) decode(f *column.File, p string, leaves []element.Leaf, attrs element.Attributes, chars bool) error {
-	if f.Rules.CF {
-		if err := element.DecodeCF(f.H5, leaves, attrs, nil); err != nil {
-			return err
-		}
-		s.tree.boundedBy(attrs, p)
-		return nil
-	}
-	all := slices.Clone(leaves)
-	if err := element.DecodeCF(f.H5, all, attrs, nil); err != nil || chars || slices.ContainsFunc(all, func(l element.Leaf) bool { return l.CF != nil }) {
-		s.opts.Used.Mark("cf")
-	}
-	return nil
 }
 
 // pick finds the wanted leaves of a data set.
