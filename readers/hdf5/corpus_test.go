@@ -17,14 +17,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shardify/shardify/readers/hdf5/internal/naming"
-
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
-	"github.com/shardify/shardify/readers/hdf5/internal/look"
+	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 	"github.com/shardify/shardify/readers/hdf5/internal/number"
+	"github.com/shardify/shardify/readers/hdf5/internal/tree"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/tests/corpus"
 	"github.com/shardify/shardify/tests/race"
@@ -302,7 +301,7 @@ func readWhole(f *column.File, p string) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind := look.ConventionOf(f, root)
+	kind := tree.ConventionOf(f, root)
 	l := &loaded{a: a, leaves: element.Rules{Media: "bin", RefSize: f.H5.RefSize(), PyTables: kind.Pytables}.Leaves(a.Set.Type)}
 	l.cols = make([]shardify.Column, len(l.leaves))
 	mem, _ := shardify.NewPool(1<<40).Grant(context.Background(), 1)
@@ -366,7 +365,7 @@ func (c *corpusFile) dataset(f *column.File, p string, want *expectedObject) {
 		c.n.refused++
 	case err != nil && !stated:
 		c.n.unstated++
-		c.n.reasons["(no values) "+look.Reason(err)]++
+		c.n.reasons["(no values) "+tree.Reason(err)]++
 	case err != nil && d != nil && d.Expect == "refuse":
 		c.n.refused++
 		c.n.reasons["(refused) "+d.Reason]++

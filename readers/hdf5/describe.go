@@ -8,6 +8,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
+	"github.com/shardify/shardify/readers/hdf5/internal/tree"
 	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
@@ -56,14 +57,14 @@ func outline(ctx context.Context, fs storage.FS, name string) ([]string, error) 
 	if err != nil {
 		return nil, err
 	}
-	opts, err := look.NewSettings(defaults)
+	opts, err := tree.NewSettings(defaults)
 	if err != nil {
 		return nil, err
 	}
 	return describeFile(ctx, fs, name, opts, &look.Blob{})
 }
 
-func describeFile(ctx context.Context, fs storage.FS, name string, opts *look.Settings, b *look.Blob) ([]string, error) {
+func describeFile(ctx context.Context, fs storage.FS, name string, opts *tree.Settings, b *look.Blob) ([]string, error) {
 	sv := &chooser{fs: fs, opts: opts}
 	f, err := sv.file(ctx, name)
 	if err != nil {
@@ -71,9 +72,9 @@ func describeFile(ctx context.Context, fs storage.FS, name string, opts *look.Se
 	}
 	defer f.Close()
 	all, _ := columns.New(nil)
-	t, err := look.Scan(ctx, f, opts, all, nil)
+	t, err := tree.Scan(ctx, f, opts, all, tree.Samples{})
 	if err != nil {
 		return nil, err
 	}
-	return t.Describe(b), nil
+	return look.Describe(t, b), nil
 }

@@ -15,7 +15,8 @@
 //	internal/naming    paths, numbers in names, and their order
 //	internal/element   the fields of a datatype
 //	internal/column    rows become columns
-//	internal/look      what a file holds, and what its samples are
+//	internal/tree      the data sets of a file, and what conventions say of them
+//	internal/look      what its samples are
 //
 // This one is the source:
 //

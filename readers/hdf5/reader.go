@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
+	"github.com/shardify/shardify/readers/hdf5/internal/tree"
 	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
@@ -60,7 +61,7 @@ func (s *source) openInput(ctx context.Context, at storage.File, in *set.Input) 
 	if err != nil {
 		return nil, err
 	}
-	f.Rules = look.RulesOf(f, s.opts, look.ConventionOf(f, root))
+	f.Rules = tree.RulesOf(f, s.opts, tree.ConventionOf(f, root))
 	for k, o := range i.blob.Objects {
 		if o.How != nil {
 			if len(o.How.Perm) == 0 {
@@ -110,7 +111,7 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 			return err
 		}
 		err = j.read(ctx, in)
-		if err == nil && x.blob.Mode == look.ByItem {
+		if err == nil && x.blob.Mode == tree.ByItem {
 			b.Keys, err = j.keys(r.src.keyPrefix(in.Index))
 		}
 		if e := r.work.End(ctx); err == nil {
@@ -165,7 +166,7 @@ func (j *spanRead) read(ctx context.Context, in *set.Input) error {
 		o := &j.in.blob.Objects[k]
 		var err error
 		switch {
-		case j.in.blob.Mode == look.ByGroup || o.Item:
+		case j.in.blob.Mode == tree.ByGroup || o.Item:
 			err = j.groups(ctx, o, cols[k])
 		case o.Lists != "" || o.Sparse:
 			err = j.jagged(ctx, o, cols[k])
@@ -186,12 +187,12 @@ type colPlace struct{ column, leaf int }
 func (j *spanRead) announce(cols [][]colPlace) {
 	for k := range cols {
 		o := &j.in.blob.Objects[k]
-		if len(cols[k]) == 0 || j.in.blob.Mode == look.ByGroup || o.Item || o.Lists != "" || o.Sparse || o.Once {
+		if len(cols[k]) == 0 || j.in.blob.Mode == tree.ByGroup || o.Item || o.Lists != "" || o.Sparse || o.Once {
 			continue
 		}
 		if a, err := j.in.Dataset(o.Path); err == nil { // else object returns the error
 			lo, hi := j.span.Lo, j.span.Hi
-			if j.in.blob.Mode == look.ByFile {
+			if j.in.blob.Mode == tree.ByFile {
 				lo, hi = 0, a.Rows
 			}
 			a.Announce(&j.work.Buffers, max(lo, 0), min(hi, a.Rows))
@@ -210,7 +211,7 @@ func (j *spanRead) annotate(err error, object string) error {
 		e = &shardify.Error{Sample: -1, Offset: -1, Err: err}
 	}
 	c := *e
-	if c.Sample = j.first + re.Row; j.in.blob.Mode == look.ByFile {
+	if c.Sample = j.first + re.Row; j.in.blob.Mode == tree.ByFile {
 		c.Sample = j.first
 	}
 	return shardify.Annotate(&c, "read", "", object)
@@ -225,7 +226,7 @@ func (j *spanRead) object(ctx context.Context, o *look.BlobObject, cols []colPla
 	s := column.Stretch{A: a, Lo: j.span.Lo, Hi: j.span.Hi, Per: 1}
 	inner, repeat := a.Inner(), int64(1)
 	switch {
-	case j.in.blob.Mode == look.ByFile:
+	case j.in.blob.Mode == tree.ByFile:
 		s.Lo, s.Hi, s.Per, inner = 0, a.Rows, a.Rows, a.Dims
 	case o.Once:
 		s.Lo, s.Hi, s.Per, s.Kept, inner, repeat = 0, a.Rows, a.Rows, true, a.Dims, j.span.Samples()

@@ -7,14 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/shardify/shardify/readers/hdf5/internal/naming"
-
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
+	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 )
 
 // listGroups finds the sample groups again, in natural order.

@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
+	"github.com/shardify/shardify/readers/hdf5/internal/tree"
 	"github.com/shardify/shardify/readers/internal/chunks"
 	"github.com/shardify/shardify/readers/internal/grid"
 	"github.com/shardify/shardify/readers/internal/labels"
@@ -35,13 +36,13 @@ var Format = format.Input{
 
 // again: the files hold the names of samples that are data sets.
 func again(o format.Options, schema []shardify.Field, keyed bool) format.Options {
-	return labels.Again(o, schema, keyed && o["sample"] != string(look.ByItem))
+	return labels.Again(o, schema, keyed && o["sample"] != string(tree.ByItem))
 }
 
 var options = slices.Concat([]format.Option{
 	{Name: "object", Idle: "no data set and no group has the name", Kind: format.KindString,
 		Help: "data sets or groups to read, as globs of their paths separated by commas: /train/*"},
-	{Name: "sample", Idle: format.Always, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", string(look.ByAxis), string(look.ByChunk), string(look.ByGroup), string(look.ByItem), string(look.ByFile)},
+	{Name: "sample", Idle: format.Always, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", string(tree.ByAxis), sampleaxis.SampleChunk, string(tree.ByGroup), string(tree.ByItem), string(tree.ByFile)},
 		Help: "what one sample is: a row (axis 0), the rows of a chunk, a group, a data set (its name is the key), or a whole file"},
 	{Name: sampleaxis.AxisOption, Idle: "no array has two axes or more", Kind: format.KindString, Default: "auto",
 		Help: "the axis of the samples, 0 being the first and -1 the last: auto is 0, and that of the rows in MATLAB's files"},
@@ -84,7 +85,7 @@ func sniff(head []byte, name string) bool {
 // source implements shardify.Source.
 type source struct {
 	*set.Table[*input]
-	opts *look.Settings
+	opts *tree.Settings
 	want *columns.Wanted
 
 	table      *format.Table
@@ -98,10 +99,10 @@ type source struct {
 // ask leaves it to the user what a sample is, where rows are not the only way to read
 // several files.
 func (s *source) ask(c *look.Choice) (err error) {
-	if c == nil || c.Mode != look.ByAxis || c.Arrays == nil {
+	if c == nil || c.Mode != tree.ByAxis || c.Arrays == nil {
 		return nil
 	}
-	s.ambiguity, err = sampleaxis.ReadingsOf(s.Set, c.Arrays).Settle(s.opts.Sample == string(look.ByAxis))
+	s.ambiguity, err = sampleaxis.ReadingsOf(s.Set, c.Arrays).Settle(s.opts.Sample == string(tree.ByAxis))
 	return err
 }
 
@@ -111,7 +112,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	a.Options = o
-	opts, err := look.NewSettings(o)
+	opts, err := tree.NewSettings(o)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +144,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		if err := sv.decide(ctx, a); err != nil {
 			return nil, err
 		}
-		if sv.choice != nil && sv.choice.Mode == look.ByFile && labels.MayClass(a.Table, o) {
+		if sv.choice != nil && sv.choice.Mode == tree.ByFile && labels.MayClass(a.Table, o) {
 			f.Beside = labels.ClassField
 		}
 	} else if s.named, a.State, err = labels.ReadNamed(a.State, a.Table); err != nil {
@@ -165,7 +166,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if err := s.ask(sv.choice); err != nil {
 		return nil, err
 	}
-	s.keyed = s.mode() == look.ByItem
+	s.keyed = s.mode() == tree.ByItem
 	if err := s.name(a); err != nil || !opts.Chunked {
 		return s, err
 	}
@@ -180,7 +181,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 
 // name finds what samples are called, and their classes, where each file is one.
 func (s *source) name(a format.OpenArgs) (err error) {
-	if s.mode() != look.ByFile {
+	if s.mode() != tree.ByFile {
 		if s.named != nil {
 			return shardify.Corrupt(-1, "state of HDF5 inputs: names of files that are not samples")
 		}
@@ -236,7 +237,7 @@ func (s *source) Spans(ctx context.Context, target int64) iter.Seq2[shardify.Spa
 }
 
 // mode is what the samples are.
-func (s *source) mode() look.Mode {
+func (s *source) mode() tree.Mode {
 	for in := range s.Inputs() {
 		var b look.Blob
 		if json.Unmarshal(in.Blob, &b) == nil && in.Samples > 0 {

@@ -11,13 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shardify/shardify/readers/hdf5/internal/naming"
-	"github.com/shardify/shardify/readers/hdf5/internal/pandas"
-
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
+	"github.com/shardify/shardify/readers/hdf5/internal/naming"
+	"github.com/shardify/shardify/readers/hdf5/internal/pandas"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/storage/local"
 )

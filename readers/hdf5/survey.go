@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
+	"github.com/shardify/shardify/readers/hdf5/internal/tree"
 	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/storage"
@@ -21,7 +22,7 @@ import (
 // chooser looks into the inputs.
 type chooser struct {
 	fs     storage.FS
-	opts   *look.Settings
+	opts   *tree.Settings
 	inputs int
 	choice *look.Choice
 	splits map[string]*look.Choice // by split
@@ -30,8 +31,8 @@ type chooser struct {
 	want    *columns.Wanted // to find the damage that matters
 
 	mu   sync.Mutex
-	refs []look.Reference
-	kept *look.Tree // of the file that decided, which is not scanned twice
+	refs []tree.Reference
+	kept *tree.Tree // of the file that decided, which is not scanned twice
 	path string
 }
 
@@ -52,7 +53,7 @@ func (s *chooser) decide(ctx context.Context, a format.OpenArgs) error {
 	// themselves.
 	if e := s.decideOn(ctx, a, true); e == nil && s.opts.Skip {
 		return nil
-	} else if e == nil && (s.choice.Mode == look.ByGroup || s.choice.Mode == look.ByItem) {
+	} else if e == nil && (s.choice.Mode == tree.ByGroup || s.choice.Mode == tree.ByItem) {
 		return &format.Skippable{Err: err}
 	}
 	return err
@@ -72,7 +73,7 @@ func (s *chooser) decideOn(ctx context.Context, a format.OpenArgs, damage bool) 
 			}
 			continue
 		}
-		if s.choice == nil || !c.Unsure && c.Mode != look.ByGroup {
+		if s.choice == nil || !c.Unsure && c.Mode != tree.ByGroup {
 			s.choice = c
 		}
 		if !s.choice.Unsure {
@@ -107,39 +108,47 @@ func (s *chooser) decideBy(ctx context.Context, a format.OpenArgs, i int, damage
 			f.Close()
 		}
 	}()
-	t, err := look.Scan(ctx, f, s.opts, all, nil)
+	t, err := tree.Scan(ctx, f, s.opts, all, tree.Samples{})
 	if err != nil {
 		return nil, err
 	}
-	if err := look.DamageErr(t.Concerned(s.want, nil)); err != nil && !damage {
-		return nil, err
+	if list := look.Concerned(t, s.want, nil); len(list) > 0 && !damage {
+		return nil, shardify.Annotate(list[0].Err, "", "", list[0].Object)
 	}
-	if t.Empty() {
-		return nil, t.Nothing(len(s.opts.Objects) == 0 && len(a.Columns) == 0)
+	if len(t.Objects) == 0 {
+		return nil, look.Nothing(t, len(s.opts.Objects) == 0 && len(a.Columns) == 0)
 	}
 	if c, err = s.chooseFrom(ctx, t, a.Columns); err != nil {
 		return nil, err
 	}
-	c.Times = t.Times(ctx, c)
+	c.Times = look.Times(ctx, t, c)
 	if keep = len(a.Columns) == 0; keep {
 		s.kept, s.path = t, a.Table.Path(i)
 	}
 	return c, nil
 }
 
+// known is what a scan is told of the samples.
+func (s *chooser) known() tree.Samples {
+	if s.choice == nil {
+		return tree.Samples{}
+	}
+	return s.choice.Samples
+}
+
 // chooseFrom decides by all data sets of a tree, or by the columns alone where all say
 // nothing of them.
-func (s *chooser) chooseFrom(ctx context.Context, t *look.Tree, columns []string) (*look.Choice, error) {
-	c, err := t.Choose(s.opts.Sample, s.inputs)
+func (s *chooser) chooseFrom(ctx context.Context, t *tree.Tree, columns []string) (*look.Choice, error) {
+	c, err := look.Choose(t, s.opts.Sample, s.inputs)
 	if len(columns) == 0 {
 		return c, err
 	}
 	sub := t.Only(columns)
-	if sub.Empty() {
+	if len(sub.Objects) == 0 {
 		return s.decideAlone(ctx, t.File, columns, c, err)
 	}
 	if err != nil || c.LeavesAll(sub) {
-		if alone, e := sub.Choose(s.opts.Sample, s.inputs); e == nil {
+		if alone, e := look.Choose(sub, s.opts.Sample, s.inputs); e == nil {
 			return alone, nil
 		}
 	}
@@ -153,18 +162,18 @@ func (s *chooser) decideAlone(ctx context.Context, f *column.File, patterns []st
 	if e != nil {
 		return c, err
 	}
-	sub, e := look.Scan(ctx, f, s.opts, want, nil)
-	if e != nil || sub.Empty() {
+	sub, e := tree.Scan(ctx, f, s.opts, want, tree.Samples{})
+	if e != nil || len(sub.Objects) == 0 {
 		if c != nil { // that there is no such field comes first
 			err = nil
 		}
 		return c, err
 	}
-	return sub.Choose(s.opts.Sample, s.inputs)
+	return look.Choose(sub, s.opts.Sample, s.inputs)
 }
 
 // keptTree returns the kept tree of a file, once.
-func (s *chooser) keptTree(name string) *look.Tree {
+func (s *chooser) keptTree(name string) *tree.Tree {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.kept
@@ -203,7 +212,7 @@ func (s *chooser) look(ctx context.Context, name string, want *columns.Wanted) (
 		if err != nil {
 			return s.foreign(ctx, name, err)
 		}
-		if t, err = look.Scan(ctx, f, s.opts, want, s.choice); err != nil {
+		if t, err = tree.Scan(ctx, f, s.opts, want, s.known()); err != nil {
 			f.Close()
 			return nil, err
 		}
@@ -227,7 +236,7 @@ func (s *chooser) look(ctx context.Context, name string, want *columns.Wanted) (
 		return nil, failed
 	}
 	// The rest of a damaged file may seem to be anything.
-	if list := t.Place(s.choice, t.Concerned(want, s.choice)); len(list) > 0 {
+	if list := look.Place(t, s.choice, look.Concerned(t, want, s.choice)); len(list) > 0 {
 		if err != nil || facts.Foreign != "" {
 			facts = &survey.Facts{}
 		}
@@ -240,7 +249,7 @@ func (s *chooser) look(ctx context.Context, name string, want *columns.Wanted) (
 // rather than being empty.
 func (s *chooser) count(ctx context.Context, f *column.File) (int64, error) {
 	t, err := s.scanAll(ctx, f)
-	if err != nil || t.Empty() {
+	if err != nil || len(t.Objects) == 0 {
 		return 0, err
 	}
 	facts, err := s.factsOf(ctx, t)
@@ -251,19 +260,19 @@ func (s *chooser) count(ctx context.Context, f *column.File) (int64, error) {
 }
 
 // scanAll looks at all data sets of a file, whatever columns are wanted.
-func (s *chooser) scanAll(ctx context.Context, f *column.File) (*look.Tree, error) {
+func (s *chooser) scanAll(ctx context.Context, f *column.File) (*tree.Tree, error) {
 	all, err := columns.New(nil)
 	if err != nil {
 		return nil, err
 	}
-	return look.Scan(ctx, f, s.opts, all, s.choice)
+	return tree.Scan(ctx, f, s.opts, all, s.known())
 }
 
-func (s *chooser) factsOf(ctx context.Context, t *look.Tree) (*survey.Facts, error) {
+func (s *chooser) factsOf(ctx context.Context, t *tree.Tree) (*survey.Facts, error) {
 	if s.opts.Splits {
 		return s.lookSplits(ctx, t)
 	}
-	return t.Facts(ctx, s.choice, s.opts)
+	return look.Facts(ctx, t, s.choice, s.opts)
 }
 
 // foreign leaves a file out that is no HDF5 and is not named so.

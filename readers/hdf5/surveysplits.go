@@ -9,12 +9,13 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
+	"github.com/shardify/shardify/readers/hdf5/internal/tree"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
 )
 
 // lookSplits is the facts of a file in parts, one for each split.
-func (s *chooser) lookSplits(ctx context.Context, t *look.Tree) (*survey.Facts, error) {
-	all, err := t.SplitParts()
+func (s *chooser) lookSplits(ctx context.Context, t *tree.Tree) (*survey.Facts, error) {
+	all, err := look.SplitParts(t)
 	if err != nil {
 		return nil, err
 	}
@@ -24,7 +25,7 @@ func (s *chooser) lookSplits(ctx context.Context, t *look.Tree) (*survey.Facts, 
 		if err != nil {
 			return nil, err
 		}
-		facts, err := x.Tree.Facts(ctx, c, s.opts)
+		facts, err := look.Facts(ctx, x.Tree, c, s.opts)
 		if err != nil {
 			return nil, err
 		}
@@ -43,7 +44,7 @@ func (s *chooser) splitChoice(x look.SplitTree) (*look.Choice, error) {
 	if c := s.splits[x.Name]; c != nil {
 		return c, nil
 	}
-	c, err := x.Tree.Choose(s.opts.Sample, 1)
+	c, err := look.Choose(x.Tree, s.opts.Sample, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -105,14 +106,14 @@ func (s *chooser) decideSplitsBy(ctx context.Context, path string, want *columns
 		return nil // the survey says so
 	}
 	defer f.Close()
-	t, err := look.Scan(ctx, f, s.opts, want, nil)
+	t, err := tree.Scan(ctx, f, s.opts, want, tree.Samples{})
 	if err != nil {
 		return err
 	}
-	if len(t.Concerned(want, nil)) > 0 {
+	if len(look.Concerned(t, want, nil)) > 0 {
 		return nil // the survey says so
 	}
-	for _, x := range t.Splits() {
+	for _, x := range look.Splits(t) {
 		if s.splits[x.Name] != nil {
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
-	"github.com/shardify/shardify/readers/hdf5/internal/look"
+	"github.com/shardify/shardify/readers/hdf5/internal/tree"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 )
@@ -22,7 +22,7 @@ func (s *chooser) twice(ctx context.Context, a format.OpenArgs) error {
 	if len(s.refs) == 0 || a.Table.Len() < 2 {
 		return nil
 	}
-	slices.SortFunc(s.refs, func(a, b look.Reference) int {
+	slices.SortFunc(s.refs, func(a, b tree.Reference) int {
 		return cmp.Or(strings.Compare(a.Input, b.Input), strings.Compare(a.Object, b.Object), strings.Compare(a.File, b.File))
 	})
 	inputs := map[string]int{}
@@ -58,11 +58,9 @@ func (s *chooser) reads(ctx context.Context, file, target string, want *columns.
 		return false
 	}
 	defer f.Close()
-	t, err := look.Scan(ctx, f, s.opts, want, s.choice)
-	if err != nil {
-		return false
-	}
-	return t.Holds(target)
+	t, err := tree.Scan(ctx, f, s.opts, want, s.known())
+	below := strings.TrimSuffix(target, "/") + "/"
+	return err == nil && slices.ContainsFunc(t.Objects, func(o tree.Object) bool { return o.Path == target || strings.HasPrefix(o.Path, below) })
 }
 
 // realPath is where a file is, links followed.
@@ -77,13 +75,13 @@ func realPath(p string) string {
 }
 
 // refer keeps the references of a file; called from several goroutines.
-func (s *chooser) refer(list []look.Reference) {
+func (s *chooser) refer(list []tree.Reference) {
 	if len(list) == 0 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.refs) < look.MaxReferences {
+	if len(s.refs) < 1<<16 {
 		s.refs = append(s.refs, list...)
 	}
 }

@@ -117,7 +117,7 @@ var table = []row{
 	{"readers/arrow", "readers", "codecs format internal/columns internal/numeric readers/internal/flatbuf readers/internal/rows readers/internal/rows/coltype readers/internal/rows/set readers/internal/rows/survey shardify storage storage/storages"},
 	{"readers/csv", "readers", "format internal/columns internal/numeric readers/internal/lines readers/internal/rows readers/internal/rows/coltype readers/internal/rows/set readers/internal/rows/survey shardify storage storage/storages"},
 	{"readers/files", "readers", "format internal/columns internal/filekind internal/printable readers/internal/labels shardify storage storage/folders storage/local/dirfd storage/storages storage/walk"},
-	{"readers/hdf5", "readers", "format index internal/columns readers/hdf5/internal/array readers/hdf5/internal/column readers/hdf5/internal/element readers/hdf5/internal/h5 readers/hdf5/internal/look readers/hdf5/internal/naming readers/internal/chunks readers/internal/grid readers/internal/labels readers/internal/rows readers/internal/rows/sampleaxis readers/internal/rows/set readers/internal/rows/survey shardify storage storage/local storage/storages"},
+	{"readers/hdf5", "readers", "format index internal/columns readers/hdf5/internal/array readers/hdf5/internal/column readers/hdf5/internal/element readers/hdf5/internal/h5 readers/hdf5/internal/look readers/hdf5/internal/naming readers/hdf5/internal/tree readers/internal/chunks readers/internal/grid readers/internal/labels readers/internal/rows readers/internal/rows/sampleaxis readers/internal/rows/set readers/internal/rows/survey shardify storage storage/local storage/storages"},
 	{"readers/hdf5/internal/array", "readers", "codecs/filter readers/hdf5/internal/dataset readers/hdf5/internal/datatype readers/hdf5/internal/h5 readers/hdf5/internal/heap readers/hdf5/internal/meta readers/internal/grid readers/internal/rows shardify storage"},
 	{"readers/hdf5/internal/btree", "readers", "readers/hdf5/internal/meta shardify"},
 	{"readers/hdf5/internal/column", "readers", "format readers/hdf5/internal/array readers/hdf5/internal/datatype readers/hdf5/internal/element readers/hdf5/internal/h5 readers/hdf5/internal/heap readers/hdf5/internal/naming readers/hdf5/internal/pandas readers/internal/cf readers/internal/rows/survey shardify storage"},
@@ -126,7 +126,7 @@ var table = []row{
 	{"readers/hdf5/internal/element", "readers", "readers/hdf5/internal/datatype readers/hdf5/internal/h5 readers/hdf5/internal/heap readers/hdf5/internal/naming readers/hdf5/internal/number readers/internal/cf shardify"},
 	{"readers/hdf5/internal/h5", "readers", "readers/hdf5/internal/btree readers/hdf5/internal/dataset readers/hdf5/internal/datatype readers/hdf5/internal/heap readers/hdf5/internal/meta shardify"},
 	{"readers/hdf5/internal/heap", "readers", "codecs codecs/inflate readers/hdf5/internal/btree readers/hdf5/internal/meta shardify"},
-	{"readers/hdf5/internal/look", "readers", "format internal/columns readers/hdf5/internal/array readers/hdf5/internal/column readers/hdf5/internal/dataset readers/hdf5/internal/datatype readers/hdf5/internal/element readers/hdf5/internal/h5 readers/hdf5/internal/heap readers/hdf5/internal/meta readers/hdf5/internal/naming readers/hdf5/internal/pandas readers/internal/cf readers/internal/chunks readers/internal/dims readers/internal/grid readers/internal/rows/sampleaxis readers/internal/rows/set readers/internal/rows/survey shardify storage"},
+	{"readers/hdf5/internal/look", "readers", "format internal/columns readers/hdf5/internal/array readers/hdf5/internal/column readers/hdf5/internal/dataset readers/hdf5/internal/datatype readers/hdf5/internal/element readers/hdf5/internal/h5 readers/hdf5/internal/meta readers/hdf5/internal/naming readers/hdf5/internal/tree readers/internal/cf readers/internal/chunks readers/internal/dims readers/internal/grid readers/internal/rows/sampleaxis readers/internal/rows/set readers/internal/rows/survey shardify"},
 	{"readers/hdf5/internal/meta", "readers", "codecs shardify"},
 	{"readers/hdf5/internal/naming", "readers", ""},
 	{"readers/hdf5/internal/number", "readers", "shardify"},
@@ -235,6 +235,7 @@ var table = []row{
 	{"transform/samples", "transforms", "format shardify storage storage/local transform/expr transform/op"},
 	{"transform/tables", "transforms", "internal/key shardify transform/cast transform/op"},
 	{"bench/libraries", "tests", ""},
+	{"readers/hdf5/internal/tree", "readers", "format internal/columns readers/hdf5/internal/array readers/hdf5/internal/column readers/hdf5/internal/dataset readers/hdf5/internal/datatype readers/hdf5/internal/element readers/hdf5/internal/h5 readers/hdf5/internal/heap readers/hdf5/internal/meta readers/hdf5/internal/naming readers/hdf5/internal/pandas readers/internal/dims readers/internal/grid readers/internal/rows/sampleaxis shardify storage"},
 }
 
 func rowOf(name string) *row {

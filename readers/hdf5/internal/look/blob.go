@@ -3,6 +3,7 @@ package look
 import (
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
+	"github.com/shardify/shardify/readers/hdf5/internal/tree"
 	"github.com/shardify/shardify/readers/internal/chunks"
 )
 
@@ -10,11 +11,11 @@ import (
 // leaves its fields are. It says nothing of sizes or places, so that the files of
 // a set share one.
 type Blob struct {
-	Mode   Mode   `json:"mode"`
-	Parent string `json:"parent,omitempty"`   // the group that holds sample groups or data sets
-	Stem   string `json:"stem,omitempty"`     // what their names begin with
-	Number bool   `json:"numbered,omitempty"` // and then a number
-	Why    string `json:"why"`                // this mode
+	Mode   tree.Mode `json:"mode"`
+	Parent string    `json:"parent,omitempty"`   // the group that holds sample groups or data sets
+	Stem   string    `json:"stem,omitempty"`     // what their names begin with
+	Number bool      `json:"numbered,omitempty"` // and then a number
+	Why    string    `json:"why"`                // this mode
 	// Of data sets that are samples: other names in their group Parent, and the data set
 	// that lists the names in order.
 	Not     []string     `json:"not,omitempty"`

@@ -19,6 +19,7 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/readers/hdf5/internal/meta"
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
+	"github.com/shardify/shardify/readers/hdf5/internal/tree"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
 )
 
@@ -31,9 +32,6 @@ import (
 // an encoded image, as a scalar of opaque bytes or a list of them, is bytes with a media
 // type.
 
-// ByItem is the mode of a data set for each sample.
-const ByItem Mode = "dataset"
-
 // itemSet is data sets of one type in one group.
 type itemSet struct {
 	parent string
@@ -43,34 +41,18 @@ type itemSet struct {
 	bare   int // names without a number
 }
 
-// itemType is what the data sets of a set have in common; "" for what cannot be one.
-func (t *Tree) itemType(o *object) string {
-	if len(o.wanted) == 0 || o.note != "" || o.matrix != nil {
-		return ""
-	}
-	if o.void {
-		return "opaque"
-	}
-	text := fmt.Sprint(len(o.dims))
-	for i := range o.wanted {
-		f, err := o.wanted[i].leaf.Field("x", nil)
-		text += fmt.Sprint(" ", o.wanted[i].leaf.Name, f.DType, f.Levels, f.Shape, err != nil)
-	}
-	return text
-}
-
 // itemSets lists the sets of two data sets or more, the largest first.
-func (t *Tree) itemSets() []*itemSet {
+func itemSets(t *tree.Tree) []*itemSet {
 	type key struct{ parent, kind string }
 	sets := map[key]*itemSet{}
 	var all []*itemSet
-	for i := range t.objects {
-		o := &t.objects[i]
-		kind := t.itemType(o)
+	for i := range t.Objects {
+		o := &t.Objects[i]
+		kind := o.ItemType()
 		if kind == "" {
 			continue
 		}
-		k := key{naming.Group(o.path), kind}
+		k := key{naming.Group(o.Path), kind}
 		s := sets[k]
 		if s == nil {
 			s = &itemSet{parent: k.parent, kind: kind, stems: map[string]int{}}
@@ -78,7 +60,7 @@ func (t *Tree) itemSets() []*itemSet {
 			all = append(all, s)
 		}
 		s.list = append(s.list, i)
-		if stem, ok := naming.Stem(path.Base(o.path)); ok {
+		if stem, ok := naming.Stem(path.Base(o.Path)); ok {
 			s.stems[stem]++
 		} else {
 			s.bare++
@@ -86,7 +68,7 @@ func (t *Tree) itemSets() []*itemSet {
 	}
 	all = slices.DeleteFunc(all, func(s *itemSet) bool { return len(s.list) < 2 })
 	for _, s := range all {
-		slices.SortFunc(s.list, func(a, b int) int { return naming.Natural(path.Base(t.objects[a].path), path.Base(t.objects[b].path)) })
+		slices.SortFunc(s.list, func(a, b int) int { return naming.Natural(path.Base(t.Objects[a].Path), path.Base(t.Objects[b].Path)) })
 	}
 	slices.SortStableFunc(all, func(a, b *itemSet) int { return len(b.list) - len(a.list) })
 	return all
@@ -96,7 +78,7 @@ func (t *Tree) itemSets() []*itemSet {
 func (s *itemSet) numbered() bool { return s.bare == 0 && len(s.stems) == 1 }
 
 // name of the k-th data set.
-func (s *itemSet) name(t *Tree, k int) string { return path.Base(t.objects[s.list[k]].path) }
+func (s *itemSet) name(t *tree.Tree, k int) string { return path.Base(t.Objects[s.list[k]].Path) }
 
 // kinds are the words that all come with the same numbers: img_0, mask_0, img_1,
 // ... are two fields rather than samples of one. nil if there is one kind.
@@ -116,37 +98,37 @@ func (s *itemSet) kinds() []string {
 }
 
 // say names a set: "50 data sets /images/img_0000 ... /images/img_0049".
-func (s *itemSet) say(t *Tree) string {
-	return fmt.Sprintf("%d data sets %s ... %s", len(s.list), t.objects[s.list[0]].path, t.objects[s.list[len(s.list)-1]].path)
+func (s *itemSet) say(t *tree.Tree) string {
+	return fmt.Sprintf("%d data sets %s ... %s", len(s.list), t.Objects[s.list[0]].Path, t.Objects[s.list[len(s.list)-1]].Path)
 }
 
 // chooseItems is the choice of --sample dataset.
-func (t *Tree) chooseItems() (*Choice, error) {
-	sets := t.itemSets()
+func chooseItems(t *tree.Tree) (*Choice, error) {
+	sets := itemSets(t)
 	if len(sets) == 0 {
-		return nil, shardify.Mismatch("--sample dataset: no group holds data sets of one type: %s", t.shapes())
+		return nil, shardify.Mismatch("--sample dataset: no group holds data sets of one type: %s", shapes(t))
 	}
 	main := sets[0]
 	if kinds := main.kinds(); kinds != nil {
 		return nil, shardify.Mismatch("--sample dataset: %s/ holds data sets of %d kinds, %s: --object '%s/%s*' takes one", main.parent, len(kinds), strings.Join(kinds, ", "), main.parent, kinds[0])
 	}
-	c := &Choice{Mode: ByItem, items: []string{main.parent}, itemTypes: map[string]string{main.parent: main.kind}}
+	c := &Choice{Samples: tree.Samples{Mode: tree.ByItem, Types: map[string]string{main.parent: main.kind}}, items: []string{main.parent}}
 	for _, s := range sets[1:] {
-		if t.sameNames(main, s) {
-			c.items, c.itemTypes[s.parent] = append(c.items, s.parent), s.kind
+		if sameNames(t, main, s) {
+			c.items, c.Types[s.parent] = append(c.items, s.parent), s.kind
 		} else if len(s.list) == len(main.list) {
 			return nil, shardify.Mismatch("--sample dataset: %s/ and %s/ hold %d data sets each, of other names: --object selects", main.parent, s.parent, len(s.list))
 		}
 	}
 	slices.Sort(c.items)
-	c.order = t.listOf(main)
+	c.order = listOf(t, main)
 	c.Why = "samples are the data sets " + strings.Join(c.items, "/*, ") + "/*, their names are the keys"
 	return c, nil
 }
 
 // sameNames: each name of one set is in the other, if only damaged.
-func (t *Tree) sameNames(a, b *itemSet) bool {
-	broken := t.brokenPaths()
+func sameNames(t *tree.Tree, a, b *itemSet) bool {
+	broken := brokenPaths(t)
 	within := func(a, b *itemSet) bool {
 		for k := range a.list {
 			if name := a.name(t, k); !b.has(t, name) && broken[b.parent+"/"+name] == nil {
@@ -159,20 +141,21 @@ func (t *Tree) sameNames(a, b *itemSet) bool {
 }
 
 // doubtfulItems is the error about data sets that may be samples rather than columns.
-func (t *Tree) doubtfulItems(inputs int) error {
-	if k := t.Kind; k.Pytables || k.netcdf || k.matlab || k.anndata {
+func (s *chooser) doubtfulItems() error {
+	t := s.t
+	if k := t.Kind; k.Pytables || k.Netcdf || k.Matlab || k.Anndata {
 		return nil
 	}
-	for _, s := range t.itemSets() {
-		why := t.likeSamples(s)
+	for _, set := range itemSets(t) {
+		why := likeSamples(t, set)
 		if why == "" {
 			continue
 		}
-		ways := []format.Way{sampleWay(ByItem, fmt.Sprintf("%d samples whose keys are the names", len(s.list)))}
-		if _, err := t.Choose(string(ByAxis), inputs); err == nil {
-			ways = append(ways, sampleWay(ByAxis, "samples of the rows of each"))
+		ways := []format.Way{sampleWay(tree.ByItem, fmt.Sprintf("%d samples whose keys are the names", len(set.list)))}
+		if _, err := s.by(string(tree.ByAxis)); err == nil {
+			ways = append(ways, sampleWay(tree.ByAxis, "samples of the rows of each"))
 		}
-		return format.NewAmbiguous(fmt.Sprintf("%s may be a sample each (%s)", s.say(t), why), append(ways, sampleWay(ByFile, "each file one sample")))
+		return format.NewAmbiguous(fmt.Sprintf("%s may be a sample each (%s)", set.say(t), why), append(ways, sampleWay(tree.ByFile, "each file one sample")))
 	}
 	return nil
 }
@@ -187,18 +170,18 @@ const (
 
 // lengths reports whether the data sets of a set all have a length, whether others have it, and
 // which other one has a row for each of them.
-func (s *itemSet) lengths(t *Tree, length int64) (equal, columns bool, beside string) {
+func (s *itemSet) lengths(t *tree.Tree, length int64) (equal, columns bool, beside string) {
 	equal = true
 	in := map[int]bool{}
 	for _, i := range s.list {
 		in[i] = true
-		equal = equal && t.objects[i].dims[0] == length
+		equal = equal && t.Objects[i].Dims[0] == length
 	}
-	for i := range t.objects {
-		if o := &t.objects[i]; !in[i] && len(o.dims) > 0 {
-			columns = columns || o.dims[0] == length
-			if o.dims[0] == int64(len(s.list)) && beside == "" {
-				beside = o.path
+	for i := range t.Objects {
+		if o := &t.Objects[i]; !in[i] && len(o.Dims) > 0 {
+			columns = columns || o.Dims[0] == length
+			if o.Dims[0] == int64(len(s.list)) && beside == "" {
+				beside = o.Path
 			}
 		}
 	}
@@ -206,32 +189,32 @@ func (s *itemSet) lengths(t *Tree, length int64) (equal, columns bool, beside st
 }
 
 // likeSamples says what makes data sets look like samples, "" if they look like columns.
-func (t *Tree) likeSamples(s *itemSet) string {
+func likeSamples(t *tree.Tree, s *itemSet) string {
 	n := int64(len(s.list))
-	first := &t.objects[s.list[0]]
-	if first.axes != nil || first.scale {
+	first := &t.Objects[s.list[0]]
+	if first.Axes != nil || first.Scale {
 		return ""
 	}
-	if first.void && len(first.dims) == 0 {
+	if first.Void && len(first.Dims) == 0 {
 		return "each is opaque bytes"
 	}
-	if len(first.dims) == 0 {
+	if len(first.Dims) == 0 {
 		return ""
 	}
-	length := first.dims[0]
+	length := first.Dims[0]
 	equal, columns, beside := s.lengths(t, length)
 	told := s.numbered() && n >= fewItems || n >= manyItems/2
 	switch {
 	case columns && length != n && equal:
 		return ""
-	case beside != "" && told && (length != n || len(first.dims) > 1):
+	case beside != "" && told && (length != n || len(first.Dims) > 1):
 		return fmt.Sprintf("%s has %d rows", beside, n)
 	case columns:
 		return ""
 	case !equal && told:
 		return "their lengths differ"
-	case s.numbered() && equal && (len(first.dims) > 2 || n >= someItems && length < rowsOfColumns*n):
-		return fmt.Sprintf("%v each, with numbers as names", first.dims)
+	case s.numbered() && equal && (len(first.Dims) > 2 || n >= someItems && length < rowsOfColumns*n):
+		return fmt.Sprintf("%v each, with numbers as names", first.Dims)
 	case n >= manyItems && n > length:
 		return fmt.Sprintf("there are more than the %d rows", length)
 	}
@@ -240,7 +223,7 @@ func (t *Tree) likeSamples(s *itemSet) string {
 
 // byItem makes a field of each group of data sets, and of the arrays beside them.
 func (f *factory) byItem() error {
-	sets, names, err := f.tree.itemsBy(f.choice)
+	sets, names, err := itemsBy(f.tree, f.choice)
 	if err != nil || len(names) == 0 {
 		return err // or a file without samples
 	}
@@ -261,7 +244,7 @@ func (f *factory) byItem() error {
 		}
 	}
 	for _, o := range beside {
-		if err := f.add(o, o.path, o.inner(), len(o.dims) == 0); err != nil {
+		if err := f.add(o, o.Path, inner(o), len(o.Dims) == 0); err != nil {
 			return err
 		}
 	}
@@ -270,15 +253,15 @@ func (f *factory) byItem() error {
 
 // aligned lists the arrays with a row for each sample, and single values; others are left
 // out.
-func (f *factory) aligned(in map[int]bool) (out []*object) {
-	for i := range f.tree.objects {
-		o := &f.tree.objects[i]
+func (f *factory) aligned(in map[int]bool) (out []*tree.Object) {
+	for i := range f.tree.Objects {
+		o := &f.tree.Objects[i]
 		switch {
 		case in[i]:
-		case o.note != "":
-			f.tree.left.note(o.path, o.note)
-		case len(o.dims) > 0 && o.dims[0] != f.report.Samples:
-			f.tree.left.note(o.path, fmt.Sprintf("its first dimension is %d, the samples are %d", o.dims[0], f.report.Samples))
+		case o.Note != "":
+			f.tree.Omit(o.Path, o.Note)
+		case len(o.Dims) > 0 && o.Dims[0] != f.report.Samples:
+			f.tree.Omit(o.Path, fmt.Sprintf("its first dimension is %d, the samples are %d", o.Dims[0], f.report.Samples))
 		default:
 			out = append(out, o)
 		}
@@ -288,8 +271,8 @@ func (f *factory) aligned(in map[int]bool) (out []*object) {
 
 // order finds which row of the arrays beside belongs to which name: by a list of the
 // names if there is one, else by place, if there is no doubt about the order of the names.
-func (f *factory) order(main *itemSet, names []string, beside []*object) error {
-	f.blob.Not = f.tree.others(main.parent, names)
+func (f *factory) order(main *itemSet, names []string, beside []*tree.Object) error {
+	f.blob.Not = otherNames(f.tree, main.parent, names)
 	if p := f.choice.order; p != "" {
 		if f.tree.File.Listed(p, names) == nil {
 			return shardify.Annotate(shardify.Mismatch("it does not list the names of the data sets in %s/, as it does elsewhere", main.parent), "", "", p)
@@ -298,16 +281,16 @@ func (f *factory) order(main *itemSet, names []string, beside []*object) error {
 		f.blob.Why += ", in the order of " + p
 		return nil
 	}
-	list := slices.DeleteFunc(slices.Clone(beside), func(o *object) bool { return len(o.dims) == 0 })
+	list := slices.DeleteFunc(slices.Clone(beside), func(o *tree.Object) bool { return len(o.Dims) == 0 })
 	if len(list) == 0 {
 		return nil
 	}
-	f.blob.Why += "; rows of " + list[0].path + " go by the place of the name"
+	f.blob.Why += "; rows of " + list[0].Path + " go by the place of the name"
 	if consecutive(names) || slices.IsSorted(names) {
 		return nil
 	}
 	return shardify.Mismatch("which row of %s belongs to which data set of %s/ is not certain: by number their order is another than by letter, and no list of the names is beside them; --columns or --object without %s",
-		list[0].path, main.parent, list[0].path)
+		list[0].Path, main.parent, list[0].Path)
 }
 
 // consecutive: names are one word with the numbers 0, 1, ... or 1, 2, ...
@@ -333,10 +316,10 @@ func consecutive(names []string) bool {
 
 // itemsBy finds the data sets that are samples of a choice, and their names in order.
 // Damaged ones are among the names, where others show that they are samples.
-func (t *Tree) itemsBy(c *Choice) (sets map[string]*itemSet, names []string, err error) {
+func itemsBy(t *tree.Tree, c *Choice) (sets map[string]*itemSet, names []string, err error) {
 	sets, known := map[string]*itemSet{}, map[string]bool{}
-	for _, s := range t.itemSets() {
-		if c.itemTypes[s.parent] != s.kind {
+	for _, s := range itemSets(t) {
+		if c.Types[s.parent] != s.kind {
 			continue
 		}
 		sets[s.parent] = s
@@ -348,7 +331,7 @@ func (t *Tree) itemsBy(c *Choice) (sets map[string]*itemSet, names []string, err
 	if main == nil {
 		return nil, nil, nil
 	}
-	broken := t.brokenPaths()
+	broken := brokenPaths(t)
 	for p := range broken {
 		s := sets[naming.Group(p)]
 		if stem, _ := naming.Stem(path.Base(p)); s != nil && s.numbered() && s.stems[stem] > 0 {
@@ -370,28 +353,28 @@ func (t *Tree) itemsBy(c *Choice) (sets map[string]*itemSet, names []string, err
 }
 
 // has reports whether a set has a name.
-func (s *itemSet) has(t *Tree, name string) bool {
-	_, ok := slices.BinarySearchFunc(s.list, name, func(i int, name string) int { return naming.Natural(path.Base(t.objects[i].path), name) })
+func (s *itemSet) has(t *tree.Tree, name string) bool {
+	_, ok := slices.BinarySearchFunc(s.list, name, func(i int, name string) int { return naming.Natural(path.Base(t.Objects[i].Path), name) })
 	return ok
 }
 
 // listOf finds the data set of texts that lists the names of a set, "" if none does.
-func (t *Tree) listOf(s *itemSet) string {
+func listOf(t *tree.Tree, s *itemSet) string {
 	names := make([]string, len(s.list))
 	for k := range s.list {
 		names[k] = s.name(t, k)
 	}
-	for i := range t.objects {
-		o := &t.objects[i]
-		if len(o.dims) == 1 && o.dims[0] == int64(len(names)) && len(o.wanted) == 1 && o.wanted[0].leaf.Media != "" && t.File.Listed(o.path, names) != nil {
-			return o.path
+	for i := range t.Objects {
+		o := &t.Objects[i]
+		if len(o.Dims) == 1 && o.Dims[0] == int64(len(names)) && len(o.Wanted) == 1 && o.Wanted[0].Leaf.Media != "" && t.File.Listed(o.Path, names) != nil {
+			return o.Path
 		}
 	}
 	return ""
 }
 
-// others are the names in a group that are no samples.
-func (t *Tree) others(group string, names []string) []string {
+// otherNames are the names in a group that are no samples.
+func otherNames(t *tree.Tree, group string, names []string) []string {
 	in := make(map[string]bool, len(names))
 	for _, name := range names {
 		in[name] = true
@@ -410,8 +393,8 @@ func (t *Tree) others(group string, names []string) []string {
 }
 
 // placeItems says which samples damage in a file is of.
-func (t *Tree) placeItems(c *Choice, list []survey.Damage) {
-	_, names, err := t.itemsBy(c)
+func placeItems(t *tree.Tree, c *Choice, list []survey.Damage) {
+	_, names, err := itemsBy(t, c)
 	if err != nil {
 		return
 	}
@@ -420,7 +403,7 @@ func (t *Tree) placeItems(c *Choice, list []survey.Damage) {
 	}
 	for i := range list {
 		p := "/" + list[i].Object
-		if c.itemTypes[naming.Group(p)] == "" {
+		if c.Types[naming.Group(p)] == "" {
 			continue
 		}
 		if k := slices.Index(names, path.Base(p)); k >= 0 {
@@ -429,32 +412,29 @@ func (t *Tree) placeItems(c *Choice, list []survey.Damage) {
 	}
 }
 
-// itemName is the field's name of a group of data sets.
-func itemName(parent string) string { return cmp.Or(strings.TrimPrefix(parent, "/"), "data") }
-
 // item makes fields of a group of data sets.
 func (f *factory) item(s *itemSet) error {
-	head := &f.tree.objects[s.list[0]]
-	if head.hidden {
+	head := &f.tree.Objects[s.list[0]]
+	if head.Hidden {
 		return nil
 	}
 	ragged, total := false, int64(0)
 	for _, i := range s.list {
-		o := &f.tree.objects[i]
+		o := &f.tree.Objects[i]
 		if err := f.backed(o, math.MaxInt64, new(int64)); err != nil {
-			return shardify.Annotate(err, "", "", o.path)
+			return shardify.Annotate(err, "", "", o.Path)
 		}
-		ragged = ragged || !slices.Equal(head.dims, o.dims)
-		total += o.bytes
+		ragged = ragged || !slices.Equal(head.Dims, o.Dims)
+		total += o.Bytes
 	}
-	name := itemName(cmp.Or(head.asGroup(), s.parent))
+	name := tree.ItemName(cmp.Or(asGroup(head), s.parent))
 	if media := f.media(s); media != "" {
-		f.blob.Objects = append(f.blob.Objects, BlobObject{Path: s.parent, Leaves: []int{head.wanted[0].index}, Item: true, Bytes: true})
+		f.blob.Objects = append(f.blob.Objects, BlobObject{Path: s.parent, Leaves: []int{head.Wanted[0].Index}, Item: true, Bytes: true})
 		f.report.Fields = append(f.report.Fields, survey.Field{Field: shardify.Field{Name: name, DType: shardify.U8, Levels: 1, Media: media}, Bytes: total})
 		return nil
 	}
 	before, objects := len(f.report.Fields), len(f.blob.Objects)
-	if err := f.add(head, name, head.dims, false); err != nil || len(f.blob.Objects) == objects {
+	if err := f.add(head, name, head.Dims, false); err != nil || len(f.blob.Objects) == objects {
 		return err
 	}
 	b := &f.blob.Objects[len(f.blob.Objects)-1]
@@ -470,11 +450,11 @@ func (f *factory) item(s *itemSet) error {
 }
 
 // asGroup is the group of a data set of a split, without the split's name.
-func (o *object) asGroup() string {
-	if o.as == "" {
+func asGroup(o *tree.Object) string {
+	if o.As == "" {
 		return ""
 	}
-	return cmp.Or(naming.Group(o.as), "/data")
+	return cmp.Or(naming.Group(o.As), "/data")
 }
 
 // encoded is how encoded images begin.
@@ -485,15 +465,15 @@ var encoded = []struct{ magic, media string }{
 // media is the type of encoded images: "" if the data sets are other numbers. Opaque bytes
 // that are no images, or of several types, are "bin".
 func (f *factory) media(s *itemSet) string {
-	head := &f.tree.objects[s.list[0]]
-	opaque := head.void && len(head.dims) == 0
-	leaf := &head.wanted[0].leaf
-	if !opaque && (len(head.dims) != 1 || len(head.wanted) != 1 || leaf.Kind != element.Numbers || leaf.Num.DType != shardify.U8 || len(leaf.Dims) > 0) {
+	head := &f.tree.Objects[s.list[0]]
+	opaque := head.Void && len(head.Dims) == 0
+	leaf := &head.Wanted[0].Leaf
+	if !opaque && (len(head.Dims) != 1 || len(head.Wanted) != 1 || leaf.Kind != element.Numbers || leaf.Num.DType != shardify.U8 || len(leaf.Dims) > 0) {
 		return ""
 	}
 	all := ""
 	for k, i := range s.list {
-		media := mediaOf(f.tree.File, &f.tree.objects[i])
+		media := mediaOf(f.tree.File, &f.tree.Objects[i])
 		if media == "" || k > 0 && media != all {
 			if opaque {
 				return "bin"
@@ -506,12 +486,12 @@ func (f *factory) media(s *itemSet) string {
 }
 
 // mediaOf looks at the first bytes of a data set.
-func mediaOf(f *column.File, o *object) string {
-	obj, err := f.H5.Object(o.addr, o.path)
-	if err != nil || obj.Addr != o.addr {
+func mediaOf(f *column.File, o *tree.Object) string {
+	obj, err := f.H5.Object(o.Addr, o.Path)
+	if err != nil || obj.Addr != o.Addr {
 		return ""
 	}
-	a, err := f.DatasetOf(obj, o.path)
+	a, err := f.DatasetOf(obj, o.Path)
 	if err != nil {
 		return ""
 	}

@@ -6,48 +6,51 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
-	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
+	"github.com/shardify/shardify/readers/hdf5/internal/tree"
 	"github.com/shardify/shardify/readers/internal/chunks"
+	"github.com/shardify/shardify/readers/internal/grid"
 	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
 )
 
 // Facts describes a file as the choice says.
-func (t *Tree) Facts(ctx context.Context, c *Choice, opts *Settings) (*survey.Facts, error) {
+func Facts(ctx context.Context, t *tree.Tree, c *Choice, opts *tree.Settings) (*survey.Facts, error) {
 	why, all := c.Why, t.All
-	if c.Mode != ByAxis && c.Mode != ByFile {
-		if err := t.unturned(opts); err != nil {
+	if c.Mode != tree.ByAxis && c.Mode != tree.ByFile {
+		if err := t.Unturn(opts); err != nil {
 			return nil, err
 		}
 	}
-	taken, err := t.selectParts(ctx, c, opts)
+	picked, taken, err := selectParts(ctx, t, c, opts)
 	if err != nil {
 		return nil, err
 	}
 	why += taken
-	if c.Mode == ByAxis {
-		if t.listErr != nil {
-			return nil, t.listErr
+	if c.Mode == tree.ByAxis {
+		if t.ListErr != nil {
+			return nil, t.ListErr
 		}
-		t = t.folded()
-		why += t.listWhy()
+		t = t.Folded()
+		why += listWhy(t)
 	}
-	f := &factory{tree: t, all: all, choice: c, opts: opts, report: &survey.Facts{Size: t.File.Size, Borders: set.Borders{Every: 1}},
-		blob: Blob{Mode: c.Mode, Parent: c.parent, Stem: c.stem, Number: c.numbered, Why: why}}
+	f := &factory{tree: t, all: all, choice: c, opts: opts, picked: picked, report: &survey.Facts{Size: t.File.Size, Borders: set.Borders{Every: 1}},
+		blob: Blob{Mode: c.Mode, Parent: c.Parent, Stem: c.stem, Number: c.numbered, Why: why}}
 	switch c.Mode {
-	case ByAxis:
+	case tree.ByAxis:
 		err = f.byAxis(ctx)
-	case ByFile:
+	case tree.ByFile:
 		err = f.byFile()
-	case ByItem:
+	case tree.ByItem:
 		err = f.byItem()
 	default:
 		err = f.byGroup(ctx)
@@ -55,10 +58,10 @@ func (t *Tree) Facts(ctx context.Context, c *Choice, opts *Settings) (*survey.Fa
 	if err != nil {
 		return nil, err
 	}
-	f.report.Left = append(f.report.Left, t.left.list...)
-	for i := range t.objects {
-		if o := &t.objects[i]; o.chunk > f.report.PieceBytes && c.left[o.path] == "" {
-			f.report.Piece, f.report.PieceBytes = "a chunk of "+o.path, o.chunk
+	f.report.Left = append(f.report.Left, t.Left...)
+	for i := range t.Objects {
+		if o := &t.Objects[i]; o.Chunk > f.report.PieceBytes && c.left[o.Path] == "" {
+			f.report.Piece, f.report.PieceBytes = "a chunk of "+o.Path, o.Chunk
 		}
 	}
 	if f.report.Blob, err = json.Marshal(f.blob); err != nil {
@@ -68,54 +71,55 @@ func (t *Tree) Facts(ctx context.Context, c *Choice, opts *Settings) (*survey.Fa
 }
 
 type factory struct {
-	tree   *Tree
-	all    *Tree // of all data sets, where the tree is of some
+	tree   *tree.Tree
+	all    *tree.Tree // of all data sets, where the tree is of some
 	choice *Choice
-	opts   *Settings
+	opts   *tree.Settings
+	picked grid.Pick // the rows that are taken of the samples' dimension; nil is all
 	report *survey.Facts
 	blob   Blob
 }
 
 func (f *factory) byAxis(ctx context.Context) error {
 	n := int64(-1)
-	var first *object
-	var in []*object
-	for i := range f.tree.objects {
-		o := &f.tree.objects[i]
-		why := cmp.Or(f.choice.left[o.path], f.tree.note(o), f.choice.otherDimension(o))
+	var first *tree.Object
+	var in []*tree.Object
+	for i := range f.tree.Objects {
+		o := &f.tree.Objects[i]
+		why := cmp.Or(f.choice.left[o.Path], o.Why(), f.choice.otherDimension(o))
 		if f.choice.repeated(o, f.opts) {
 			if err := f.backed(o, math.MaxInt64, new(int64)); err != nil {
-				return shardify.Annotate(err, "", "", o.path)
+				return shardify.Annotate(err, "", "", o.Path)
 			}
-			if err := f.addRows(ctx, o, o.dims, true); err != nil {
+			if err := f.addRows(ctx, o, o.Dims, true); err != nil {
 				return err
 			}
 			continue
 		}
-		if why == "" && f.opts.Alone && !f.opts.Channels.Has(o.field()) && !(o.scale && len(o.dims) == 1) {
+		if why == "" && f.opts.Alone && !f.opts.Channels.Has(fieldName(o)) && !(o.Scale && len(o.Dims) == 1) {
 			why = "not among --channels; --columns adds it"
 		}
 		if why != "" {
-			if o.exact() {
-				return shardify.Annotate(shardify.Mismatch("%s", why), "", "", o.path)
+			if exact(o) {
+				return shardify.Annotate(shardify.Mismatch("%s", why), "", "", o.Path)
 			}
-			f.tree.left.note(o.path, why)
+			f.tree.Omit(o.Path, why)
 			continue
 		}
-		if len(o.dims) > 0 {
-			if n >= 0 && o.dims[0] != n {
-				return shardify.Mismatch("%s has %d rows, %s has %d; --object or --columns selects", first.path, n, o.path, o.dims[0])
+		if len(o.Dims) > 0 {
+			if n >= 0 && o.Dims[0] != n {
+				return shardify.Mismatch("%s has %d rows, %s has %d; --object or --columns selects", first.Path, n, o.Path, o.Dims[0])
 			}
 			if n < 0 {
-				n, first = o.dims[0], o
+				n, first = o.Dims[0], o
 			}
 		}
 		in = append(in, o)
 	}
 	if n < 0 && len(in) > 0 { // nothing but single values, for each row of others
-		if l := f.tree.lists[f.choice.measure]; l != nil {
+		if l := f.tree.Lists[f.choice.measure]; l != nil {
 			n = l.Rows
-		} else if m := f.tree.sparse[naming.Group(f.choice.measure)]; m != nil {
+		} else if m := f.tree.Sparse[naming.Group(f.choice.measure)]; m != nil {
 			n = m.Rows
 		} else if a, err := f.tree.File.Dataset(f.choice.measure); err != nil {
 			return shardify.Annotate(err, "", "", f.choice.measure)
@@ -125,37 +129,37 @@ func (f *factory) byAxis(ctx context.Context) error {
 	}
 	f.report.Samples = max(n, 0)
 	for _, o := range in {
-		if err := f.addRows(ctx, o, o.inner(), len(o.dims) == 0); err != nil {
+		if err := f.addRows(ctx, o, inner(o), len(o.Dims) == 0); err != nil {
 			return err
 		}
 	}
 	return f.borders(ctx, in)
 }
 
-func (o *object) exact() bool {
-	return slices.ContainsFunc(o.wanted, func(w wantedLeaf) bool { return w.exact })
+func exact(o *tree.Object) bool {
+	return slices.ContainsFunc(o.Wanted, func(w tree.Wanted) bool { return w.Exact })
 }
 
-func (o *object) inner() []int64 {
-	if len(o.dims) == 0 {
+func inner(o *tree.Object) []int64 {
+	if len(o.Dims) == 0 {
 		return nil
 	}
-	return o.dims[1:]
+	return o.Dims[1:]
 }
 
 func (f *factory) byFile() error {
 	f.report.Samples = 1
 	var sum int64
-	for i := range f.tree.objects {
-		o := &f.tree.objects[i]
+	for i := range f.tree.Objects {
+		o := &f.tree.Objects[i]
 		if err := f.backed(o, math.MaxInt64, &sum); err != nil {
-			if o.exact() {
-				return shardify.Annotate(err, "", "", o.path)
+			if exact(o) {
+				return shardify.Annotate(err, "", "", o.Path)
 			}
-			f.tree.leave(o.path, err)
+			f.tree.Leave(o.Path, err)
 			continue
 		}
-		if err := f.add(o, o.path, o.dims, false); err != nil {
+		if err := f.add(o, o.Path, o.Dims, false); err != nil {
 			return err
 		}
 	}
@@ -163,112 +167,86 @@ func (f *factory) byFile() error {
 }
 
 // addRows is add where samples are rows: all inputs must have the same coordinates.
-func (f *factory) addRows(ctx context.Context, o *object, inner []int64, once bool) error {
+func (f *factory) addRows(ctx context.Context, o *tree.Object, inner []int64, once bool) error {
 	first := len(f.report.Fields)
-	if err := f.add(o, o.path, inner, once); err != nil {
+	if err := f.add(o, o.Path, inner, once); err != nil {
 		return err
 	}
-	return f.report.Compare(f.tree.arrayOf(ctx, o, f.choice, f.opts), o.picks, first, f.opts.Several)
+	return f.report.Compare(arrayOf(ctx, f.tree, o, f.choice, f.opts), o.Picks, first, f.opts.Several)
 }
 
 // add makes fields of the leaves of a data set.
-func (f *factory) add(o *object, name string, inner []int64, once bool) error {
-	b := BlobObject{Path: name, How: o.how, Once: once, Sparse: o.matrix != nil}
-	if o.lists != nil {
-		b.Lists = o.lists.Path
+func (f *factory) add(o *tree.Object, name string, inner []int64, once bool) error {
+	b := BlobObject{Path: name, How: o.How, Once: once, Sparse: o.Matrix != nil}
+	if o.Lists != nil {
+		b.Lists = o.Lists.Path
 	}
-	if m := o.matrix; m != nil {
+	if m := o.Matrix; m != nil {
 		if n, ok := f.choice.columns[m.Group]; ok && n != m.Columns {
 			return shardify.Annotate(shardify.Mismatch("a sparse matrix of %d columns, elsewhere %d", m.Columns, n), "", "", m.Group)
 		}
 	}
-	if name == o.path {
-		name = cmp.Or(o.as, name)
+	if name == o.Path {
+		name = cmp.Or(o.As, name)
 	}
-	if b.Wide = o.wide; o.wide {
+	if b.Wide = o.Wide; o.Wide {
 		name = name[:max(strings.LastIndexByte(name, '/'), 0)]
 	}
-	for i := range o.wanted {
-		l := &o.wanted[i].leaf
-		if o.matrix != nil { // rows of a sparse matrix are read as they are stored
+	for i := range o.Wanted {
+		l := &o.Wanted[i].Leaf
+		if o.Matrix != nil { // rows of a sparse matrix are read as they are stored
 			l.CF = nil
 		}
 		if l.CF != nil {
 			if _, ok := l.CF.Time(); ok {
-				b.Unit = cmp.Or(f.choice.Times[o.path], l.CF.Into())
+				b.Unit = cmp.Or(f.choice.Times[o.Path], l.CF.Into())
 				l.InUnit(b.Unit)
 			}
-			b.CF, b.Of = true, o.of
+			b.CF, b.Of = true, o.Of
 		}
 	}
-	b.Pandas = slices.ContainsFunc(o.wanted, func(w wantedLeaf) bool { return w.leaf.Missing != nil })
-	obj, err := f.tree.File.H5.Object(o.addr, o.path)
-	foreign := err != nil || obj.Addr != o.addr
-	for i := range o.wanted {
-		w := &o.wanted[i]
-		field, err := w.leaf.Field(format.PlainName(naming.Join(strings.TrimPrefix(name, "/"), w.leaf.Name)), inner)
+	b.Pandas = slices.ContainsFunc(o.Wanted, func(w tree.Wanted) bool { return w.Leaf.Missing != nil })
+	obj, err := f.tree.File.H5.Object(o.Addr, o.Path)
+	foreign := err != nil || obj.Addr != o.Addr
+	for i := range o.Wanted {
+		w := &o.Wanted[i]
+		field, err := w.Leaf.Field(format.PlainName(naming.Join(strings.TrimPrefix(name, "/"), w.Leaf.Name)), inner)
 		if err == nil && slices.ContainsFunc(inner, func(d int64) bool { return d > math.MaxInt32*1024 }) {
 			err = shardify.Unsupported("dimensions %v", inner)
 		}
-		if err == nil && o.lists != nil {
-			err = o.listField(&field)
+		if err == nil && o.Lists != nil {
+			err = listField(o, &field)
 		}
 		if err != nil {
-			if w.exact {
-				return shardify.Annotate(err, "", "", o.path)
+			if w.Exact {
+				return shardify.Annotate(err, "", "", o.Path)
 			}
-			f.tree.leave(naming.Join(o.path, w.leaf.Name), err)
+			f.tree.Leave(naming.Join(o.Path, w.Leaf.Name), err)
 			continue
 		}
 		if !foreign {
-			f.attributes(&field, obj, o, &w.leaf)
+			f.blob.Why += f.tree.FieldAttrs(&field, obj, o, &w.Leaf, f.opts, f.choice.Mode == tree.ByAxis)
 		}
-		if o.matrix != nil {
-			if err := o.sparseField(&field); err != nil {
-				return shardify.Annotate(format.Cure(err, withoutSparse(f.tree)...), "", "", o.matrix.Group)
+		if o.Matrix != nil {
+			if err := sparseField(o, &field); err != nil {
+				return shardify.Annotate(format.Cure(err, withoutSparse(f.tree)...), "", "", o.Matrix.Group)
 			}
 		}
-		if n := len(inner); n > 0 && len(o.axes) >= n && o.lists == nil {
+		if n := len(inner); n > 0 && len(o.Axes) >= n && o.Lists == nil {
 			var names []string
-			for _, a := range o.axes[len(o.axes)-n:] {
-				names = append(names, a.name)
+			for _, a := range o.Axes[len(o.Axes)-n:] {
+				names = append(names, a.Name)
 			}
 			field.NameDims(names)
 		}
-		f.decoded(field.Name, &w.leaf)
-		b.Leaves = append(b.Leaves, w.index)
-		f.report.Fields = append(f.report.Fields, survey.Field{Field: field, Bytes: f.guess(o, &w.leaf)})
+		f.decoded(field.Name, &w.Leaf)
+		b.Leaves = append(b.Leaves, w.Index)
+		f.report.Fields = append(f.report.Fields, survey.Field{Field: field, Bytes: f.guess(o, &w.Leaf)})
 	}
 	if len(b.Leaves) > 0 {
 		f.blob.Objects = append(f.blob.Objects, b)
 	}
 	return nil
-}
-
-// attributes are what the file says about a field.
-func (f *factory) attributes(field *shardify.Field, obj *h5.Object, o *object, l *element.Leaf) {
-	file := f.tree.File
-	attrs := l.CFAttrs(element.FieldAttrs(file.H5, obj, field.Attrs))
-	if f.opts.cf && field.DType.IsInt() && (field.Levels == 0 || o.lists != nil) {
-		attrs = element.WithFlags(file.H5, obj, attrs)
-	}
-	if f.tree.Kind.Pytables && l.Of == "" && !o.wide {
-		names := frameColumns(file, obj, o.path, l.Name)
-		attrs = element.WithColumns(attrs, names, field)
-		if len(names) > maxFrameColumns && f.opts.frame == "auto" {
-			f.blob.Why += fmt.Sprintf("; %s: %d columns of pandas' frame in one field, --frame columns makes a field of each", field.Name, len(names))
-		}
-	}
-	if f.tree.Kind.Pytables {
-		attrs = element.WithCategories(attrs, categories(file, obj, o.path, cmp.Or(l.Of, l.Name)))
-		if field.DType == shardify.I64 {
-			attrs = withTimes(attrs, file, obj, cmp.Or(l.Of, l.Name))
-		}
-	}
-	if p := f.tree.categories[o.path]; p != "" && f.choice.Mode == ByAxis { // else the names are a field
-		attrs = withNames(file, attrs, p)
-	}
-	field.Attrs = attrs
 }
 
 // decoded notes what attributes make of a field.
@@ -285,11 +263,11 @@ func (f *factory) decoded(name string, l *element.Leaf) {
 }
 
 // guess is about how many bytes a varying leaf has in the whole data set.
-func (f *factory) guess(o *object, l *element.Leaf) int64 {
-	values := o.bytes / max(o.elem, 1) * int64(l.At.Values())
+func (f *factory) guess(o *tree.Object, l *element.Leaf) int64 {
+	values := o.Bytes / max(o.Elem, 1) * int64(l.At.Values())
 	switch l.Kind {
 	case element.Numbers:
-		if o.matrix != nil || o.lists != nil {
+		if o.Matrix != nil || o.Lists != nil {
 			return values * int64(l.Num.DType.Size())
 		}
 	case element.Texts:
@@ -305,14 +283,14 @@ func (f *factory) guess(o *object, l *element.Leaf) int64 {
 var SlabBytes int64 = 512 << 20
 
 // borders finds where spans may be cut without decoding a chunk twice.
-func (f *factory) borders(ctx context.Context, in []*object) error {
+func (f *factory) borders(ctx context.Context, in []*tree.Object) error {
 	var units []set.Unit
 	for _, o := range in {
-		if len(o.dims) > 0 {
-			units = append(units, set.Unit{RowBytes: o.rowBytes(), Rows: o.unit})
+		if len(o.Dims) > 0 {
+			units = append(units, set.Unit{RowBytes: rowBytes(o), Rows: o.Unit})
 		}
 	}
-	picked, n := f.tree.rows, f.report.Samples
+	picked, n := f.picked, f.report.Samples
 	if picked != nil { // units are of stored rows
 		n = math.MaxInt64
 	}
@@ -332,7 +310,7 @@ func (f *factory) borders(ctx context.Context, in []*object) error {
 	var sum int64
 	for _, o := range in {
 		if err := f.backed(o, max(unit, array.SmallClaim/perRow), &sum); err != nil {
-			return shardify.Annotate(err, "", "", o.path)
+			return shardify.Annotate(err, "", "", o.Path)
 		}
 	}
 	return nil
@@ -342,23 +320,23 @@ func (f *factory) borders(ctx context.Context, in []*object) error {
 func (f *factory) chunks(ctx context.Context) error {
 	t := f.tree
 	if f.all != nil {
-		if _, err := f.all.selectParts(ctx, f.choice, f.opts); err != nil {
+		if _, _, err := selectParts(ctx, f.all, f.choice, f.opts); err != nil {
 			return err
 		}
-		t = f.all.folded()
+		t = f.all.Folded()
 	}
 	var arrays []chunks.Array
-	for i := range t.objects {
-		o := &t.objects[i]
-		if o.chunkRows > 0 && cmp.Or(f.choice.left[o.path], t.note(o), f.choice.otherDimension(o)) == "" {
-			arrays = append(arrays, chunks.Array{Name: o.field(), RowBytes: o.rowBytes(), Rows: o.chunkRows})
+	for i := range t.Objects {
+		o := &t.Objects[i]
+		if o.ChunkRows > 0 && cmp.Or(f.choice.left[o.Path], o.Why(), f.choice.otherDimension(o)) == "" {
+			arrays = append(arrays, chunks.Array{Name: fieldName(o), RowBytes: rowBytes(o), Rows: o.ChunkRows})
 		}
 	}
 	dim := ""
 	if len(f.choice.dimension) > 0 {
 		dim = f.choice.dimension[0]
 	}
-	size, notes, err := chunks.Of(arrays, f.tree.rows, dim)
+	size, notes, err := chunks.Of(arrays, f.picked, dim)
 	if err != nil {
 		return err
 	}
@@ -366,32 +344,105 @@ func (f *factory) chunks(ctx context.Context) error {
 	return nil
 }
 
-func (o *object) rowBytes() int64 {
-	if len(o.dims) == 0 {
-		return o.bytes
+func rowBytes(o *tree.Object) int64 {
+	if len(o.Dims) == 0 {
+		return o.Bytes
 	}
-	return o.bytes / max(o.dims[0], 1)
+	return o.Bytes / max(o.Dims[0], 1)
 }
 
 // backed refuses claims of memory without bytes behind them, of n rows or all.
-func (f *factory) backed(o *object, n int64, sum *int64) error {
-	n = min(n, o.rowCount())
-	if o.matrix != nil || o.lists != nil { // a span shows when it is read
+func (f *factory) backed(o *tree.Object, n int64, sum *int64) error {
+	n = min(n, rowCount(o))
+	if o.Matrix != nil || o.Lists != nil { // a span shows when it is read
 		return nil
 	}
-	if o.rowBytes() == 0 || n <= array.SmallClaim/o.rowBytes() {
+	if rowBytes(o) == 0 || n <= array.SmallClaim/rowBytes(o) {
 		return nil
 	}
-	a, err := f.tree.File.Dataset(o.path)
+	a, err := f.tree.File.Dataset(o.Path)
 	if err != nil {
 		return err
 	}
 	return a.Claim(n, sum)
 }
 
-func (o *object) rowCount() int64 {
-	if len(o.dims) == 0 {
+func rowCount(o *tree.Object) int64 {
+	if len(o.Dims) == 0 {
 		return 1
 	}
-	return o.dims[0]
+	return o.Dims[0]
+}
+
+// sparseColumns is where the fields of a sparse matrix say how many columns it has.
+const sparseColumns = "sparse_columns"
+
+// sparseField makes a field of whole rows one of a sparse matrix.
+func sparseField(o *tree.Object, f *shardify.Field) *shardify.Error {
+	m := o.Matrix
+	switch {
+	case m.ByColumns:
+		return shardify.Unsupported("a sparse matrix stored by columns (csc), whose rows lie apart; adata.X = adata.X.tocsr() in anndata stores it by rows, S = full(S) in MATLAB makes it dense")
+	case f.Levels != 0 || len(f.Shape) != 0:
+		return shardify.Unsupported("a sparse matrix of other values than numbers")
+	case path.Base(o.Path) == m.Indices && (f.DType.IsFloat() || f.DType == shardify.Bool):
+		return shardify.Unsupported("a sparse matrix whose indices are %s", f.DType)
+	}
+	f.Levels, f.Counter = 1, m.Counter
+	f.Attrs = element.WithAttr(f.Attrs, sparseColumns, strconv.FormatInt(m.Columns, 10))
+	return nil
+}
+
+// withoutSparse is the way to read what is not in a sparse matrix by columns, if there is any.
+func withoutSparse(t *tree.Tree) []format.Way {
+	var out []string
+	rest := false
+	for i := range t.Objects {
+		switch m := t.Objects[i].Matrix; {
+		case m == nil:
+			rest = rest || t.Objects[i].Why() == ""
+		case m.ByColumns && !slices.Contains(out, "!"+strings.TrimPrefix(m.Group, "/")):
+			out = append(out, "!"+strings.TrimPrefix(m.Group, "/"))
+		}
+	}
+	if !rest || out == nil {
+		return nil
+	}
+	return []format.Way{{Columns: out, Makes: "samples without it"}}
+}
+
+// listField makes a field of flat values one of lists.
+func listField(o *tree.Object, f *shardify.Field) error {
+	if o.Lists.Of != "" {
+		return shardify.Unsupported("lists of lists, by %s and %s; --lists off --sample file reads the arrays as they are", o.Lists.Of, o.Lists.Path)
+	}
+	if f.Levels != 0 {
+		return shardify.Unsupported("texts, or lists, in lists by %s", o.Lists.Path)
+	}
+	f.Levels, f.Counter = 1, o.Lists.Counter
+	return nil
+}
+
+// listWhy says which data sets are lists.
+func listWhy(t *tree.Tree) string {
+	by := map[string][]string{}
+	var order []string
+	for i := range t.Objects {
+		if l := t.Objects[i].Lists; l != nil && l.Of == "" {
+			if by[l.Path] == nil {
+				order = append(order, l.Path)
+			}
+			by[l.Path] = append(by[l.Path], t.Objects[i].Path)
+		}
+	}
+	text := ""
+	for _, p := range order {
+		names := by[p]
+		what := strings.Join(names[:min(len(names), 4)], ", ")
+		if len(names) > 4 {
+			what += fmt.Sprintf(" and %d more", len(names)-4)
+		}
+		text += fmt.Sprintf("; %s: lists by %s", what, p)
+	}
+	return text
 }

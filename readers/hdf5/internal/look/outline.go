@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
+	"github.com/shardify/shardify/readers/hdf5/internal/tree"
 )
 
 // maxDescribed bounds the data sets that Describe lists.
@@ -36,24 +37,24 @@ func (b *Blob) Notes() (out []string) {
 }
 
 // Describe describes the data sets of a file; of sample groups the first one alone.
-func (t *Tree) Describe(b *Blob) []string {
+func Describe(t *tree.Tree, b *Blob) []string {
 	first := ""
-	out := t.Kind.describe()
+	out := describeKind(t)
 	out = append(out, t.File.H5.Warnings()...)
-	for _, group := range slices.Sorted(maps.Keys(t.sparse)) {
-		out = append(out, describeMatrix(t.sparse[group]))
+	for _, group := range slices.Sorted(maps.Keys(t.Sparse)) {
+		out = append(out, describeMatrix(t.Sparse[group]))
 	}
 	listed, others := 0, 0
-	for i := range t.objects {
-		o := &t.objects[i]
+	for i := range t.Objects {
+		o := &t.Objects[i]
 		switch {
-		case b.Mode == ByGroup && !b.firstGroup(o.path, &first):
+		case b.Mode == tree.ByGroup && !b.firstGroup(o.Path, &first):
 			others++
 		case listed == maxDescribed:
-			return append(out, fmt.Sprintf("and %d more data sets", len(t.objects)-i))
+			return append(out, fmt.Sprintf("and %d more data sets", len(t.Objects)-i))
 		default:
 			listed++
-			out = append(out, t.describeObject(o)...)
+			out = append(out, describeObject(t, o)...)
 		}
 	}
 	if others > 0 {
@@ -65,7 +66,7 @@ func (t *Tree) Describe(b *Blob) []string {
 // firstGroup reports whether a data set is in no sample group, or in the first of
 // them, whose path is kept.
 func (b *Blob) firstGroup(p string, first *string) bool {
-	c := Choice{parent: b.Parent, stem: b.Stem, numbered: b.Number}
+	c := Choice{Samples: tree.Samples{Parent: b.Parent}, stem: b.Stem, numbered: b.Number}
 	name := c.sampleGroup(p)
 	if group := b.Parent + "/" + name; name == "" || group == p {
 		return true
@@ -76,46 +77,46 @@ func (b *Blob) firstGroup(p string, first *string) bool {
 	return false
 }
 
-// describe says what the convention of the file means for its values.
-func (c *convention) describe() (out []string) {
-	if c.matlab {
+// describeKind says what the convention of the file means for its values.
+func describeKind(t *tree.Tree) (out []string) {
+	if t.Kind.Matlab {
 		out = append(out, "MATLAB stores arrays with their axes reversed: without --axis they come as MATLAB shows them, the samples first; --axis N takes axis N as it is stored")
 	}
-	if c.netcdf {
+	if t.Kind.Netcdf {
 		out = append(out, "netCDF-4")
 	}
-	if c.Pytables {
+	if t.Kind.Pytables {
 		out = append(out, "written by PyTables or pandas")
 	}
 	return out
 }
 
 // describeObject writes lines about one data set.
-func (t *Tree) describeObject(o *object) []string {
-	a, err := t.File.Dataset(o.path)
+func describeObject(t *tree.Tree, o *tree.Object) []string {
+	a, err := t.File.Dataset(o.Path)
 	if err != nil {
-		return []string{fmt.Sprintf("%s: %v", o.path, err)}
+		return []string{fmt.Sprintf("%s: %v", o.Path, err)}
 	}
-	line := fmt.Sprintf("%s %s %v%s, %s", o.path, typeName(a.Set.Type), o.dims, o.named(), a.Storage())
-	for _, attr := range t.describeAttrs(a) {
+	line := fmt.Sprintf("%s %s %v%s, %s", o.Path, typeName(a.Set.Type), o.Dims, dimNames(o), a.Storage())
+	for _, attr := range describeAttrs(t, a) {
 		line += "; " + attr
 	}
 	out := []string{line}
-	if chunk := a.Set.Layout.ChunkDims; a.Filtered() && a.RowBytes > 0 && len(o.dims) > 0 {
+	if chunk := a.Set.Layout.ChunkDims; a.Filtered() && a.RowBytes > 0 && len(o.Dims) > 0 {
 		rows := min(chunk[0], a.Rows)
 		switch n := rows * a.RowBytes; {
 		case n > SlabBytes:
 			out = append(out, fmt.Sprintf("%s: a row of its chunks is %s; it is read in pieces of %s, and each chunk is decoded up to %d times",
-				o.path, shardify.FormatSize(n), shardify.FormatSize(SlabBytes), n/SlabBytes+1))
+				o.Path, shardify.FormatSize(n), shardify.FormatSize(SlabBytes), n/SlabBytes+1))
 		case n > array.LargeClaim:
-			out = append(out, fmt.Sprintf("%s: a row of its chunks is %s, which is read at once", o.path, shardify.FormatSize(n)))
+			out = append(out, fmt.Sprintf("%s: a row of its chunks is %s, which is read at once", o.Path, shardify.FormatSize(n)))
 		}
 	}
 	return out
 }
 
 // describeAttrs writes the simple attributes of a data set.
-func (t *Tree) describeAttrs(a *column.Dataset) (out []string) {
+func describeAttrs(t *tree.Tree, a *column.Dataset) (out []string) {
 	o, err := a.File.H5.Object(a.Set.Addr, a.Path)
 	if err != nil {
 		return nil
@@ -160,7 +161,7 @@ func typeName(t *datatype.Type) string {
 // describeMatrix says what a sparse matrix is.
 func describeMatrix(m *column.Matrix) string {
 	if m.Err != nil {
-		return fmt.Sprintf("%s: a sparse matrix that cannot be read: %s", cmp.Or(m.Group, "/"), Reason(m.Err))
+		return fmt.Sprintf("%s: a sparse matrix that cannot be read: %s", cmp.Or(m.Group, "/"), tree.Reason(m.Err))
 	}
 	form := "by rows"
 	if m.ByColumns {

@@ -10,49 +10,50 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
+	"github.com/shardify/shardify/readers/hdf5/internal/tree"
 	"github.com/shardify/shardify/readers/internal/grid"
 )
 
-// selectParts leaves of all data sets what --sel takes of their dimensions, and says what that is.
-func (t *Tree) selectParts(ctx context.Context, c *Choice, opts *Settings) (why string, err error) {
+// selectParts leaves of all data sets what --sel takes of their dimensions, and says what that is,
+// and which rows are taken of the samples' dimension: nil is all.
+func selectParts(ctx context.Context, t *tree.Tree, c *Choice, opts *tree.Settings) (rows grid.Pick, why string, err error) {
 	if opts.Sel == nil && opts.Channels == nil {
-		return "", nil
+		return nil, "", nil
 	}
-	if c.Mode != ByAxis && (c.Mode != ByFile || opts.Channels != nil) {
-		return "", shardify.Misuse("--sel goes with samples that are rows or files, --channels with rows")
+	if c.Mode != tree.ByAxis && (c.Mode != tree.ByFile || opts.Channels != nil) {
+		return nil, "", shardify.Misuse("--sel goes with samples that are rows or files, --channels with rows")
 	}
 	k := &grid.Taker{Sel: opts.Sel, Channels: opts.Channels, Input: t.File.Path, Several: opts.Several}
-	plain := t.plain(opts.Channels)
-	for i := range t.objects {
-		o := &t.objects[i]
-		if o.matrix != nil || o.lists != nil || o.wide || o.how != nil && o.how.Squeeze || c.Mode == ByAxis && c.left[o.path] != "" && !c.repeated(o, opts) {
+	plain := plain(t, opts.Channels)
+	for i := range t.Objects {
+		o := &t.Objects[i]
+		if o.Wide || o.How != nil && o.How.Squeeze || c.Mode == tree.ByAxis && c.left[o.Path] != "" && !c.repeated(o, opts) {
 			continue
 		}
-		if err := t.takeOf(ctx, k, o, t.arrayOf(ctx, o, c, opts), plain); err != nil {
-			return "", shardify.Annotate(err, "", "", o.path)
+		if err := takeOf(ctx, t, k, o, arrayOf(ctx, t, o, c, opts), plain); err != nil {
+			return nil, "", shardify.Annotate(err, "", "", o.Path)
 		}
 	}
-	t.rows = k.Rows
-	return k.Why, k.Unknown()
+	return k.Rows, k.Why, k.Unknown()
 }
 
-// field is the name of the field that a data set becomes.
-func (o *object) field() string { return strings.TrimPrefix(cmp.Or(o.as, o.path), "/") }
+// fieldName is the name of the field that a data set becomes.
+func fieldName(o *tree.Object) string { return strings.TrimPrefix(cmp.Or(o.As, o.Path), "/") }
 
 // repeated reports whether a data set has values for all samples together, of which channels
 // are made.
-func (c *Choice) repeated(o *object, opts *Settings) bool {
-	return c.Mode == ByAxis && opts.Channels.Has(o.field()) && len(o.dims) > 0 && c.otherDimension(o) != "" &&
-		!slices.ContainsFunc(o.axes, func(a axis) bool { return slices.Contains(c.dimension, a.name) })
+func (c *Choice) repeated(o *tree.Object, opts *tree.Settings) bool {
+	return c.Mode == tree.ByAxis && opts.Channels.Has(fieldName(o)) && len(o.Dims) > 0 && c.otherDimension(o) != "" &&
+		!slices.ContainsFunc(o.Axes, func(a tree.Axis) bool { return slices.Contains(c.dimension, a.Name) })
 }
 
 // arrayOf is a data set as a selection sees it.
-func (t *Tree) arrayOf(ctx context.Context, o *object, c *Choice, opts *Settings) *grid.Array {
-	a := &grid.Array{Field: o.field(), Shape: o.dims, Rows: c.Mode == ByAxis && !c.repeated(o, opts)}
-	for d := range o.dims {
+func arrayOf(ctx context.Context, t *tree.Tree, o *tree.Object, c *Choice, opts *tree.Settings) *grid.Array {
+	a := &grid.Array{Field: fieldName(o), Shape: o.Dims, Rows: c.Mode == tree.ByAxis && !c.repeated(o, opts)}
+	for d := range o.Dims {
 		name := ""
-		if len(o.axes) > d {
-			name = o.axes[d].name
+		if len(o.Axes) > d {
+			name = o.Axes[d].Name
 		}
 		if name == "" && a.Rows && d == 0 && len(c.dimension) > 0 {
 			name = c.dimension[0] // as long as the others, which have names
@@ -60,25 +61,25 @@ func (t *Tree) arrayOf(ctx context.Context, o *object, c *Choice, opts *Settings
 		if name == "" {
 			a.Names = append(a.Names, nil)
 		} else {
-			a.Names = append(a.Names, append([]string{name}, t.dims.also[name]...))
+			a.Names = append(a.Names, append([]string{name}, t.Dims.Also[name]...))
 		}
 	}
 	a.Coord = func(d int) func() (*grid.Coord, error) {
-		if len(o.axes) <= d || len(o.axes[d].scales) == 0 {
+		if len(o.Axes) <= d || len(o.Axes[d].Scales) == 0 {
 			return nil
 		}
-		return t.coords.Once(o.axes[d].scales[0], func() (*grid.Coord, error) { return t.coordinate(ctx, o.axes[d].name, o.axes[d].scales) })
+		return t.Coords.Once(o.Axes[d].Scales[0], func() (*grid.Coord, error) { return coordinate(ctx, t, o.Axes[d].Name, o.Axes[d].Scales) })
 	}
 	return a
 }
 
 // plain are the dimensions of the fields that are channels as they are.
-func (t *Tree) plain(c *grid.Channels) map[string]bool {
+func plain(t *tree.Tree, c *grid.Channels) map[string]bool {
 	plain := map[string]bool{}
-	for i := range t.objects {
-		if o := &t.objects[i]; c.Has(o.field()) && !c.More(o.field()) {
-			for _, a := range o.axes {
-				plain[a.name] = true
+	for i := range t.Objects {
+		if o := &t.Objects[i]; c.Has(fieldName(o)) && !c.More(fieldName(o)) {
+			for _, a := range o.Axes {
+				plain[a.Name] = true
 			}
 		}
 	}
@@ -86,35 +87,35 @@ func (t *Tree) plain(c *grid.Channels) map[string]bool {
 }
 
 // takeOf leaves of a data set what is taken of it.
-func (t *Tree) takeOf(ctx context.Context, k *grid.Taker, o *object, a *grid.Array, plain map[string]bool) error {
+func takeOf(ctx context.Context, t *tree.Tree, k *grid.Taker, o *tree.Object, a *grid.Array, plain map[string]bool) error {
 	more, err := k.More(a, plain)
 	if err != nil {
 		return err
 	}
-	o.picks, err = k.Take(a, more)
-	front := min(1, len(o.dims)-1)
-	if err != nil || o.picks == nil && more <= front {
+	o.Picks, err = k.Take(a, more)
+	front := min(1, len(o.Dims)-1)
+	if err != nil || o.Picks == nil && more <= front {
 		return err
 	}
-	how := array.As(len(o.dims))
-	if o.how != nil {
-		how = &array.Order{Perm: slices.Clone(o.how.Perm), Text: o.how.Text}
+	how := array.As(len(o.Dims))
+	if o.How != nil {
+		how = &array.Order{Perm: slices.Clone(o.How.Perm), Text: o.How.Text}
 	}
 	how.Picks = make([]grid.Pick, len(how.Perm))
-	for d, p := range o.picks {
+	for d, p := range o.Picks {
 		how.Picks[how.Perm[d]] = p
 	}
 	if more > front { // the channels come first in a sample
 		x := how.Perm[more]
 		how.Perm = slices.Insert(slices.Delete(how.Perm, more, more+1), front, x)
-		o.axes, o.picks = moved(o.axes, more, front), moved(o.picks, more, front)
+		o.Axes, o.Picks = moved(o.Axes, more, front), moved(o.Picks, more, front)
 	}
-	t.File.SetOrder(o.path, how)
-	x, err := t.File.Dataset(o.path)
+	t.File.SetOrder(o.Path, how)
+	x, err := t.File.Dataset(o.Path)
 	if err != nil {
 		return err
 	}
-	o.dims, o.how, o.bytes = x.Dims, how, x.Rows*x.RowBytes
+	o.Dims, o.How, o.Bytes = x.Dims, how, x.Rows*x.RowBytes
 	return nil
 }
 
@@ -128,7 +129,7 @@ func moved[T any](list []T, from, to int) []T {
 }
 
 // coordinate reads the values of a dimension, nil if none of its scales has any.
-func (t *Tree) coordinate(ctx context.Context, name string, scales []int64) (*grid.Coord, error) {
+func coordinate(ctx context.Context, t *tree.Tree, name string, scales []int64) (*grid.Coord, error) {
 	for _, addr := range scales {
 		o, err := t.File.H5.Object(addr, name)
 		if err != nil {
@@ -138,7 +139,7 @@ func (t *Tree) coordinate(ctx context.Context, name string, scales []int64) (*gr
 		if err != nil {
 			return nil, err
 		}
-		if t.Kind.leavesOut(t.File.H5, attrs) != "" {
+		if t.Kind.LeavesOut(t.File.H5, attrs) != "" {
 			continue
 		}
 		a, err := t.File.DatasetOf(o, name)

@@ -1,4 +1,4 @@
-package look
+package tree
 
 import (
 	"fmt"
@@ -9,6 +9,16 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/internal/grid"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
+)
+
+// Mode is what one sample is.
+type Mode string
+
+const (
+	ByAxis  Mode = "axis"    // a row of the data sets
+	ByGroup Mode = "group"   // a group
+	ByItem  Mode = "dataset" // a data set, whose name is the key
+	ByFile  Mode = "file"    // a whole file
 )
 
 // Settings are the options, read.
@@ -36,7 +46,7 @@ type Settings struct {
 // NewSettings reads the options of the format.
 func NewSettings(o format.Options) (*Settings, error) {
 	s := &Settings{Sample: o["sample"], External: o.Bool("external"), media: element.MediaText, cf: o["cf"] != "off", lists: o["lists"] != "off", frame: o["frame"], fill: format.FillsItems(o)}
-	if s.Chunked = s.Sample == string(ByChunk); s.Chunked {
+	if s.Chunked = s.Sample == sampleaxis.SampleChunk; s.Chunked {
 		s.Sample = string(ByAxis)
 	}
 	var err error

@@ -1,10 +1,8 @@
-package look
+package tree
 
 import (
 	"path"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/storage"
@@ -17,13 +15,13 @@ type Reference struct {
 	Virtual       bool
 }
 
-// MaxReferences bounds those that are compared with the inputs.
-const MaxReferences = 1 << 16
+// maxReferences bounds those of a file.
+const maxReferences = 1 << 16
 
 // externalLink notes a link to another file, followed or not.
 func (t *Tree) externalLink(l *h5.Link, p string) {
 	clean := filepath.FromSlash(l.File)
-	if len(t.refs) < MaxReferences && filepath.IsLocal(clean) {
+	if len(t.refs) < maxReferences && filepath.IsLocal(clean) {
 		t.refs = append(t.refs, Reference{t.File.Path, p, storage.Join(storage.Dir(t.File.Path), clean), path.Clean("/" + l.Target), false})
 	}
 }
@@ -31,25 +29,19 @@ func (t *Tree) externalLink(l *h5.Link, p string) {
 // References are those of a tree.
 func (t *Tree) References() []Reference {
 	out := t.refs
-	for i := range t.objects {
-		o := &t.objects[i]
-		a, err := t.File.Dataset(o.path)
+	for i := range t.Objects {
+		o := &t.Objects[i]
+		a, err := t.File.Dataset(o.Path)
 		if err != nil {
 			continue
 		}
 		for _, src := range a.Sources() {
-			r := Reference{t.File.Path, o.path, src.File, src.Path, true}
-			if n := len(out); r.File == r.Input || n > 0 && out[n-1] == r || n >= MaxReferences {
+			r := Reference{t.File.Path, o.Path, src.File, src.Path, true}
+			if n := len(out); r.File == r.Input || n > 0 && out[n-1] == r || n >= maxReferences {
 				continue
 			}
 			out = append(out, r)
 		}
 	}
 	return out
-}
-
-// Holds reports whether a data set, or one below a group, is in the tree.
-func (t *Tree) Holds(target string) bool {
-	below := strings.TrimSuffix(target, "/") + "/"
-	return slices.ContainsFunc(t.objects, func(o object) bool { return o.path == target || strings.HasPrefix(o.path, below) })
 }

@@ -1,4 +1,4 @@
-package look
+package tree
 
 import (
 	"slices"
@@ -12,30 +12,31 @@ import (
 
 // turns chooses the order of axes of all data sets of a tree: as --axis says, or as
 // MATLAB's files want it.
-func (t *Tree) turns(opts *Settings) error {
+func (s *scanner) turns() error {
+	t, opts := s.tree, s.opts
 	var n int64
-	for rows, bytes := range t.tables {
-		if bytes > t.tables[n] || bytes == t.tables[n] && rows > n {
+	for rows, bytes := range s.tables {
+		if bytes > s.tables[n] || bytes == s.tables[n] && rows > n {
 			n = rows
 		}
 	}
-	for i := range t.objects {
-		o := &t.objects[i]
-		if o.matrix != nil || o.wide {
+	for i := range t.Objects {
+		o := &t.Objects[i]
+		if o.Wide {
 			continue
 		}
-		if len(o.dims) > 1 {
+		if len(o.Dims) > 1 {
 			opts.Used.Mark(sampleaxis.AxisOption)
 		}
 		var how *array.Order
 		var err error
-		chars := o.chars && len(o.axes) > 0 && t.dims.texts.Along(o.axes[len(o.axes)-1].name)
+		chars := o.chars && len(o.Axes) > 0 && t.Dims.texts.Along(o.Axes[len(o.Axes)-1].Name)
 		if opts.axis != sampleaxis.AutoAxis {
 			how, err = turnTo(opts.axis, o, chars)
 		}
 		if chars && err == nil {
 			if how == nil {
-				how = array.As(len(o.dims))
+				how = array.As(len(o.Dims))
 			}
 			how.Text = true
 		}
@@ -46,8 +47,8 @@ func (t *Tree) turns(opts *Settings) error {
 			return err
 		}
 		if how != nil {
-			if err := t.turn(o, how); err != nil {
-				return shardify.Annotate(err, "", "", o.path)
+			if err := s.turn(o, how); err != nil {
+				return shardify.Annotate(err, "", "", o.Path)
 			}
 		}
 	}
@@ -55,8 +56,8 @@ func (t *Tree) turns(opts *Settings) error {
 }
 
 // turnTo puts an axis first; nil if it is there. Of characters the last axis does not count.
-func turnTo(axis int, o *object, chars bool) (*array.Order, error) {
-	rank := len(o.dims)
+func turnTo(axis int, o *Object, chars bool) (*array.Order, error) {
+	rank := len(o.Dims)
 	if chars {
 		rank--
 	}
@@ -65,13 +66,13 @@ func turnTo(axis int, o *object, chars bool) (*array.Order, error) {
 	}
 	axis, ok := sampleaxis.PlaceOfAxis(axis, rank)
 	if !ok {
-		return nil, shardify.Misuse("%s has the axes 0 to %d: --columns or --object selects what has others", o.path, rank-1)
+		return nil, shardify.Misuse("%s has the axes 0 to %d: --columns or --object selects what has others", o.Path, rank-1)
 	}
 	if axis == 0 {
 		return nil, nil
 	}
 	how := &array.Order{Perm: []int{axis}}
-	for k := range o.dims {
+	for k := range o.Dims {
 		if k != axis {
 			how.Perm = append(how.Perm, k)
 		}
@@ -82,33 +83,33 @@ func turnTo(axis int, o *object, chars bool) (*array.Order, error) {
 // matlabArray notes that a data set is an array of MATLAB, and how many samples there
 // would be if it were a table: the rows of a matrix, the length of a vector. Those of most
 // bytes count, wanted or not.
-func (t *Tree) matlabArray(o *object, class string, typ *datatype.Type) {
-	o.matlab = class != "" && len(o.dims) >= 2
-	o.text = o.matlab && class == "char" && len(o.dims) == 2 && typ.Class == datatype.Integer && typ.Size == 2
-	if !o.matlab || o.text || len(o.dims) != 2 || o.dims[0]*o.dims[1] == 1 {
+func (s *scanner) matlabArray(o *Object, class string, typ *datatype.Type) {
+	o.matlab = class != "" && len(o.Dims) >= 2
+	o.text = o.matlab && class == "char" && len(o.Dims) == 2 && typ.Class == datatype.Integer && typ.Size == 2
+	if !o.matlab || o.text || len(o.Dims) != 2 || o.Dims[0]*o.Dims[1] == 1 {
 		return
 	}
-	n := o.dims[1]
+	n := o.Dims[1]
 	if n == 1 {
-		n = o.dims[0]
+		n = o.Dims[0]
 	}
-	t.tables[n] += o.bytes
+	s.tables[n] += o.Bytes
 }
 
 // matlabTurn finds the samples' axis of an array in a MATLAB file, which is n long if
 // that is known: the rows of matrices, stored last; of arrays with more axes MATLAB's
 // first or last one. The other axes come as MATLAB has them.
-func matlabTurn(o *object, n int64) *array.Order {
-	rank := len(o.dims)
+func matlabTurn(o *Object, n int64) *array.Order {
+	rank := len(o.Dims)
 	if rank < 2 {
 		return nil
 	}
 	axis := rank - 1
 	switch {
 	case o.text:
-	case rank == 2 && o.dims[1] == 1: // a row vector
+	case rank == 2 && o.Dims[1] == 1: // a row vector
 		axis = 0
-	case rank > 2 && o.dims[rank-1] != n:
+	case rank > 2 && o.Dims[rank-1] != n:
 		axis = 0
 	}
 	how := &array.Order{Perm: []int{axis}, Squeeze: rank == 2, Text: o.text}
@@ -121,45 +122,45 @@ func matlabTurn(o *object, n int64) *array.Order {
 }
 
 // turn changes what is known of a data set.
-func (t *Tree) turn(o *object, how *array.Order) error {
-	t.File.SetOrder(o.path, how)
-	a, err := t.File.Dataset(o.path)
+func (s *scanner) turn(o *Object, how *array.Order) error {
+	s.tree.File.SetOrder(o.Path, how)
+	a, err := s.tree.File.Dataset(o.Path)
 	if err != nil {
 		return err
 	}
 	stored := *o
-	stored.wanted = slices.Clone(o.wanted)
-	unlimited, axes := o.unlimited, o.axes
-	o.unlimited, o.axes = nil, nil
+	stored.Wanted = slices.Clone(o.Wanted)
+	unlimited, axes := o.Unlimited, o.Axes
+	o.Unlimited, o.Axes = nil, nil
 	for k := range a.Dims {
-		o.unlimited = append(o.unlimited, unlimited[how.Perm[k]])
+		o.Unlimited = append(o.Unlimited, unlimited[how.Perm[k]])
 		if len(axes) == len(how.Perm) {
-			o.axes = append(o.axes, axes[how.Perm[k]])
+			o.Axes = append(o.Axes, axes[how.Perm[k]])
 		}
 	}
-	o.dims, o.elem, o.unit, o.chunkRows, o.how = a.Dims, a.Elem, a.Unit(), chunkRows(a.Array), how
+	o.Dims, o.Elem, o.Unit, o.ChunkRows, o.How = a.Dims, a.Elem, a.Unit(), chunkRows(a.Array), how
 	o.stored = &stored
 	if how.Text {
-		for i := range o.wanted {
-			l := &o.wanted[i].leaf
-			if *l = a.RowText(t.media); o.chars {
-				l.Notes = []string{"characters along " + axes[len(axes)-1].name + " are texts"}
+		for i := range o.Wanted {
+			l := &o.Wanted[i].Leaf
+			if *l = a.RowText(s.opts.media); o.chars {
+				l.Notes = []string{"characters along " + axes[len(axes)-1].Name + " are texts"}
 			}
 		}
 	}
 	return nil
 }
 
-// unturned undoes turns: in a set of groups or data sets that are samples axes stay as
+// Unturn undoes turns: in a set of groups or data sets that are samples axes stay as
 // they are stored.
-func (t *Tree) unturned(opts *Settings) error {
+func (t *Tree) Unturn(opts *Settings) error {
 	if opts.axis != sampleaxis.AutoAxis {
 		return shardify.Mismatch("--axis goes with samples that are rows or files")
 	}
-	for i := range t.objects {
-		if o := &t.objects[i]; o.stored != nil {
+	for i := range t.Objects {
+		if o := &t.Objects[i]; o.stored != nil {
 			*o = *o.stored
-			t.File.SetOrder(o.path, nil)
+			t.File.SetOrder(o.Path, nil)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package look
+package tree
 
 import (
 	"cmp"
@@ -30,10 +30,10 @@ const scaleClass = "DIMENSION_SCALE"
 // maxScales bounds the scales of one axis.
 const maxScales = 16
 
-// axis is a dimension of a data set, as far as the file names it.
-type axis struct {
-	name   string  // path of its scale without the first slash, "" if it has none
-	scales []int64 // where the scales are
+// Axis is a dimension of a data set, as far as the file names it.
+type Axis struct {
+	Name   string  // path of its scale without the first slash, "" if it has none
+	Scales []int64 // where the scales are
 	id     int64   // netCDF's number, -1 without
 }
 
@@ -50,18 +50,18 @@ type dimensions struct {
 	heap   *heap.Heap
 	users  []user
 	texts  dims.Characters
-	time   map[string]bool     // by name: the dimension counts time
-	also   map[string][]string // by name: the other scales of the dimension, which name it in a part of the data sets
+	Time   map[string]bool     // by name: the dimension counts time
+	Also   map[string][]string // by name: the other scales of the dimension, which name it in a part of the data sets
 }
 
 // user is a data set that has values, by its axes.
 type user struct {
-	axes []axis
+	axes []Axis
 	text bool // of texts, and no coordinate
 }
 
 // look notes what a data set says of its axes; nil if nothing.
-func (d *dimensions) look(f *h5.File, o *h5.Object, list element.Attributes, rank int) []axis {
+func (d *dimensions) look(f *h5.File, o *h5.Object, list element.Attributes, rank int) []Axis {
 	isScale := list.Text(f, "CLASS") == scaleClass
 	ids := list.Numbers(f, "_Netcdf4Dimid")
 	if isScale {
@@ -78,7 +78,7 @@ func (d *dimensions) look(f *h5.File, o *h5.Object, list element.Attributes, ran
 	if rank == 0 || len(ids) == 0 && attached == nil && !isScale {
 		return nil
 	}
-	axes := make([]axis, rank)
+	axes := make([]Axis, rank)
 	for i := range axes {
 		axes[i].id = -1
 	}
@@ -87,10 +87,10 @@ func (d *dimensions) look(f *h5.File, o *h5.Object, list element.Attributes, ran
 	}
 	switch {
 	case isScale && rank == 1:
-		axes[0].scales = []int64{o.Addr}
+		axes[0].Scales = []int64{o.Addr}
 	case attached != nil:
 		for i := range axes {
-			axes[i].scales = attached[i]
+			axes[i].Scales = attached[i]
 		}
 	}
 	return axes
@@ -159,94 +159,37 @@ func (d *dimensions) name(paths map[int64]string) {
 	for _, u := range d.users {
 		for k := range u.axes {
 			a := &u.axes[k]
-			if len(a.scales) == 0 && a.id >= 0 {
+			if len(a.Scales) == 0 && a.id >= 0 {
 				if addr, ok := byID[a.id]; ok {
-					a.scales = []int64{addr}
+					a.Scales = []int64{addr}
 				}
 			}
-			a.scales = slices.DeleteFunc(a.scales, func(addr int64) bool { return nameOf(addr) == "" })
-			for _, addr := range a.scales {
-				if r, first := root(addr), root(a.scales[0]); r != first {
+			a.Scales = slices.DeleteFunc(a.Scales, func(addr int64) bool { return nameOf(addr) == "" })
+			for _, addr := range a.Scales {
+				if r, first := root(addr), root(a.Scales[0]); r != first {
 					joined[r] = first
 				}
 			}
 		}
 	}
-	d.time, d.also = map[string]bool{}, map[string][]string{}
+	d.Time, d.Also = map[string]bool{}, map[string][]string{}
 	for addr := range joined {
-		d.also[nameOf(root(addr))] = append(d.also[nameOf(root(addr))], nameOf(addr))
+		d.Also[nameOf(root(addr))] = append(d.Also[nameOf(root(addr))], nameOf(addr))
 	}
 	for addr, sc := range d.scales {
 		if sc.time {
-			d.time[nameOf(root(addr))] = true
+			d.Time[nameOf(root(addr))] = true
 		}
 	}
 	for _, u := range d.users {
 		var names []string
 		for k := range u.axes {
 			a := &u.axes[k]
-			if len(a.scales) > 0 {
-				a.name = nameOf(root(a.scales[0]))
+			if len(a.Scales) > 0 {
+				a.Name = nameOf(root(a.Scales[0]))
 			}
-			names = append(names, a.name)
+			names = append(names, a.Name)
 		}
 		d.texts.Use(names, u.text)
 	}
-}
-
-// first is the name of the first dimension, "" if it has none.
-func (o *object) first() string {
-	if len(o.axes) == 0 {
-		return ""
-	}
-	return o.axes[0].name
-}
-
-// named lists the names of the dimensions, "" if none has one.
-func (o *object) named() string {
-	var names []string
-	some := false
-	for _, a := range o.axes {
-		some = some || a.name != ""
-		if a.name == "" {
-			a.name = "?"
-		}
-		names = append(names, a.name)
-	}
-	if !some {
-		return ""
-	}
-	return " (" + strings.Join(names, ", ") + ")"
-}
-
-// otherDimension says why a data set that does not begin with the samples' dimension is
-// no column, "" if it may be one.
-func (c *Choice) otherDimension(o *object) string {
-	if first := o.first(); len(c.dimension) > 0 && first != "" && !slices.Contains(c.dimension, first) {
-		return "its first dimension is " + first + ", the samples are " + c.dimension[0]
-	}
-	return ""
-}
-
-// leads lists the named dimensions that come first; nil where names say too little.
-func (t *Tree) leads() *dims.Leads {
-	arrays := make([]dims.Array, len(t.objects))
-	for i := range t.objects {
-		o := &t.objects[i]
-		arrays[i] = dims.Array{Shape: o.dims, Bytes: o.bytes, Coord: o.scale, Grows: len(o.dims) > 0 && o.unlimited[0], Skip: o.note != ""}
-		for _, a := range o.axes {
-			arrays[i].Names = append(arrays[i].Names, a.name)
-		}
-	}
-	return dims.Find(arrays)
-}
-
-// chooseLead is the choice of the rows of a named dimension, or nil. alone: for a single
-// input, or if rows are asked for.
-func (t *Tree) chooseLead(all *dims.Leads, firm, alone bool) *Choice {
-	l, why := all.Choose(t.dims.time, firm, alone)
-	if l == nil {
-		return nil
-	}
-	return t.axis(l.Rows, append([]string{l.Name}, t.dims.also[l.Name]...), "dimension "+l.Name+", "+why)
 }

@@ -1,4 +1,4 @@
-package look
+package tree
 
 import (
 	"bytes"
@@ -15,25 +15,25 @@ import (
 // convention is what wrote a file, as far as it matters here.
 type convention struct {
 	Pytables bool // and pandas
-	netcdf   bool
-	matlab   bool
+	Netcdf   bool
+	Matlab   bool
 	keras    bool
-	anndata  bool
+	Anndata  bool
 }
 
 // ConventionOf looks at the user block and the root group's attributes.
 func ConventionOf(f *column.File, root *h5.Object) (c convention) {
 	if f.H5.Base >= 512 {
 		head := make([]byte, 32)
-		c.matlab = f.ReadFull(head, 0) == nil && bytes.HasPrefix(head, []byte("MATLAB 7.3 MAT-file"))
+		c.Matlab = f.ReadFull(head, 0) == nil && bytes.HasPrefix(head, []byte("MATLAB 7.3 MAT-file"))
 	}
 	has := func(name string) bool {
 		_, ok, err := root.Attribute(name)
 		return ok && err == nil
 	}
 	c.Pytables = has("PYTABLES_FORMAT_VERSION")
-	c.netcdf = has("_NCProperties")
-	c.anndata = element.TextOf(f.H5, root, "encoding-type") == "anndata"
+	c.Netcdf = has("_NCProperties")
+	c.Anndata = element.TextOf(f.H5, root, "encoding-type") == "anndata"
 	c.keras = has("layer_names") || has("keras_version")
 	return c
 }
@@ -54,13 +54,13 @@ func (c *convention) Refused() error {
 // hides reports whether a link is of the convention itself, and not data.
 func (c *convention) hides(name string) bool {
 	return c.Pytables && (strings.HasPrefix(name, "_i_") || strings.HasPrefix(name, "_v_") || strings.HasPrefix(name, "_p_")) ||
-		c.matlab && (name == "#refs#" || name == "#subsystem#")
+		c.Matlab && (name == "#refs#" || name == "#subsystem#")
 }
 
 const noVariable = "This is a netCDF dimension but not a netCDF variable"
 
 // leavesOut says why a data set is no data, "" if it is.
-func (c *convention) leavesOut(f *h5.File, list element.Attributes) string {
+func (c *convention) LeavesOut(f *h5.File, list element.Attributes) string {
 	class := list.Text(f, "CLASS")
 	switch {
 	case class == scaleClass && strings.HasPrefix(list.Text(f, "NAME"), noVariable):
@@ -69,7 +69,7 @@ func (c *convention) leavesOut(f *h5.File, list element.Attributes) string {
 		return "an index of PyTables"
 	case c.Pytables && class == "VLARRAY" && list.Text(f, "PSEUDOATOM") == "object":
 		return "pickled Python objects, which can run any code when read; of pandas, to_hdf(format=\"table\") writes columns"
-	case c.matlab:
+	case c.Matlab:
 		if a := list.Find("MATLAB_empty"); a != nil && len(a.Data) > 0 && a.Data[0] == 1 {
 			return "an empty MATLAB array"
 		}
@@ -78,48 +78,60 @@ func (c *convention) leavesOut(f *h5.File, list element.Attributes) string {
 }
 
 // pandas notes groups of pandas, fixed frames among them, and awkward arrays.
-func (t *Tree) pandas(g *h5.Object, p string) {
+func (s *scanner) pandas(g *h5.Object, p string) {
+	t := s.tree
 	if !t.Kind.Pytables {
 	} else if kind := element.TextOf(t.File.H5, g, "pandas_type"); kind != "" {
-		t.frames[p] = kind == "frame"
+		t.Frames[p] = kind == "frame"
 	}
 	if element.TextOf(t.File.H5, g, "encoding-type") == "awkward-array" {
-		t.awkward[p] = true
+		s.awkward[p] = true
 	}
 }
 
-// awkwardNote says which awkward array of AnnData a data set is a part of.
-func (t *Tree) awkwardNote(o *object) string {
-	if p := naming.Group(o.path); t.awkward[p] {
-		return "part of the awkward array " + p + ", which is not read"
+// parts says of the parts of pandas' fixed frames and of awkward arrays why they are no columns.
+func (s *scanner) parts() {
+	t := s.tree
+	for i := range t.Objects {
+		o := &t.Objects[i]
+		group, base := naming.Group(o.Path), path.Base(o.Path)
+		switch {
+		case t.Frames[group] && (base == "axis0" || strings.HasPrefix(base, "block") && strings.HasSuffix(base, "_items")):
+			o.part = "column names of pandas' frame, kept with the columns"
+		case s.awkward[group]:
+			o.part = "part of the awkward array " + group + ", which is not read"
+		}
 	}
-	return ""
 }
 
-// frameNote says why a part of pandas' fixed frame is no column.
-func (t *Tree) frameNote(o *object) string {
-	dir, base := path.Split(o.path)
-	if !t.frames[strings.TrimSuffix(dir, "/")] {
-		return ""
+// bounds connects the data sets that hold bounds of others, which have the units of
+// those, and decodes them.
+func (s *scanner) bounds() {
+	if len(s.bounded) == 0 {
+		return
 	}
-	if base == "axis0" || strings.HasPrefix(base, "block") && strings.HasSuffix(base, "_items") {
-		return "column names of pandas' frame, kept with the columns"
+	for i := range s.tree.Objects {
+		o := &s.tree.Objects[i]
+		parent := s.bounded[o.Path]
+		if parent == "" || len(o.Wanted) != 1 || o.Wanted[0].Leaf.CF != nil {
+			continue
+		}
+		a, err := s.tree.File.Dataset(o.Path)
+		if err != nil {
+			continue
+		}
+		leaves := []element.Leaf{o.Wanted[0].Leaf}
+		if a.DecodeLeaves(leaves, parent) == nil && leaves[0].CF != nil {
+			o.Wanted[0].Leaf, o.Of = leaves[0], parent
+		}
 	}
-	return ""
 }
 
-// oneSamplePerFile knows published sets whose files are one sample each although
-// some dimensions agree.
-func (t *Tree) oneSamplePerFile() string {
-	rank := map[string]int{}
-	for i := range t.objects {
-		rank[t.objects[i].path] = len(t.objects[i].dims)
+// boundedBy notes that a data set has its bounds in another one beside it.
+func (s *scanner) boundedBy(list element.Attributes, p string) {
+	name := list.Text(s.tree.File.H5, "bounds")
+	if name == "" || strings.ContainsAny(name, "/ ") {
+		return
 	}
-	switch {
-	case rank["/climate/data"] == 3 && rank["/climate/labels_0"] == 2:
-		return "laid out as DeepCAM: each file is one sample"
-	case rank["/full"] == 4 && rank["/unitPar"] == 1:
-		return "laid out as CosmoFlow: each file is one sample"
-	}
-	return ""
+	s.bounded[path.Join(path.Dir(p), name)] = p
 }

@@ -1,4 +1,4 @@
-package look
+package tree
 
 import (
 	"context"
@@ -22,81 +22,20 @@ import (
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 )
 
-// object is a data set found in a file, with what the choice of samples needs.
-type object struct {
-	path      string // absolute
-	as        string // of a split: path without the split's name, which its fields have
-	addr      int64
-	dims      []int64
-	unlimited []bool // by dimension
-	elem      int64
-	bytes     int64 // decoded
-	unit      int64 // rows that are decoded together; 1 if any can be read
-	chunk     int64 // decoded bytes of a chunk that has filters; else 0
-	chunkRows int64 // rows of a chunk, 0 without chunks
-	wanted    []wantedLeaf
-	of        string       // the data set whose bounds it holds, and whose units it has
-	axes      []axis       // nil where none is named
-	scale     bool         // a dimension scale: coordinates of others
-	void      bool         // a single value of opaque bytes
-	wide      bool         // a block of a pandas frame: leaves are of whole rows
-	hidden    bool         // a sample of which nothing is wanted but that it is there
-	matlab    bool         // an array of MATLAB
-	text      bool         // the same, of characters
-	chars     bool         // characters, of which those along the last dimension may be texts
-	how       *array.Order // in which order its axes are read; nil as stored
-	stored    *object      // itself, before they were turned
-	picks     []grid.Pick  // what is taken of each dimension; nil without a selection
-
-	// Of a folded tree: the sparse matrix that it is a part of, and why it is no column.
-	matrix *column.Matrix
-	lists  *column.Lists
-	note   string
-}
-
-type wantedLeaf struct {
-	index int // in the type's leaves
-	leaf  element.Leaf
-	exact bool // asked for by name
-}
-
-// Tree is what a scan found.
-type Tree struct {
-	All     *Tree // of all data sets, where these are some of them and samples are chunks
-	File    *column.File
-	want    *columns.Wanted
-	Kind    convention
-	objects []object // sorted by path
-	some    bool     // they are those that --columns wants
-	left    leftovers
-	refs    []Reference // external links
-
-	offsets   []string                 // data sets that may say where lists begin
-	lists     map[string]*column.Lists // by data set of flat values
-	listNotes map[string]string        // why offsets are no columns
-	listErr   error                    // they contradict themselves
-	frames    map[string]bool          // pandas' groups; true of fixed frames
-	awkward   map[string]bool          // groups that are awkward arrays
-	dims      dimensions
-	sparse    map[string]*column.Matrix // by the path of its group
-	bounded   map[string]string         // where bounds of a data set should be: the data set
-	media     string                    // of texts
-	tables    map[int64]int64           // bytes of MATLAB's matrices, by their rows
-	rows      grid.Pick                 // of the samples' dimension, which are taken; nil is all
-	coords    grid.Memo[int64]          // by the address of the first scale
-
-	categories map[string]string // of AnnData: where the names are that a data set's codes stand for
-}
-
 // scanner walks through the groups of a file.
 type scanner struct {
-	ctx    context.Context
-	tree   *Tree
-	opts   *Settings
-	want   *columns.Wanted
-	choice *Choice // nil while it is made
-	groups map[int64]bool
-	sets   map[int64]string
+	ctx     context.Context
+	tree    *Tree
+	opts    *Settings
+	want    *columns.Wanted
+	samples Samples
+	groups  map[int64]bool
+	sets    map[int64]string
+
+	listsBy []string          // data sets that may say where lists begin
+	awkward map[string]bool   // groups that are awkward arrays
+	bounded map[string]string // where bounds of a data set should be: the data set
+	tables  map[int64]int64   // bytes of MATLAB's matrices, by their rows
 }
 
 const (
@@ -105,16 +44,17 @@ const (
 )
 
 // Scan lists the data sets that --object and --columns want.
-func Scan(ctx context.Context, f *column.File, opts *Settings, want *columns.Wanted, c *Choice) (*Tree, error) {
-	t := &Tree{File: f, want: want, media: opts.media, frames: map[string]bool{}, awkward: map[string]bool{}, tables: map[int64]int64{},
-		sparse: map[string]*column.Matrix{}, bounded: map[string]string{}, categories: map[string]string{},
-		lists: map[string]*column.Lists{}, listNotes: map[string]string{}, dims: dimensions{scales: map[int64]scale{}, others: map[int64]string{}}, coords: grid.Memo[int64]{}}
+func Scan(ctx context.Context, f *column.File, opts *Settings, want *columns.Wanted, samples Samples) (*Tree, error) {
+	t := &Tree{File: f, Want: want, Frames: map[string]bool{},
+		Sparse: map[string]*column.Matrix{}, categories: map[string]string{},
+		Lists: map[string]*column.Lists{}, listNotes: map[string]string{}, Dims: dimensions{scales: map[int64]scale{}, others: map[int64]string{}}, Coords: grid.Memo[int64]{}}
 	root, err := f.H5.Object(f.H5.Root, "/")
 	if err != nil {
 		return nil, err
 	}
 	t.Kind = ConventionOf(f, root)
-	s := &scanner{ctx: ctx, tree: t, opts: opts, want: want, choice: c, groups: map[int64]bool{}, sets: map[int64]string{}}
+	s := &scanner{ctx: ctx, tree: t, opts: opts, want: want, samples: samples, groups: map[int64]bool{}, sets: map[int64]string{},
+		awkward: map[string]bool{}, bounded: map[string]string{}, tables: map[int64]int64{}}
 	f.Rules = RulesOf(f, opts, t.Kind)
 	s.groups[root.Addr] = true
 	if err := s.group(root, "", 0); err != nil {
@@ -123,10 +63,11 @@ func Scan(ctx context.Context, f *column.File, opts *Settings, want *columns.Wan
 	if err := s.named(); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(t.objects, func(a, b object) int { return strings.Compare(a.path, b.path) })
-	t.bounds()
-	t.dims.name(s.sets)
-	if err := t.turns(opts); err != nil {
+	slices.SortFunc(t.Objects, func(a, b Object) int { return strings.Compare(a.Path, b.Path) })
+	s.parts()
+	s.bounds()
+	t.Dims.name(s.sets)
+	if err := s.turns(); err != nil {
 		return nil, err
 	}
 	if err := s.flat(); err != nil {
@@ -138,7 +79,7 @@ func Scan(ctx context.Context, f *column.File, opts *Settings, want *columns.Wan
 // leave notes what is no field, unless it is excluded.
 func (s *scanner) leave(p string, err error) {
 	if !s.tree.File.Fault(p, err) && !s.want.Excluded(naming.Ways(p, "")...) {
-		s.tree.left.add(p, err)
+		s.tree.unread(p, err)
 	}
 }
 
@@ -148,7 +89,7 @@ func (s *scanner) group(g *h5.Object, prefix string, depth int) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
-	s.tree.pandas(g, prefix)
+	s.pandas(g, prefix)
 	links, err := g.Children()
 	if err != nil {
 		if prefix == "" && len(links) == 0 {
@@ -166,7 +107,7 @@ func (s *scanner) group(g *h5.Object, prefix string, depth int) error {
 		l := &links[i]
 		p := prefix + "/" + l.Name
 		if !s.opts.below(p) && !s.opts.object(p) || s.tree.Kind.hides(l.Name) {
-			s.tree.dims.met(l, p)
+			s.tree.Dims.met(l, p)
 			continue
 		}
 		if err := s.link(l, p, depth); err != nil {
@@ -238,7 +179,7 @@ func (s *scanner) external(p string) error {
 // meet: those behind soft links.
 func (s *scanner) named() error {
 	for _, p := range s.opts.Objects {
-		if strings.ContainsAny(p, `*?[\`) || slices.ContainsFunc(s.tree.objects, func(o object) bool { return o.path == p || strings.HasPrefix(o.path, p+"/") }) {
+		if strings.ContainsAny(p, `*?[\`) || slices.ContainsFunc(s.tree.Objects, func(o Object) bool { return o.Path == p || strings.HasPrefix(o.Path, p+"/") }) {
 			continue
 		}
 		found, err := s.tree.File.H5.Lookup(p)
@@ -264,10 +205,10 @@ func (s *scanner) named() error {
 // name or not at all: those behind soft links, and in groups that have two names.
 func (s *scanner) columns() error {
 	met := map[string]bool{}
-	for i := range s.tree.objects {
-		o := &s.tree.objects[i]
-		for _, l := range o.wanted {
-			for _, name := range s.names(o.path, l.leaf.Name) {
+	for i := range s.tree.Objects {
+		o := &s.tree.Objects[i]
+		for _, l := range o.Wanted {
+			for _, name := range s.names(o.Path, l.Leaf.Name) {
 				met[name] = true
 			}
 		}
@@ -300,13 +241,13 @@ func (s *scanner) columns() error {
 // dataset adds a data set, or says why it is left out.
 func (s *scanner) dataset(f *column.File, o *h5.Object, p string) error {
 	if first, ok := s.sets[o.Addr]; ok && f == s.tree.File {
-		s.tree.left.note(p, "another name of "+first)
+		s.tree.Omit(p, "another name of "+first)
 		return nil
 	}
 	if f == s.tree.File {
 		s.sets[o.Addr] = p
 	}
-	if len(s.tree.objects) >= maxObjects {
+	if len(s.tree.Objects) >= maxObjects {
 		return shardify.Unsupported("more than %d data sets", maxObjects)
 	}
 	obj, err := s.examine(f, o, p)
@@ -314,21 +255,21 @@ func (s *scanner) dataset(f *column.File, o *h5.Object, p string) error {
 		if errors.Is(err, errUnwanted) {
 			if s.sets[o.Addr] == p {
 				delete(s.sets, o.Addr) // another of its names may be wanted
-				s.tree.dims.met(&h5.Link{Kind: h5.HardLink, Addr: o.Addr}, p)
+				s.tree.Dims.met(&h5.Link{Kind: h5.HardLink, Addr: o.Addr}, p)
 			}
 			return nil
 		}
 		switch hit, _ := s.want.Match(s.names(p, "")...); {
 		case s.tree.File.Fault(p, err), !hit:
 		case errors.Is(err, shardify.ErrUnsupported):
-			s.tree.left.add(p, err)
+			s.tree.unread(p, err)
 		default:
-			s.tree.left.note(p, format.Reason(err))
+			s.tree.Omit(p, format.Reason(err))
 		}
 		return nil
 	}
-	if len(obj.wanted) > 0 {
-		s.tree.objects = append(s.tree.objects, *obj)
+	if len(obj.Wanted) > 0 {
+		s.tree.Objects = append(s.tree.Objects, *obj)
 	}
 	return nil
 }
@@ -348,10 +289,10 @@ func (s *scanner) names(p, leaf string) []string {
 			list = append(list, naming.Ways(rest, leaf)...)
 		}
 	}
-	if s.choice == nil || s.choice.Mode != ByGroup {
+	if s.samples.Mode != ByGroup {
 		return list
 	}
-	rest, ok := strings.CutPrefix(p, s.choice.parent+"/")
+	rest, ok := strings.CutPrefix(p, s.samples.Parent+"/")
 	if _, member, inside := strings.Cut(rest, "/"); ok && inside {
 		list = append(list, naming.Join(member, leaf))
 		if leaf != "" {
@@ -362,38 +303,35 @@ func (s *scanner) names(p, leaf string) []string {
 }
 
 // item reports whether a data set is a sample.
-func (s *scanner) item(o *object, leaves []element.Leaf) bool {
-	if s.choice == nil || s.choice.Mode != ByItem {
-		return false
-	}
-	kind, ok := s.choice.itemTypes[naming.Group(o.path)]
+func (s *scanner) item(o *Object, leaves []element.Leaf) bool {
+	kind, ok := s.samples.Types[naming.Group(o.Path)]
 	if !ok {
 		return false
 	}
 	all := *o
-	all.wanted = append(all.wanted, sound(leaves)...)
-	return s.tree.itemType(&all) == kind
+	all.Wanted = append(all.Wanted, sound(leaves)...)
+	return all.ItemType() == kind
 }
 
 // examine parses the messages of a data set and finds the wanted leaves.
-func (s *scanner) examine(f *column.File, o *h5.Object, p string) (*object, error) {
+func (s *scanner) examine(f *column.File, o *h5.Object, p string) (*Object, error) {
 	d, err := o.Dataset()
 	if err != nil {
 		return nil, err
 	}
 	attrs := s.tree.attributes(o, p)
-	var axes []axis
+	var axes []Axis
 	if f == s.tree.File {
-		axes = s.tree.dims.look(f.H5, o, attrs, len(d.Space.Dims))
+		axes = s.tree.Dims.look(f.H5, o, attrs, len(d.Space.Dims))
 	}
-	if why := s.tree.Kind.leavesOut(f.H5, attrs); why != "" {
+	if why := s.tree.Kind.LeavesOut(f.H5, attrs); why != "" {
 		return nil, shardify.Mismatch("%s", why)
 	}
 	if s.tree.Kind.Pytables && isCategories(p) {
 		return nil, shardify.Mismatch("categories of pandas' frame, kept with their column as enum")
 	}
 	isScale := element.Attributes(attrs).Text(f.H5, "CLASS") == scaleClass
-	s.tree.dims.users = append(s.tree.dims.users, user{axes, d.Type.Class == datatype.String && !isScale})
+	s.tree.Dims.users = append(s.tree.Dims.users, user{axes, d.Type.Class == datatype.String && !isScale})
 	a, err := array.New(f.File, p, d)
 	if err != nil {
 		return nil, err
@@ -401,31 +339,31 @@ func (s *scanner) examine(f *column.File, o *h5.Object, p string) (*object, erro
 	if err := a.Usable(); err != nil {
 		return nil, err
 	}
-	obj := &object{path: p, addr: o.Addr, dims: a.Dims, elem: a.Elem, bytes: a.Rows * a.RowBytes, unit: a.Unit(), chunkRows: chunkRows(a), scale: isScale}
+	obj := &Object{Path: p, Addr: o.Addr, Dims: a.Dims, Elem: a.Elem, Bytes: a.Rows * a.RowBytes, Unit: a.Unit(), ChunkRows: chunkRows(a), Scale: isScale}
 	if len(axes) == len(a.Dims) {
-		obj.axes = axes
+		obj.Axes = axes
 	}
 	for i := range a.Dims {
-		obj.unlimited = append(obj.unlimited, i < len(d.Space.MaxDims) && d.Space.MaxDims[i] == datatype.Unlimited)
+		obj.Unlimited = append(obj.Unlimited, i < len(d.Space.MaxDims) && d.Space.MaxDims[i] == datatype.Unlimited)
 	}
 	if a.Set.Layout.Class == dataset.Chunked && len(a.Set.Filters) > 0 {
-		obj.chunk = a.Set.Layout.ChunkBytes
+		obj.Chunk = a.Set.Layout.ChunkBytes
 	}
 	leaves := f.Rules.Leaves(d.Type)
-	if _, ok := s.tree.frames[naming.Group(p)]; ok && f == s.tree.File {
+	if _, ok := s.tree.Frames[naming.Group(p)]; ok && f == s.tree.File {
 		if err := pandas.Missing(f.H5, p, o.Addr, f.Rules, leaves); err != nil {
 			return nil, err
 		}
 	}
 	obj.chars = f.Rules.CF && d.Type.Class == datatype.String && d.Type.Size == 1 && (len(a.Dims) > 1 || len(s.opts.Objects) == 0)
-	s.tree.matlabArray(obj, element.Attributes(attrs).Text(f.H5, "MATLAB_class"), d.Type)
+	s.matlabArray(obj, element.Attributes(attrs).Text(f.H5, "MATLAB_class"), d.Type)
 	if f.Rules.CF {
 		if err := element.DecodeCF(f.H5, leaves, attrs, nil); err != nil {
 			return nil, err
 		}
-		s.tree.boundedBy(attrs, p)
+		s.boundedBy(attrs, p)
 	}
-	obj.void = d.Type.Class == datatype.Opaque && len(a.Dims) == 0 && len(leaves) == 1 && leaves[0].Attrs["void"] != ""
+	obj.Void = d.Type.Class == datatype.Opaque && len(a.Dims) == 0 && len(leaves) == 1 && leaves[0].Attrs["void"] != ""
 	item := s.item(obj, leaves)
 	skip := s.blocks(f, o, p, leaves)
 	leaves = s.fixed(f, o, a, obj, leaves)
@@ -433,18 +371,18 @@ func (s *scanner) examine(f *column.File, o *h5.Object, p string) (*object, erro
 }
 
 // pick finds the wanted leaves of a data set.
-func (s *scanner) pick(obj *object, leaves []element.Leaf, skip map[int]bool, item bool) (refused error) {
-	p, hits := obj.path, 0
+func (s *scanner) pick(obj *Object, leaves []element.Leaf, skip map[int]bool, item bool) (refused error) {
+	p, hits := obj.Path, 0
 	for i := range leaves {
 		if skip[i] {
 			continue
 		}
 		ways := s.names(p, leaves[i].Name)
-		if obj.wide {
+		if obj.Wide {
 			ways = append(ways, s.names(naming.Group(p), leaves[i].Name)...)
 		}
 		if item {
-			ways = append(ways, naming.Ways(itemName(naming.Group(p)), leaves[i].Name)...)
+			ways = append(ways, naming.Ways(ItemName(naming.Group(p)), leaves[i].Name)...)
 		}
 		hit, exact := s.want.Match(ways...)
 		if !hit {
@@ -457,11 +395,11 @@ func (s *scanner) pick(obj *object, leaves []element.Leaf, skip map[int]bool, it
 			}
 			continue
 		}
-		obj.wanted = append(obj.wanted, wantedLeaf{i, leaves[i], exact})
+		obj.Wanted = append(obj.Wanted, Wanted{i, leaves[i], exact})
 	}
 	switch {
 	case hits == 0 && item:
-		obj.hidden, obj.wanted = true, sound(leaves)
+		obj.Hidden, obj.Wanted = true, sound(leaves)
 	case hits == 0:
 		return errUnwanted
 	case len(leaves) == 1:
@@ -471,10 +409,10 @@ func (s *scanner) pick(obj *object, leaves []element.Leaf, skip map[int]bool, it
 }
 
 // sound are the leaves that can be read.
-func sound(leaves []element.Leaf) (out []wantedLeaf) {
+func sound(leaves []element.Leaf) (out []Wanted) {
 	for i := range leaves {
 		if leaves[i].Err == nil {
-			out = append(out, wantedLeaf{i, leaves[i], false})
+			out = append(out, Wanted{i, leaves[i], false})
 		}
 	}
 	return out

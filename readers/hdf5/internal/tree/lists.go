@@ -1,7 +1,6 @@
-package look
+package tree
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -22,7 +21,7 @@ const indexGroup = "__I3Index__"
 
 // offsets notes what may say where lists begin.
 func (s *scanner) offsets(prefix string, links []h5.Link) {
-	if s.tree.sparse[prefix] != nil || !s.opts.lists {
+	if s.tree.Sparse[prefix] != nil || !s.opts.lists {
 		return
 	}
 	index := path.Base(naming.Rooted(prefix)) == indexGroup
@@ -33,7 +32,7 @@ func (s *scanner) offsets(prefix string, links []h5.Link) {
 			ok = hasLink(links, of)
 		}
 		if (ok || index) && l.Kind == h5.HardLink && l.Err == nil {
-			s.tree.offsets = append(s.tree.offsets, prefix+"/"+l.Name)
+			s.listsBy = append(s.listsBy, prefix+"/"+l.Name)
 		}
 	}
 }
@@ -41,8 +40,8 @@ func (s *scanner) offsets(prefix string, links []h5.Link) {
 // flat finds the lists of a tree.
 func (s *scanner) flat() error {
 	t := s.tree
-	slices.Sort(t.offsets)
-	for _, p := range t.offsets {
+	slices.Sort(s.listsBy)
+	for _, p := range s.listsBy {
 		find := s.numbers
 		if path.Base(naming.Group(p)) == indexGroup {
 			find = s.indexed
@@ -51,8 +50,8 @@ func (s *scanner) flat() error {
 		if s.ctx.Err() != nil {
 			return s.ctx.Err()
 		}
-		if err != nil && t.listErr == nil {
-			t.listErr = shardify.Annotate(err, "", "", p)
+		if err != nil && t.ListErr == nil {
+			t.ListErr = shardify.Annotate(err, "", "", p)
 		}
 	}
 	return nil
@@ -78,10 +77,10 @@ func (s *scanner) numbers(p string) error {
 	if !last {
 		of = naming.Group(p) + "/" + name
 	}
-	for q, inner := range t.lists {
+	for q, inner := range t.Lists {
 		if inner.Path == of && inner.Rows == l.Stored {
 			note := "where lists of lists of " + q + " begin, which are not read"
-			l.Of, t.lists[q], t.listNotes[p], t.listNotes[of] = of, l, note, note
+			l.Of, t.Lists[q], t.listNotes[p], t.listNotes[of] = of, l, note, note
 		}
 	}
 	if l.Of != "" || !last && (ends[0] != 0 || ends[1] < 0) {
@@ -95,27 +94,27 @@ func (s *scanner) numbers(p string) error {
 // offset finds the lists of offsets, by what those are named.
 func (s *scanner) offset(l *column.Lists, of string) error {
 	t, p, a := s.tree, l.Path, l.From
-	var in, other []*object
+	var in, other []*Object
 	plain := false
-	for i := range t.objects {
-		o := &t.objects[i]
-		switch scope := dims.InScope(strings.TrimPrefix(naming.Group(p), "/"), of, strings.TrimPrefix(o.path, "/")); {
-		case o.path == p || len(o.dims) == 0 || o.wide:
-		case scope && o.dims[0] == l.Stored:
+	for i := range t.Objects {
+		o := &t.Objects[i]
+		switch scope := dims.InScope(strings.TrimPrefix(naming.Group(p), "/"), of, strings.TrimPrefix(o.Path, "/")); {
+		case o.Path == p || len(o.Dims) == 0 || o.Wide:
+		case scope && o.Dims[0] == l.Stored:
 			in = append(in, o)
-		case scope && o.dims[0] != l.Rows && o.dims[0] != a.Rows:
+		case scope && o.Dims[0] != l.Rows && o.Dims[0] != a.Rows:
 			other = append(other, o)
 		default:
-			plain = plain || o.dims[0] == l.Rows
+			plain = plain || o.Dims[0] == l.Rows
 		}
 	}
 	switch {
 	case len(other) > 0 && (len(in) == 0 && plain || of != ""):
-		return format.Cure(shardify.Corrupt(-1, "offsets of %d lists that end at %d, but %s has %d rows; --lists off reads them as they are", l.Rows, l.Stored, other[0].path, other[0].dims[0]), sampleaxis.WholeFiles)
+		return format.Cure(shardify.Corrupt(-1, "offsets of %d lists that end at %d, but %s has %d rows; --lists off reads them as they are", l.Rows, l.Stored, other[0].Path, other[0].Dims[0]), sampleaxis.WholeFiles)
 	case len(in) == 0:
 		return nil
 	case l.Stored == l.Rows && of == "":
-		return format.Cure(shardify.Mismatch("offsets of %d lists with %d values in all: it is not certain whether %s has a row or a list for each sample; --lists off reads rows", l.Rows, l.Stored, in[0].path), sampleaxis.AsRows(p, in[0].path))
+		return format.Cure(shardify.Mismatch("offsets of %d lists with %d values in all: it is not certain whether %s has a row or a list for each sample; --lists off reads rows", l.Rows, l.Stored, in[0].Path), sampleaxis.AsRows(p, in[0].Path))
 	}
 	return t.haveLists(l, in)
 }
@@ -123,8 +122,8 @@ func (s *scanner) offset(l *column.Lists, of string) error {
 // ends finds the lists of the one data set that ends where the last list does.
 func (s *scanner) ends(l *column.Lists, of string) error {
 	t, p := s.tree, l.Path
-	k := slices.IndexFunc(t.objects, func(o object) bool { return o.path == of })
-	if k < 0 || len(t.objects[k].dims) == 0 || t.objects[k].wide {
+	k := slices.IndexFunc(t.Objects, func(o Object) bool { return o.Path == of })
+	if k < 0 || len(t.Objects[k].Dims) == 0 || t.Objects[k].Wide {
 		return nil
 	}
 	said := false // by an attribute
@@ -132,10 +131,10 @@ func (s *scanner) ends(l *column.Lists, of string) error {
 		o, err := t.File.H5.Object(found.Addr, p)
 		said = err == nil && element.TextOf(t.File.H5, o, "neurodata_type") == "VectorIndex"
 	}
-	o := &t.objects[k]
-	if l.Stored != o.dims[0] {
+	o := &t.Objects[k]
+	if l.Stored != o.Dims[0] {
 		if said {
-			return format.Cure(shardify.Corrupt(-1, "ends of %d lists of which the last one is %d, but %s has %d rows; --lists off reads them as they are", l.Rows, l.Stored, o.path, o.dims[0]), sampleaxis.WholeFiles)
+			return format.Cure(shardify.Corrupt(-1, "ends of %d lists of which the last one is %d, but %s has %d rows; --lists off reads them as they are", l.Rows, l.Stored, o.Path, o.Dims[0]), sampleaxis.WholeFiles)
 		}
 		return nil // numbers of another meaning
 	}
@@ -147,18 +146,18 @@ func (s *scanner) ends(l *column.Lists, of string) error {
 			return err
 		}
 	}
-	return t.haveLists(l, []*object{o})
+	return t.haveLists(l, []*Object{o})
 }
 
 // haveLists gives data sets their lists.
-func (t *Tree) haveLists(l *column.Lists, in []*object) error {
+func (t *Tree) haveLists(l *column.Lists, in []*Object) error {
 	for _, o := range in {
-		if had := t.lists[o.path]; had != nil && len(had.Path) < len(l.Path) {
+		if had := t.Lists[o.Path]; had != nil && len(had.Path) < len(l.Path) {
 			continue // x_offsets are of x before offsets are
 		}
-		t.lists[o.path] = l
+		t.Lists[o.Path] = l
 	}
-	t.listNotes[l.Path] = "where the lists of " + in[0].path + " begin, kept with them"
+	t.listNotes[l.Path] = "where the lists of " + in[0].Path + " begin, kept with them"
 	return nil
 }
 
@@ -166,7 +165,7 @@ func (t *Tree) haveLists(l *column.Lists, in []*object) error {
 func (s *scanner) indexed(p string) error {
 	t := s.tree
 	table := path.Clean(path.Dir(naming.Group(p)) + "/" + path.Base(p))
-	k := slices.IndexFunc(t.objects, func(o object) bool { return o.path == table })
+	k := slices.IndexFunc(t.Objects, func(o Object) bool { return o.Path == table })
 	a, err := t.File.Dataset(p)
 	if err != nil || a.Set.Type.Class != datatype.Compound || a.Usable() != nil {
 		return nil
@@ -177,62 +176,14 @@ func (s *scanner) indexed(p string) error {
 	}
 	l.Counter = strings.TrimPrefix(table, "/")
 	t.listNotes[p] = "where the rows of " + table + " begin, kept with them"
-	if k < 0 || len(t.objects[k].dims) != 1 {
+	if k < 0 || len(t.Objects[k].Dims) != 1 {
 		return nil
 	}
-	o := &t.objects[k]
-	if l.Stored = o.dims[0]; l.Stored == l.Rows {
+	o := &t.Objects[k]
+	if l.Stored = o.Dims[0]; l.Stored == l.Rows {
 		if plain, err := l.OneEach(s.ctx); plain || err != nil {
 			return err
 		}
 	}
-	return t.haveLists(l, []*object{o})
-}
-
-// listWhy says which data sets are lists.
-func (t *Tree) listWhy() string {
-	by := map[string][]string{}
-	var order []string
-	for i := range t.objects {
-		if l := t.objects[i].lists; l != nil && l.Of == "" {
-			if by[l.Path] == nil {
-				order = append(order, l.Path)
-			}
-			by[l.Path] = append(by[l.Path], t.objects[i].path)
-		}
-	}
-	text := ""
-	for _, p := range order {
-		names := by[p]
-		what := strings.Join(names[:min(len(names), 4)], ", ")
-		if len(names) > 4 {
-			what += fmt.Sprintf(" and %d more", len(names)-4)
-		}
-		text += fmt.Sprintf("; %s: lists by %s", what, p)
-	}
-	return text
-}
-
-// listField makes a field of flat values one of lists.
-func (o *object) listField(f *shardify.Field) error {
-	if o.lists.Of != "" {
-		return shardify.Unsupported("lists of lists, by %s and %s; --lists off --sample file reads the arrays as they are", o.lists.Of, o.lists.Path)
-	}
-	if f.Levels != 0 {
-		return shardify.Unsupported("texts, or lists, in lists by %s", o.lists.Path)
-	}
-	f.Levels, f.Counter = 1, o.lists.Counter
-	return nil
-}
-
-// foldLists gives an object of a folded tree its lists.
-func (t *Tree) foldLists(o *object) {
-	if note := t.listNotes[o.path]; note != "" {
-		o.note = note
-		return
-	}
-	if l := t.lists[o.path]; l != nil {
-		o.lists, o.dims = l, append([]int64{l.Rows}, o.dims[1:]...)
-		o.unlimited, o.unit, o.chunkRows, o.axes = make([]bool, len(o.dims)), 1, 0, nil
-	}
+	return t.haveLists(l, []*Object{o})
 }

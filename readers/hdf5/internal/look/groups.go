@@ -1,0 +1,350 @@
+package look
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/readers/hdf5/internal/naming"
+	"github.com/shardify/shardify/readers/hdf5/internal/tree"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
+)
+
+// groupSet is groups of one kind, each a sample.
+type groupSet struct {
+	parent, stem string
+	numbered     bool
+	names        []string // of the groups
+	members      []string // of the first, relative paths
+	first        []int    // object of each group's first member
+	current      string
+	at           int
+	bad          string           // what a group lacks or has too much
+	broken       map[string]error // damaged groups of the set
+}
+
+// add takes the next object, in order of paths.
+func (g *groupSet) add(name, member string, object int) {
+	if name != g.current || len(g.names) == 0 {
+		g.end()
+		g.current, g.at = name, 0
+		g.names, g.first = append(g.names, name), append(g.first, object)
+	}
+	switch {
+	case len(g.names) == 1:
+		g.members = append(g.members, member)
+	case g.at >= len(g.members) || g.members[g.at] != member:
+		if g.bad == "" {
+			g.bad = fmt.Sprintf("%s and %s hold other data sets", g.names[0], name)
+		}
+	}
+	g.at++
+}
+
+func (g *groupSet) end() {
+	if len(g.names) > 1 && g.at != len(g.members) && g.bad == "" {
+		g.bad = fmt.Sprintf("%s and %s hold other data sets", g.names[0], g.current)
+	}
+}
+
+// all are the names of the sample groups in order, damaged ones among them.
+func (g *groupSet) all() []string {
+	out := slices.AppendSeq(slices.Clone(g.names), maps.Keys(g.broken))
+	slices.SortFunc(out, naming.Natural)
+	return out
+}
+
+// setKey is what sibling groups have in common.
+type setKey struct{ parent, stem string }
+
+// groupSets lists the sets of sibling groups: those with numbers, or any.
+func groupSets(t *tree.Tree, numbered bool) []*groupSet {
+	sets := map[setKey]*groupSet{}
+	var order []*groupSet
+	broken := brokenPaths(t)
+	for i := range t.Objects {
+		p := t.Objects[i].Path
+		for at := 1; ; {
+			k := strings.IndexByte(p[at:], '/')
+			if k < 0 {
+				break
+			}
+			parent, name, member := p[:at-1], p[at:at+k], p[at+k+1:]
+			at += k + 1
+			stem, ok := naming.Stem(name)
+			if !numbered {
+				stem = ""
+			} else if !ok {
+				continue
+			}
+			g := sets[setKey{parent, stem}]
+			if g == nil {
+				g = &groupSet{parent: parent, stem: stem, numbered: numbered}
+				sets[setKey{parent, stem}] = g
+				order = append(order, g)
+			}
+			if broken[parent+"/"+name] == nil {
+				g.add(name, member, i)
+			}
+		}
+	}
+	brokenGroups(t, sets, numbered)
+	for _, g := range order {
+		g.end()
+	}
+	return slices.DeleteFunc(order, func(g *groupSet) bool { return len(g.names) == 0 })
+}
+
+// brokenGroups marks the sample groups that are damaged, so that they are samples all the
+// same, and are not compared with others.
+func brokenGroups(t *tree.Tree, sets map[setKey]*groupSet, numbered bool) {
+	for p, err := range brokenPaths(t) {
+		parent, name := p[:strings.LastIndexByte(p, '/')], p[strings.LastIndexByte(p, '/')+1:]
+		stem, ok := naming.Stem(name)
+		if !numbered {
+			stem, ok = "", true
+		}
+		if g := sets[setKey{parent, stem}]; ok && g != nil && len(g.names) > 0 && !t.Want.Excluded(naming.Ways(p, "")...) {
+			if g.broken == nil {
+				g.broken = map[string]error{}
+			}
+			g.broken[name] = err
+		}
+	}
+}
+
+// brokenPaths is everything that is damaged, and the groups it is in.
+func brokenPaths(t *tree.Tree) map[string]error {
+	out := map[string]error{}
+	for _, d := range t.File.Damage() {
+		for p := "/" + d.Object; len(p) > 1; p = p[:strings.LastIndexByte(p, '/')] {
+			if out[p] == nil {
+				out[p] = d.Err
+			}
+		}
+	}
+	return out
+}
+
+// chooseGroups finds groups that are samples: numbered ones of equal content,
+// and if asked for any of equal content.
+func chooseGroups(t *tree.Tree, asked bool) (*Choice, error) {
+	var found []*groupSet
+	why := ""
+	for _, numbered := range []bool{true, false} {
+		for _, g := range groupSets(t, numbered) {
+			if g.bad != "" {
+				why = fmt.Sprintf("in %s/ %s", g.parent, g.bad)
+			} else if len(g.names)+len(g.broken) > 1 {
+				found = append(found, g)
+			}
+		}
+		if len(found) > 0 || !asked {
+			break
+		}
+	}
+	if asked && len(found) == 0 {
+		for _, g := range groupSets(t, true) {
+			if g.bad == "" {
+				found = append(found, g)
+			}
+		}
+	}
+	if len(found) == 0 && asked {
+		if why == "" {
+			why = "the inputs have no such groups"
+		}
+		return nil, shardify.Mismatch("no groups of equal content that could be samples: %s; --object selects", why)
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	depth := func(g *groupSet) int { return strings.Count(g.parent, "/") }
+	slices.SortStableFunc(found, func(a, b *groupSet) int { return depth(a) - depth(b) })
+	g := found[0]
+	if len(found) > 1 && depth(found[1]) == depth(g) {
+		var ways []format.Way
+		for _, o := range found {
+			if glob := o.parent + "/" + o.stem + "*"; depth(o) == depth(g) && !strings.Contains(glob, ",") {
+				ways = append(ways, format.Way{Options: format.Options{"object": glob}, Makes: fmt.Sprintf("%d samples", len(o.names)+len(o.broken))})
+			}
+		}
+		return nil, format.NewAmbiguous("groups of several kinds could be the samples", ways)
+	}
+	c := &Choice{Samples: tree.Samples{Mode: tree.ByGroup, Parent: g.parent}, stem: g.stem, numbered: g.numbered,
+		Why: fmt.Sprintf("samples are the groups %s/%s*", g.parent, g.stem)}
+	return c, nil
+}
+
+// sampleGroup is the name of the sample group that a path leads to or into, "" if it is
+// none.
+func (c *Choice) sampleGroup(p string) string {
+	rest, ok := strings.CutPrefix(p, c.Parent+"/")
+	name, _, _ := strings.Cut(rest, "/")
+	if stem, numbered := naming.Stem(name); !ok || c.numbered && (!numbered || stem != c.stem) {
+		return ""
+	}
+	return name
+}
+
+// sampleGroups finds the sample groups of this file; nil if it has none.
+func sampleGroups(t *tree.Tree, c *Choice) (*groupSet, error) {
+	for _, g := range groupSets(t, c.numbered) {
+		if g.parent != c.Parent || g.stem != c.stem {
+			continue
+		}
+		if g.bad != "" {
+			return nil, shardify.Mismatch("in %s/ %s", g.parent, g.bad)
+		}
+		return g, nil
+	}
+	return nil, nil
+}
+
+// byGroup makes fields of the members that all sample groups have.
+func (f *factory) byGroup(ctx context.Context) error {
+	g, err := sampleGroups(f.tree, f.choice)
+	if err != nil {
+		return err
+	}
+	if g == nil {
+		return f.noGroups()
+	}
+	f.report.Samples = int64(len(g.all()))
+	in := make(map[int]bool, len(g.names)*len(g.members))
+	for _, first := range g.first {
+		for m := range g.members {
+			in[first+m] = true
+		}
+	}
+	for i := range f.tree.Objects {
+		if !in[i] && g.broken[f.choice.sampleGroup(f.tree.Objects[i].Path)] == nil {
+			f.tree.Omit(f.tree.Objects[i].Path, fmt.Sprintf("not in one of the groups %s/%s*", f.choice.Parent, f.choice.stem))
+		}
+	}
+	if err := f.strays(g, in); err != nil {
+		return err
+	}
+	for m, name := range g.members {
+		if err := f.member(g, m, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noGroups is the error about a file without sample groups: its samples would be missing
+// without a word.
+func (f *factory) noGroups() error {
+	what := "no data sets"
+	if len(f.tree.Objects) > 0 {
+		what = shapes(f.tree)
+	}
+	return shardify.Mismatch("there are no groups %s/%s*, which are the samples elsewhere; it has %s", f.choice.Parent, f.choice.stem, what)
+}
+
+// strays refuses groups beside the sample groups that hold the same data sets, under
+// another name: they may be samples, too.
+func (f *factory) strays(g *groupSet, in map[int]bool) error {
+	for i := range f.tree.Objects {
+		p := f.tree.Objects[i].Path
+		rest, ok := strings.CutPrefix(p, g.parent+"/")
+		name, member, below := strings.Cut(rest, "/")
+		if in[i] || !ok || !below || len(g.members) == 0 || member != g.members[0] {
+			continue
+		}
+		same := true
+		for k, m := range g.members {
+			same = same && i+k < len(f.tree.Objects) && f.tree.Objects[i+k].Path == g.parent+"/"+name+"/"+m
+		}
+		if same && f.choice.sampleGroup(p) == "" {
+			return shardify.Mismatch("%s/%s holds the same data sets as the samples %s/%s*: --columns '!%s' leaves it out, or --object selects", g.parent, name, g.parent, f.choice.stem, strings.TrimPrefix(g.parent+"/"+name, "/"))
+		}
+	}
+	return nil
+}
+
+// member makes fields of member m of every group.
+func (f *factory) member(g *groupSet, m int, name string) error {
+	head := &f.tree.Objects[g.first[0]+m]
+	ragged, packed, total := false, false, int64(0)
+	for i, first := range g.first {
+		o := &f.tree.Objects[first+m]
+		err := f.backed(o, math.MaxInt64, new(int64))
+		if why := differs(head, o); why != "" {
+			return shardify.Annotate(shardify.Mismatch("%s in %s; --columns '!%s' leaves it out", why, g.names[i], name), "", "", o.Path)
+		}
+		if err != nil {
+			if exact(head) {
+				return shardify.Annotate(err, "", "", o.Path)
+			}
+			f.tree.Leave(name, err)
+			return nil
+		}
+		packed = packed || slices.ContainsFunc(o.Wanted, func(w tree.Wanted) bool { return w.Leaf.CF != nil })
+		ragged = ragged || !slices.Equal(head.Dims, o.Dims)
+		total += o.Bytes
+	}
+	before := len(f.report.Fields)
+	if err := f.add(head, name, head.Dims, false); err != nil {
+		return err
+	}
+	added := f.report.Fields[before:]
+	if len(added) > 0 && packed { // each group by its own attributes, also where the first has none
+		f.blob.Objects[len(f.blob.Objects)-1].CF = true
+	}
+	if !ragged || len(added) == 0 {
+		for i := range added {
+			added[i].Bytes *= int64(len(g.names))
+		}
+		return nil
+	}
+	f.makeRagged(before, total)
+	return nil
+}
+
+// makeRagged makes the fields from number before on, which are of the last object, such
+// as have another shape in every sample.
+func (f *factory) makeRagged(before int, total int64) {
+	added := f.report.Fields[before:]
+	b := &f.blob.Objects[len(f.blob.Objects)-1]
+	b.Ragged = true
+	fields, leaves := slices.Clone(added), slices.Clone(b.Leaves)
+	f.report.Fields, b.Leaves = f.report.Fields[:before], nil
+	for i, x := range fields {
+		x.Bytes = total
+		b.Leaves = append(b.Leaves, leaves[i])
+		if x.Levels > 0 {
+			f.report.Fields = append(f.report.Fields, x)
+			continue
+		}
+		shape := shardify.Field{Name: x.Name + shardify.ShapeSuffix, DType: shardify.I64, Shape: []int{len(x.Shape)}}
+		x.Shape, x.Levels, x.Ragged = nil, 1, true
+		b.Leaves = append(b.Leaves, shapeLeaf)
+		f.report.Fields = append(f.report.Fields, x, survey.Field{Field: shape})
+	}
+}
+
+// differs says why two data sets cannot be one field, "" if they can.
+func differs(o *tree.Object, p *tree.Object) string {
+	if len(o.Dims) != len(p.Dims) {
+		return fmt.Sprintf("rank %d, elsewhere %d", len(p.Dims), len(o.Dims))
+	}
+	if len(o.Wanted) != len(p.Wanted) {
+		return "another type"
+	}
+	for i := range o.Wanted {
+		a, errA := o.Wanted[i].Leaf.Field("x", nil)
+		b, errB := p.Wanted[i].Leaf.Field("x", nil)
+		if o.Wanted[i].Index != p.Wanted[i].Index || o.Wanted[i].Leaf.Name != p.Wanted[i].Leaf.Name || (errA == nil) != (errB == nil) ||
+			a.DType != b.DType || a.Levels != b.Levels || !slices.Equal(a.Shape, b.Shape) {
+			return "another type"
+		}
+	}
+	return ""
+}
