@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/shardify/shardify/tests/race"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 )
@@ -41,6 +43,9 @@ func eachWay(t *testing.T, f func(t *testing.T, c Config)) {
 func TestEverySampleOnceAndBitExact(t *testing.T) {
 	for format, schema := range everyKind {
 		for _, keyed := range []bool{false, true} {
+			if race.Short() && !keyed {
+				continue
+			}
 			dir := makeSet(t, setOptions{format: format, schema: schema, samples: 257, shard: 50, keyed: keyed})
 			want := contents(t, format, dir)
 			d := mustOpen(t, dir)
@@ -95,7 +100,9 @@ func TestEveryWorldDeliversTheSameGlobalSteps(t *testing.T) {
 			}
 			var first [][]int64
 			worlds := []int{1, 3, 8}
-			if long() {
+			if race.Short() {
+				worlds = []int{1, 3}
+			} else if long() {
 				worlds = []int{1, 2, 3, 4, 6, 8, 12}
 			}
 			for _, world := range worlds {
@@ -154,7 +161,7 @@ func TestResumeAtEveryStepEqualsTheUnbrokenRun(t *testing.T) {
 			states = states[:len(states)-1]
 		}
 		for at, s := range states {
-			if !long() && at%3 != 1 {
+			if !long() && at%3 != 1 || race.Short() && at%9 != 1 {
 				continue
 			}
 			text, err := s.Encode()

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import faulthandler
+import importlib.util
+import multiprocessing
 import os
 import sys
 from typing import Any, Callable, Dict
@@ -12,6 +14,10 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import fixture  # noqa: E402
+
+# Workers of a fork server start in its image: it imports torch once, which takes seconds.
+if importlib.util.find_spec("torch"):
+    multiprocessing.set_forkserver_preload(["torch"])
 
 # Seconds after which a test that waits for ever ends all, with the stack of each thread.
 LIMIT = 300

@@ -13,7 +13,11 @@ import "testing"
 // make test-long.
 func Sequential(t testing.TB) {
 	t.Helper()
-	if On && testing.Short() {
+	if Short() {
 		t.Skip("sequential: skipped with -race -short")
 	}
 }
+
+// Short reports whether a test runs with -race -short: cases that have the same goroutines as
+// others, and other values, can be left to the run without -race, and to make test-long.
+func Short() bool { return On && testing.Short() }
