@@ -19,6 +19,9 @@ func CheckText(b []byte) error {
 // AsBytes is the way to read texts that are not UTF-8, of formats with the option --text.
 var AsBytes = Way{Options: Options{"text": "bytes"}, Makes: "strings as bytes"}
 
+// VocabAttr says in a field's attributes what its labels were before --encode gave them codes: "text" or "int".
+const VocabAttr = "vocab"
+
 // IsText reports whether files of this media type are text, in UTF-8.
 func IsText(media string) bool { return media == "txt" || media == "json" }
 

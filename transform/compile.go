@@ -2,6 +2,7 @@ package transform
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -42,7 +43,10 @@ func (s *Side) opened(name, text string) any {
 func CompileWith(side Side) flow.Compile {
 	return func(list []plan.Op, env flow.Env) (*flow.Pipeline, error) {
 		c := compiler{side: side, helpers: env.Helpers, pipe: &flow.Pipeline{}}
-		c.env = op.Env{Table: env.Table, Splits: env.Splits, Helpers: env.Helpers, Scratch: side.Scratch, Defs: map[string]string{}, Parts: map[string][]string{}}
+		c.env = op.Env{Table: env.Table, Splits: env.Splits, Helpers: env.Helpers, Keyed: env.Keyed, Scratch: side.Scratch, Defs: map[string]string{}, Parts: map[string][]string{}}
+		if slices.ContainsFunc(list, func(o plan.Op) bool { return o.Name == Sequences }) {
+			c.env.Keyed = false // a plan with sequences has no names
+		}
 		if err := c.compile(list); err != nil {
 			return nil, err
 		}

@@ -220,7 +220,7 @@ func TestMistakesNameFlagAndCure(t *testing.T) {
 // than by an error, and what is compiled from the plan is what was asked for.
 func FuzzFlags(f *testing.F) {
 	for k, texts := range map[int][]string{
-		0: {"label=1", "a:f16=2.5", `e="x@y"`, "b=true"}, 1: {"0.5", "a=0.1"}, 2: {"nJet > 1"}, 3: {"2"}, 5: {"ht:f16=sum(Jet_pt)"}, 6: {"fill=0", "w=drop,keep"},
+		0: {"label=1", "a:f16=2.5", `e="x@y"`, "b=true"}, 1: {"0.5", "a=0.1"}, 2: {"nJet > 1"}, 3: {"2"}, 5: {"ht:f16=sum(Jet_pt)", "cls=regex(particle, '^(.)')", "cls=path(1)"}, 6: {"fill=0", "w=drop,keep"},
 		7: {"particle", "run"}, 8: {"Jet=-Jet_pt"}, 9: {"j=Jet_pt,Jet_eta"}, 10: {"Jet=3:-1"}, 11: {"a=eta,b=w"}, 12: {"*=f16,f64=f32,run=i16:clip"}, 13: {"f=[ew]*"},
 	} {
 		for _, s := range texts {

@@ -18,10 +18,6 @@ import (
 // maxVocab bounds the text of a vocabulary, which is in the schema of every shard.
 const maxVocab = 2 << 20
 
-// vocabAttr says in a field's attributes what its labels were before they got codes:
-// "text" or "int".
-const vocabAttr = "vocab"
-
 // Encode is codes for the values of a field.
 var Encode = op.Kind{Name: "encode", Value: "FIELD", Example: "particle", Help: "codes 0, 1, ... for the values of a text or integer field",
 	Phase: op.AfterSplit, Keeps: true, Texts: op.Words, New: op.Of(newEncode), Fields: op.FieldsOf(newEncode)}
@@ -86,7 +82,7 @@ func (e *encodeField) Schema(in []shardify.Field) ([]shardify.Field, error) {
 		if f.Attrs == nil {
 			f.Attrs = map[string]string{}
 		}
-		f.Attrs["labels"], f.Attrs[vocabAttr] = strings.Join(e.labels, shardify.LabelSeparator), kind
+		f.Attrs["labels"], f.Attrs[format.VocabAttr] = strings.Join(e.labels, shardify.LabelSeparator), kind
 	}
 	out := slices.Clone(in)
 	out[i] = f
@@ -281,10 +277,12 @@ func (e *encodeField) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*
 		return nil, fmt.Errorf("--encode %s: the values have not been surveyed", e.name)
 	}
 	var at func(k int) (int64, bool)
+	what := func(int) string { return "a value" }
 	var n int
 	if e.text() {
 		o := c.Offsets[len(c.Offsets)-1]
 		n = len(o) - 1
+		what = func(k int) string { return fmt.Sprintf("the value %.60q", c.Data[o[k]:o[k+1]]) }
 		at = func(k int) (int64, bool) { code, ok := e.texts[string(c.Data[o[k]:o[k+1]])]; return code, ok }
 		to.Offsets, to.Levels, to.Media = c.Offsets[:len(c.Offsets)-1], c.Levels-1, ""
 		if to.Levels == 0 {
@@ -303,7 +301,7 @@ func (e *encodeField) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*
 	err := eachPresent(c, b, func(k int) error {
 		code, ok := at(k)
 		if !ok {
-			return fmt.Errorf("a value of %s was not there when the values were surveyed: the input has changed", e.name)
+			return fmt.Errorf("%s of %s was not there when the values were surveyed: the input has changed, or is another one", what(k), e.name)
 		}
 		z[k] = code
 		return nil

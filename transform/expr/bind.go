@@ -22,6 +22,8 @@ type value struct {
 	t      byte
 	s      string
 	col    int      // of texts: 1 + the column
+	name   bool     // of texts: the sample's name
+	views  bool     // of texts: made by a function, in the slot
 	labels []string // of codes
 	codes  []int64  // that have the labels
 	// picked marks the values that a filter x[cond] leaves; nil leaves all.
@@ -47,8 +49,12 @@ func (e *Expr) Bind(schema []shardify.Field, defs map[string]*Expr) (*Program, e
 		return nil, err
 	}
 	switch {
-	case v.kind == kindText:
-		return nil, errors.New("the result is a text; want a number or a condition")
+	case b.p.named && !e.Keyed:
+		return nil, errors.New(`key is the sample's name, and these samples have none; field("key") is the field key`)
+	case v.kind == kindText && v.konst:
+		return nil, errors.New("the result is a constant text: --set makes a field of it")
+	case v.kind == kindText && v.slot < 0:
+		return nil, oneText(v)
 	case v.picked != nil:
 		return nil, errors.New("the result is a part of a list: take sum, max, len, ... of it, or one element [0]")
 	}
@@ -59,6 +65,8 @@ func (e *Expr) Bind(schema []shardify.Field, defs map[string]*Expr) (*Program, e
 // Condition refuses a program that is not one condition per sample.
 func (p *Program) Condition() error {
 	switch o := &p.out; {
+	case o.kind == kindText:
+		return fmt.Errorf("%s is a text, not a condition: compare it, as in %s == \"a\"", p.text, p.text)
 	case o.kind != kindBool:
 		return fmt.Errorf("%s is %s, not a condition: compare it, as in %s > 0", p.text, o.kind, p.text)
 	case !o.dom.scalar():

@@ -17,4 +17,7 @@
 // error, never a wrong number. A value may be missing: a nullable field, an index
 // beyond the end, the largest of none, an integer modulo 0. What is computed from it is
 // missing too, and ?? replaces it; `a && b` is false when either is.
+//
+// Texts are those of fields, the sample's name, and what regex, part, folder, stem and lower make
+// of them.
 package expr

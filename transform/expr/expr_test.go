@@ -98,6 +98,7 @@ func FuzzExpression(f *testing.F) {
 	for _, s := range []string{
 		"i >= 2 && abs(f) < 2.5", "any(pt > 3) || all(ok)", "pt[0] ?? -1", "sum(pt[ok]) / len(pt)", "m == nil || m in [1,2,3]", "cls == 'dog' and t != 'el'", "u % 3 ** 2", "field('a-b c') + evt.P3.Px",
 		"b ? v : 1", "max(pt) > min(1, f)", "argmax(id)", "pt * 2 + id", "t matches '^t' or t startsWith 'e'", "len(tt) + len(t) + len(v)", "int(d) ?? 5", "nl + own", "0 < i <= 5 ? 1 : 2", "v[-1]", "id[ok][-1]", "count(own > 1)", "-(-i)", "round(d) - dphi(f, d)", "any_of(b*, m, all_of(?))", "count_of('b', i > 0) - 1",
+		"regex(key, '(é|c)')", "regex(t, '^.', 'x')", "part(key(), -2, '-') == 'b' ? 1 : len(stem(key))", "path(0)", "lower(folder(key))", "lower(t)",
 	} {
 		f.Add(s)
 	}
@@ -109,7 +110,7 @@ func FuzzExpression(f *testing.F) {
 			}
 		}
 	}
-	b := few()
+	b := keyed(few(), "a/b.c", "É/x", "..c/", "\xff/é")
 	in := schema(b)
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 300 {
@@ -119,6 +120,7 @@ func FuzzExpression(f *testing.F) {
 		if err != nil {
 			return
 		}
+		e.Keyed = true
 		p, err := e.Bind(in, nil)
 		if err != nil {
 			return
@@ -128,7 +130,7 @@ func FuzzExpression(f *testing.F) {
 		if err == nil {
 			c := whole
 			check := shardify.Batch{Samples: b.Samples, Columns: []shardify.Column{c}}
-			if c.DType != shardify.F64 && c.DType != shardify.I64 && c.DType != shardify.Bool {
+			if c.Media != "txt" && c.DType != shardify.F64 && c.DType != shardify.I64 && c.DType != shardify.Bool {
 				t.Fatalf("%s gives %s", text, c.DType)
 			}
 			if err := check.Check(); err != nil {

@@ -44,7 +44,7 @@ var others = []string{"abs", "int", "float", "min", "max", "sum", "mean", "len",
 
 // Functions lists the names of all functions.
 func Functions() []string {
-	out := slices.Clone(others)
+	out := slices.Concat(others, ofTexts)
 	out = slices.AppendSeq(out, maps.Keys(oneFloat))
 	out = slices.AppendSeq(out, maps.Keys(twoFloat))
 	out = slices.AppendSeq(out, maps.Keys(oneTest))
@@ -64,6 +64,13 @@ func (b *binder) call(n *ast.CallNode) (*value, error) {
 	}
 	if name, args, ok := ofCall(n); ok {
 		v, err := b.joinMany(name, args)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", n, err)
+		}
+		return v, nil
+	}
+	if name, args, ok := textCall(n); ok {
+		v, err := b.ofText(name, args)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", n, err)
 		}
@@ -363,6 +370,8 @@ func (b *binder) length(v *value) (*value, error) {
 	switch {
 	case v.kind == kindText && v.konst:
 		return b.constInt(int64(len(v.s))), nil
+	case v.name || v.views:
+		return b.textLength(v), nil
 	case v.dom.list == 0 && v.col == 0 && len(d) == 0:
 		return nil, errors.New("one value has no length")
 	case v.dom.list == 0 && v.col == 0:
@@ -385,4 +394,17 @@ func (b *binder) length(v *value) (*value, error) {
 		return nil
 	})
 	return out, nil
+}
+
+// textLength is the number of bytes of a text that no column has.
+func (b *binder) textLength(v *value) *value {
+	out := &value{kind: kindInt, dom: scalar, slot: b.slot(), null: v.null}
+	b.emit(func(f *frame) error {
+		for k, z := 0, f.ints(out.slot, f.samples()); k < len(z); k++ {
+			z[k] = int64(len(f.text(v, k)))
+		}
+		f.joinMissing(out, v)
+		return nil
+	})
+	return out
 }

@@ -70,7 +70,11 @@ func (b *binder) defined(name string) (*value, error) {
 			known = append(known, n)
 		}
 		slices.Sort(known)
-		return nil, &format.UnknownField{Name: name, Suggest: suggest.Word(name, known)}
+		unknown := &format.UnknownField{Name: name, Suggest: suggest.Word(name, known)}
+		if name == "key" {
+			return nil, fmt.Errorf("%w; key() is the sample's name", unknown)
+		}
+		return nil, unknown
 	}
 	if slices.Contains(b.inside, name) {
 		return nil, fmt.Errorf("%s is defined by itself", name)

@@ -24,7 +24,9 @@ const (
 // Expr is a parsed expression. Its types are not checked yet.
 type Expr struct {
 	Text string
-	root ast.Node
+	// Keyed: the samples have names of their own. Set it before Bind.
+	Keyed bool
+	root  ast.Node
 }
 
 // Parse reads an expression. Its errors give the place by column, from 1.
@@ -145,7 +147,11 @@ func names(n ast.Node, add func(string)) {
 	case *ast.ChainNode:
 		names(n.Node, add)
 	case *ast.CallNode:
-		for _, a := range n.Arguments {
+		_, _, ofText := textCall(n)
+		for i, a := range n.Arguments {
+			if i == 0 && ofText && isKey(a) {
+				continue
+			}
 			names(a, add)
 		}
 	case *ast.ConditionalNode:

@@ -46,8 +46,10 @@ type vec struct {
 	f    []float64
 	i    []int64
 	t    []byte
-	miss []byte // per sample, for slots that may miss values
-	full int    // of constants: how many are filled in
+	s    [][]byte // of texts that are made: parts of others, or of buf
+	buf  []byte   // of the whole batch
+	miss []byte   // per sample, for slots that may miss values
+	full int      // of constants: how many are filled in
 }
 
 // frame is one goroutine's state.
@@ -55,6 +57,7 @@ type frame struct {
 	b      *shardify.Batch
 	lo, hi int
 	slots  []vec
+	texts  [][]byte // the batch's results
 }
 
 type instr func(f *frame) error
@@ -65,6 +68,7 @@ type Program struct {
 	code   []instr
 	slots  int
 	lists  []int // columns whose offsets bound blocks
+	named  bool  // it needs the samples' names
 	schema []shardify.Field
 	out    value
 	frames sync.Pool
@@ -150,6 +154,9 @@ func (p *Program) run(b *shardify.Batch, use func(f *frame) error) error {
 	if len(b.Columns) != len(p.schema) {
 		return shardify.Mismatch("%s: %d columns for a schema of %d fields", p.text, len(b.Columns), len(p.schema))
 	}
+	if p.named && b.Keys == nil {
+		return shardify.Mismatch("%s: the samples have no names of their own", p.text)
+	}
 	f, _ := p.frames.Get().(*frame)
 	if f == nil {
 		f = &frame{slots: make([]vec, p.slots)}
@@ -217,6 +224,8 @@ func (p *Program) Field(name string) shardify.Field {
 		f.DType = shardify.Bool
 	case o.kind == kindInt:
 		f.DType = shardify.I64
+	case o.kind == kindText:
+		f.DType, f.Levels, f.Media = shardify.U8, 1, "txt"
 	case o.narrow:
 		f.DType = shardify.F32
 	default:
@@ -229,11 +238,14 @@ func (p *Program) Field(name string) shardify.Field {
 	return f
 }
 
-// Column evaluates the result as a column of Bool, I64 or F64, whatever Field says of
+// Column evaluates the result as a column of Bool, I64, F64 or texts, whatever Field says of
 // its width. It shares offsets with the batch.
 func (p *Program) Column(b *shardify.Batch, name string, mem *shardify.Arena) (shardify.Column, error) {
 	c := shardify.Column{Field: p.Field(name)}
 	o := &p.out
+	if o.kind == kindText {
+		return p.texts(b, c, mem)
+	}
 	n := b.Samples * o.dom.width
 	if o.dom.list > 0 {
 		off := b.Columns[o.dom.list-1].Offsets
@@ -318,6 +330,25 @@ func fill[T any](_ []T, n int, x T) []T {
 		s[i] = x
 	}
 	return s
+}
+
+// Cost is that of the result as a column of f64, and of its final type; or of a text. What is made of a text may be as
+// long as that, twice: lower(...) keeps a copy.
+func (e *Expr) Cost(in []shardify.Field) shardify.Cost {
+	p, err := e.Bind(in, nil)
+	if err != nil {
+		return shardify.Cost{}
+	}
+	switch f := p.Field("x"); {
+	case f.Media != "" && len(e.Names()) > 0:
+		return shardify.Cost{Growth: 2, Sample: 256}
+	case f.Media != "":
+		return shardify.Cost{Sample: 256}
+	case f.Levels > 0:
+		return shardify.Cost{Growth: 4, Sample: 8} // of i8 elements even 8, but those are rare
+	default:
+		return shardify.Cost{Sample: int64(f.Elem())*16 + 1}
+	}
 }
 
 // shapeKey is a shape as a comparable word, dims its inverse.

@@ -14,8 +14,13 @@ import (
 
 // text is the block's sample k of a text.
 func (f *frame) text(v *value, k int) []byte {
-	if v.konst {
+	switch {
+	case v.konst:
 		return []byte(v.s) // compared at once: does not escape
+	case v.name:
+		return f.b.Key(f.lo + k)
+	case v.views:
+		return f.slots[v.slot].s[k]
 	}
 	c := &f.b.Columns[v.col-1]
 	o := c.Offsets[0][f.lo+k:]

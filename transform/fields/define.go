@@ -11,7 +11,7 @@ import (
 )
 
 // Define is a computed field.
-var Define = op.Kind{Name: "define", Value: "NAME=EXPRESSION", Example: "ht=sum(Jet_pt)", Help: "a computed field",
+var Define = op.Kind{Name: "define", Value: "NAME=EXPRESSION", Example: "ht=sum(Jet_pt)", Help: "a computed field", More: `a text of the sample's name: 'cls=regex(key, "^(cat|dog)")'`,
 	Phase: op.AfterSplit, New: op.Of(newDefine), Fields: op.FieldsOf(newDefine)}
 
 // defineField adds a field that is computed from others.
@@ -27,7 +27,7 @@ type defineField struct {
 }
 
 // newDefine parses NAME[:DTYPE]=EXPRESSION.
-func newDefine(_ *op.Env, text string) (*defineField, error) {
+func newDefine(env *op.Env, text string) (*defineField, error) {
 	d := &defineField{text: text}
 	name, e, ok := strings.Cut(text, "=")
 	if !ok {
@@ -36,7 +36,9 @@ func newDefine(_ *op.Env, text string) (*defineField, error) {
 	var err error
 	d.from = strings.TrimSpace(e)
 	if d.name, d.dtype, err = typedName(strings.TrimSpace(name)); err == nil {
-		d.expr, err = expr.Parse(d.from)
+		if d.expr, err = expr.Parse(d.from); err == nil {
+			d.expr.Keyed = env.Keyed
+		}
 	}
 	return d, op.FlagError("define", text, err)
 }
@@ -68,6 +70,9 @@ func (d *defineField) Schema(in []shardify.Field) ([]shardify.Field, error) {
 		return nil, op.TextError(d.text, err)
 	}
 	f := p.Field(d.name)
+	if f.Media != "" && d.dtype != shardify.Invalid {
+		return nil, op.TextError(d.text, fmt.Errorf("%s is a text, not %s: --encode %s makes codes of it", d.name, d.dtype, d.name))
+	}
 	if d.dtype != shardify.Invalid {
 		f.DType = d.dtype
 	}
@@ -77,20 +82,7 @@ func (d *defineField) Schema(in []shardify.Field) ([]shardify.Field, error) {
 
 // Cost is at most eight bytes for each value that the expression has.
 func (d *defineField) Cost(in []shardify.Field) shardify.Cost {
-	return computed(d.expr, in)
-}
-
-// computed is the cost of a column of f64, and of its final type.
-func computed(e *expr.Expr, in []shardify.Field) shardify.Cost {
-	p, err := e.Bind(in, nil)
-	if err != nil {
-		return shardify.Cost{}
-	}
-	f := p.Field("x")
-	if f.Levels > 0 {
-		return shardify.Cost{Growth: 4, Sample: 8} // of i8 elements even 8, but those are rare
-	}
-	return shardify.Cost{Sample: int64(f.Elem())*16 + 1}
+	return d.expr.Cost(in)
 }
 
 // Apply computes.

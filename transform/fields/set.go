@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/transform/cast"
+	"github.com/shardify/shardify/transform/expr"
 	"github.com/shardify/shardify/transform/op"
 )
 
@@ -113,7 +114,11 @@ func parseSet(line string) (name, dtype string, r setRule, err error) {
 	if err := shardify.ValidName(name); err != nil {
 		return "", "", r, err
 	}
-	rest = strings.TrimSpace(rest) // 1 is a number in label = 1, too; quotes keep blanks
+	rest = strings.TrimSpace(rest)
+	if expr.TextCall(rest) {
+		return "", "", r, fmt.Errorf("%s is computed for each sample: --define '%s=%s' does so; a constant text like it is in double quotes", rest, name, rest)
+	}
+	// 1 is a number in label = 1, too; quotes keep blanks
 	if strings.HasPrefix(rest, `"`) {
 		q, err := strconv.QuotedPrefix(rest)
 		if err != nil {

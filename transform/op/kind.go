@@ -67,6 +67,7 @@ type Env struct {
 	Table   *format.Table // the inputs; nil without
 	Splits  []string      // their names; empty without
 	Helpers []string      // fields that will not be in the set
+	Keyed   bool          // the samples have names of their own
 	// Defs and Parts are those of operations that come later.
 	Defs  map[string]string
 	Parts map[string][]string

@@ -12,8 +12,7 @@ import (
 var Where = op.Kind{Name: "where", Value: "CONDITION", Example: "nJet >= 2 && max(Jet_pt) > 30", Help: "only samples where it holds",
 	New: op.Of(newWhere), Fields: op.FieldsOf(newWhere)}
 
-// whereFilter keeps the samples for which a condition holds. Those for which it is missing
-// go, too.
+// whereFilter keeps the samples for which a condition holds and is not missing.
 type whereFilter struct {
 	text string
 	expr *expr.Expr
@@ -30,6 +29,7 @@ func newWhere(e *op.Env, text string) (*whereFilter, error) {
 	if w.expr, err = expr.Parse(text); err != nil {
 		return nil, op.FlagError("where", text, err)
 	}
+	w.expr.Keyed = e.Keyed
 	for name, def := range e.Defs {
 		if w.defs[name], err = expr.Parse(def); err != nil {
 			return nil, op.FlagError("define", name+"="+def, err)

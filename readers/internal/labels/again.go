@@ -6,10 +6,10 @@ import (
 )
 
 // ClassesAgain is the options with which further inputs have classes if those of a set do,
-// however few folders there are: see format.Input.
+// however few folders there are: see format.Input. Codes that --encode gave are no classes of folders.
 func ClassesAgain(o format.Options, schema []shardify.Field, _ bool) format.Options {
 	again := format.Options{}
-	if i := shardify.FieldIndex(schema, ClassField); i >= 0 && schema[i].Labels() != nil && o.Value(&optLabels) == Auto {
+	if i := shardify.FieldIndex(schema, ClassField); i >= 0 && schema[i].Labels() != nil && schema[i].Attrs[format.VocabAttr] == "" && o.Value(&optLabels) == Auto {
 		again[optLabels.Name] = Always
 	}
 	return again

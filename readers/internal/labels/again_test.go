@@ -12,6 +12,7 @@ import (
 // was asked for stays.
 func TestAgain(t *testing.T) {
 	classes := []shardify.Field{{Name: ClassField, Attrs: map[string]string{"labels": "cat\ndog"}}}
+	encoded := []shardify.Field{{Name: ClassField, Attrs: map[string]string{"labels": "cat\ndog", "vocab": "text"}}}
 	numbers := []shardify.Field{{Name: ClassField}}
 	for _, c := range []struct {
 		name   string
@@ -27,6 +28,7 @@ func TestAgain(t *testing.T) {
 		{"a table of labels", Again, format.Options{"labels": "a.csv"}, classes, true, format.Options{"keys": "path"}},
 		{"files in folders", ClassesAgain, nil, classes, true, format.Options{"labels": "folder"}},
 		{"files that are numbered", ClassesAgain, nil, classes, false, format.Options{"labels": "folder"}},
+		{"codes of an operation", ClassesAgain, nil, encoded, true, nil},
 		{"a field of the same name", ClassesAgain, nil, numbers, true, nil},
 	} {
 		if got := c.f(c.o, c.schema, c.keyed); !maps.Equal(got, c.want) {
