@@ -2,7 +2,6 @@ package transform
 
 import (
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -44,9 +43,6 @@ func CompileWith(side Side) flow.Compile {
 	return func(list []plan.Op, env flow.Env) (*flow.Pipeline, error) {
 		c := compiler{side: side, helpers: env.Helpers, pipe: &flow.Pipeline{}}
 		c.env = op.Env{Table: env.Table, Splits: env.Splits, Helpers: env.Helpers, Keyed: env.Keyed, Scratch: side.Scratch, Defs: map[string]string{}, Parts: map[string][]string{}}
-		if slices.ContainsFunc(list, func(o plan.Op) bool { return o.Name == Sequences }) {
-			c.env.Keyed = false // a plan with sequences has no names
-		}
 		if err := c.compile(list); err != nil {
 			return nil, err
 		}
@@ -84,6 +80,7 @@ func (c *compiler) compile(list []plan.Op) error {
 // lookAhead reads what earlier operations must know of later ones.
 func (c *compiler) lookAhead(list []plan.Op) error {
 	for _, o := range list {
+		c.env.Keyed = c.env.Keyed && o.Name != Sequences // which have no names
 		if k := Lookup(o.Name); k != nil && k.Fields != nil {
 			f, err := k.Fields(&op.Env{}, shown(o.Text))
 			if err != nil {
