@@ -11,7 +11,7 @@ import (
 )
 
 // Define is a computed field.
-var Define = op.Kind{Name: "define", Value: "NAME=EXPRESSION", Example: "ht=sum(Jet_pt)", Help: "a computed field", More: `a text of the sample's name: 'cls=regex(key, "^(cat|dog)")'`,
+var Define = op.Kind{Name: "define", Value: "NAME=EXPRESSION", Example: "ht=sum(Jet_pt)", Help: "a computed field", More: "'cls=path(0)' of names",
 	Phase: op.AfterSplit, New: op.Of(newDefine), Fields: op.FieldsOf(newDefine)}
 
 // defineField adds a field that is computed from others.
