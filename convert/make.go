@@ -343,7 +343,7 @@ func (r *Request) shapeSplit(p *plan.Plan) error {
 			return err
 		}
 	} else if s.Named() {
-		if err := p.Splits.Rule.ByInput(p.In.Table); err != nil {
+		if err := p.Splits.Rule.ByInput(format.FoldersOf(r.Source, p.In.Table)); err != nil {
 			return err
 		}
 	}

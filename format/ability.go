@@ -151,6 +151,21 @@ type Owner interface {
 	Owner(input uint32, sample int64) uint32
 }
 
+// Foldered is a Source whose samples may be in other folders than their files: those whose files
+// are in parallel folders. Folders has the inputs under the names by which they are samples; nil
+// if those are their own.
+type Foldered interface{ Folders() *Table }
+
+// FoldersOf is the names of the inputs by which folders are splits.
+func FoldersOf(src shardify.Source, t *Table) *Table {
+	if f, ok := src.(Foldered); ok {
+		if named := f.Folders(); named != nil {
+			return named
+		}
+	}
+	return t
+}
+
 // Splitter is a Source whose files may hold splits of their own, such as /train and /test.
 // Splits says where they are, in the order of the samples; nil without any. It is called
 // after a survey alone, which OpenArgs.Splits must have asked for.

@@ -34,6 +34,8 @@ type Option struct {
 	// Quiet: plans and manifests name the option only where it is not its default, so that
 	// those made before there was the option stay as they are. Options.Value reads it.
 	Quiet bool
+	// List: the option may be given several times; the values are joined by commas.
+	List bool
 	// Settings are the keys of a value that is written KEY=VALUE,...
 	Settings []string
 	// Off are values that switch the thing off, each of which is satisfied where it is not there.

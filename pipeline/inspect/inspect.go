@@ -128,7 +128,7 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 			rep.Facts = append(rep.Facts, n.Notes()...)
 		}
 	}
-	if found := splits.Found(o.Args.Table); found != nil && !r.Format.Sets {
+	if found := splits.Found(format.FoldersOf(o.Source, o.Args.Table)); found != nil && !r.Format.Sets {
 		rep.Facts = append(rep.Facts, "the folders "+strings.Join(found, ", ")+" are splits: convert makes a set of each (--split-from none: one set of all)")
 	}
 	if fact := repeats(ctx, o.Source); fact != "" {

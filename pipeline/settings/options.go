@@ -33,6 +33,13 @@ func Owners(option string) (formats []string) {
 	return formats
 }
 
+// isList reports whether an option may be given several times.
+func isList(option string) bool {
+	return slices.ContainsFunc(readers.Formats, func(f format.Input) bool {
+		return slices.ContainsFunc(f.Options, func(o format.Option) bool { return o.Name == option && o.List })
+	})
+}
+
 // Pick is the options of one format among those given, complete with defaults.
 func Pick(given format.Options, decl []format.Option) (format.Options, error) {
 	mine := format.Options{}

@@ -60,6 +60,8 @@ func pythonOption(decl []format.Option) string {
 	var words []string
 	for i := range decl {
 		switch o := &decl[i]; {
+		case o.List:
+			return "Texts"
 		case o.Kind != decl[0].Kind:
 			return "Text"
 		case o.Kind == format.KindBool:

@@ -94,9 +94,9 @@ func (s *Settings) read(k, v *yaml.Node, o Override) error {
 			return nil
 		}
 	}
-	if known(k.Value) && (bad > 0 || v.Kind == yaml.SequenceNode && !several(k.Value)) {
+	if known(k.Value) && (bad > 0 || v.Kind == yaml.SequenceNode && !several(k.Value) && !isList(k.Value)) {
 		want := "one value"
-		if several(k.Value) && v.Kind == yaml.SequenceNode {
+		if (several(k.Value) || isList(k.Value)) && v.Kind == yaml.SequenceNode {
 			want = "a list of words"
 		}
 		return shardify.Usage("line %d: key %q: want %s", max(bad, k.Line), k.Value, want)
@@ -113,7 +113,7 @@ func (s *Settings) Put(key string, words ...string) error {
 	if !known(key) {
 		return unknownKey(key)
 	}
-	if len(words) != 1 && !several(key) {
+	if len(words) != 1 && !several(key) && !isList(key) {
 		return shardify.Usage("key %q: want one value", key)
 	}
 	k := Lookup(key)
@@ -121,7 +121,7 @@ func (s *Settings) Put(key string, words ...string) error {
 		if s.Options == nil {
 			s.Options = map[string]string{}
 		}
-		s.Options[key] = words[0]
+		s.Options[key] = strings.Join(words, ",")
 		return nil
 	}
 	for _, w := range words {

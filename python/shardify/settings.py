@@ -94,6 +94,7 @@ class Settings(TypedDict, total=False):
     null_items: Optional[Literal["fail", "fill"]]
     object: Optional[Text]
     on: Optional[Text]
+    pair: Optional[Texts]
     repeated: Optional[Literal["allow", "fail"]]
     run_samples: Optional[SupportsIndex]
     sample: Optional[Literal["auto", "axis", "chunk", "dataset", "document", "file", "group", "row", "sequence"]]

@@ -93,10 +93,11 @@ func (*split) Planned(ctx context.Context, c *ask.Conversion, p *plan.Plan, _ *f
 
 // find takes folders for splits that are named so, unless the user says what they are.
 func find(c *ask.Conversion) error {
-	if c.SplitFrom != "" || c.Opened.More != nil || c.Input.Sets || c.Options["labels"] == "folder" && !inSplits(c.Opened.Args.Table) {
+	folders := format.FoldersOf(c.Opened.Source, c.Opened.Args.Table)
+	if c.SplitFrom != "" || c.Opened.More != nil || c.Input.Sets || c.Options["labels"] == "folder" && !inSplits(folders) {
 		return nil
 	}
-	found := splits.Found(c.Opened.Args.Table)
+	found := splits.Found(folders)
 	switch {
 	case found == nil:
 		return nil

@@ -36,7 +36,7 @@ func (*windows) Check(c *ask.Conversion) error {
 func (*windows) Open(ctx context.Context, c *ask.Conversion) error {
 	if x := c.Draft.Splits.Rule; x != nil && x.Dirs && c.SplitFrom == "" {
 		if err := check(c.Settings, x); err != nil {
-			return shardify.Hint(err, "the folders "+strings.Join(splits.Found(c.Opened.Args.Table), ", ")+" are taken for splits; one set of all: --split-from none")
+			return shardify.Hint(err, "the folders "+strings.Join(splits.Found(format.FoldersOf(c.Opened.Source, c.Opened.Args.Table)), ", ")+" are taken for splits; one set of all: --split-from none")
 		}
 	}
 	if len(c.Window) == 0 || c.Opened.More != nil {
@@ -47,7 +47,7 @@ func (*windows) Open(ctx context.Context, c *ask.Conversion) error {
 	if x := of.Splits.Rule; x != nil && x.Named() && !x.Objects {
 		split := *x
 		split.Parts, split.Inputs = slices.Clone(split.Parts), slices.Clone(split.Inputs)
-		if err := split.ByInput(of.In.Table); err != nil {
+		if err := split.ByInput(format.FoldersOf(c.Opened.Source, of.In.Table)); err != nil {
 			return err
 		}
 		of.Splits.Rule = &split

@@ -16,7 +16,9 @@ type builder struct {
 	table      *format.Table
 	options    format.Options
 	used       *format.Used
-	names      *names
+	files      *names // of the inputs
+	names      *names // by which they are samples
+	pairs      []pair
 	g          *groups
 	all        []member // of all samples
 	stray      []bool   // by g.kinds: these are no samples
@@ -71,11 +73,9 @@ func plainNames(t *format.Table) error {
 
 func build(ctx context.Context, a format.OpenArgs, options format.Options) (*content, error) {
 	b := &builder{table: a.Table, options: options, used: a.Used, folders: labels.InFolders(&a)}
-	v, err := b.look(ctx)
-	if err != nil {
+	if err := b.look(ctx); err != nil {
 		return nil, err
 	}
-	b.all = v.known.members(v.sample)
 	table, err := b.readLabels(ctx, a.Jobs)
 	if err != nil {
 		return nil, err
@@ -90,8 +90,8 @@ func build(ctx context.Context, a format.OpenArgs, options format.Options) (*con
 		return nil, err
 	}
 	c := &content{
-		names: b.names, m: b.m, joined: b.joined,
-		survey: survey{Members: b.members, Assume: options.Size(optAssume), By: b.names.By, Ordinal: options[optKeys] == "ordinal", Bytes: options[optText] == "bytes"},
+		files: b.files, names: b.names, m: b.m, joined: b.joined,
+		survey: survey{Members: b.members, Assume: options.Size(optAssume), By: b.names.By, Ordinal: options[optKeys] == "ordinal", Bytes: options[optText] == "bytes", Pair: options[optPair]},
 	}
 	checked := make(chan error, 1)
 	go func() { checked <- c.checkSizes() }()
@@ -132,8 +132,25 @@ func decide(auto bool, missing string, first, number *knowledge) *verdict {
 	return v
 }
 
-// look groups the files and finds out what the samples are.
-func (b *builder) look(ctx context.Context) (*verdict, error) {
+// look groups the files and finds out what the samples are, and their fields.
+func (b *builder) look(ctx context.Context) (err error) {
+	if b.pairs, err = parsePairs(b.options[optPair]); err != nil {
+		return err
+	}
+	if b.pairs != nil {
+		b.files = labels.NewPaths(b.table, labels.Last)
+		return b.lookPairs(ctx)
+	}
+	v, err := b.byStems(ctx)
+	if err != nil {
+		return err
+	}
+	b.files, b.all = b.names, v.known.members(v.sample)
+	return b.paired(noClasses)
+}
+
+// byStems groups the files of each folder.
+func (b *builder) byStems(ctx context.Context) (*verdict, error) {
 	auto, missing := b.options[optStem] == stemAuto, b.options[optMissing]
 	known, err := b.group(ctx, stemOf(b.options))
 	if err != nil {
@@ -158,7 +175,7 @@ func (b *builder) look(ctx context.Context) (*verdict, error) {
 		b.stray = append(b.stray, v.strays[k])
 	}
 	b.known = v.known
-	return v, b.paired(noClasses)
+	return v, nil
 }
 
 // group groups the files by a rule for stems.
@@ -244,10 +261,10 @@ func (c *content) checkSizes() error {
 		var n int64
 		for j := range c.m.members {
 			if f := c.m.file(s, j); f != none {
-				n += max(0, c.names.Table.Size(int(f)))
+				n += max(0, c.files.Table.Size(int(f)))
 			}
 			if n > maxFile {
-				return fileError("open", c.names.Table, int(c.m.file(s, j)), tooLarge(n))
+				return fileError("open", c.files.Table, int(c.m.file(s, j)), tooLarge(n))
 			}
 		}
 	}

@@ -53,8 +53,8 @@ func (s *source) empty() (out []emptyFiles) {
 		for k := s.m.base; k < s.m.end(); k++ {
 			if file := s.m.file(k, f.member); file != none {
 				e.files++
-				if s.names.Table.Size(int(file)) == 0 {
-					e.add(func() string { return quote(s.names.Rel(int(file))) })
+				if s.files.Table.Size(int(file)) == 0 {
+					e.add(func() string { return quote(s.files.Rel(int(file))) })
 				}
 			}
 		}

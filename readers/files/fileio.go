@@ -134,7 +134,7 @@ func (r *reader) stat(ctx context.Context, i int) (size int64, err error) {
 // enter opens the folder of file i, if the reader is not there already, and
 // sets the file's name.
 func (r *reader) enter(ctx context.Context, i int) error {
-	rel, root := r.names.Rel(i), r.names.Table.Root(i)
+	rel, root := r.files.Rel(i), r.files.Table.Root(i)
 	d := bytes.LastIndexByte(rel, '/') + 1
 	r.name.Set(rel[d:])
 	if r.dir != nil && root == r.root && bytes.Equal(rel[:d], r.rel) {
@@ -142,7 +142,7 @@ func (r *reader) enter(ctx context.Context, i int) error {
 	}
 	r.leave(false)
 	r.key = append(binary.LittleEndian.AppendUint32(r.key[:0], uint32(root)), rel[:d]...)
-	dir, err := r.dirs.hold(ctx, r.key, func() string { return r.names.Folder(root, rel[:d]) })
+	dir, err := r.dirs.hold(ctx, r.key, func() string { return r.files.Folder(root, rel[:d]) })
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (r *reader) fail(err error, i, j int, sample int64) error {
 	// What a server does not deliver stays an error of its storage, whatever its reason: it is no
 	// damage of the sample.
 	_, failed := errors.AsType[*fs.PathError](err)
-	if failed = failed && storage.Scheme(r.names.Table.Path(i)) != ""; !failed {
+	if failed = failed && storage.Scheme(r.files.Table.Path(i)) != ""; !failed {
 		err = reasonOf(err)
 	}
 	if errors.Is(err, dirfd.ErrNotFile) {
@@ -178,7 +178,7 @@ func (r *reader) fail(err error, i, j int, sample int64) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("gone: %w: %w", ErrChanged, err)
 	}
-	e := &shardify.Error{Op: "read", File: walk.Quote(r.names.Table.Path(i)), Field: r.schema[j].Name, Sample: sample, Offset: -1, Err: err}
+	e := &shardify.Error{Op: "read", File: walk.Quote(r.files.Table.Path(i)), Field: r.schema[j].Name, Sample: sample, Offset: -1, Err: err}
 	var inner *shardify.Error
 	if errors.As(err, &inner) && !failed {
 		e.Err = inner.Err

@@ -9,6 +9,9 @@
 // number among all. Nothing is decoded: bytes go from the file into the column
 // with three system calls a file.
 //
+// With --pair (pairs.go), the files of a sample are in parallel folders: images/1.jpg and
+// masks/1.png are the sample 1 with the fields image and mask.
+//
 // A sample's input is always 0 and its number counts over all inputs, since a
 // span should hold many files; its own name is its key.
 //
@@ -37,6 +40,7 @@ var ErrChanged = shardify.ErrChanged
 // The names of the options.
 const (
 	optStem    = "stem"
+	optPair    = "pair"
 	optLabels  = "labels"
 	optKey     = "key"
 	optMissing = "missing"
@@ -81,6 +85,7 @@ var textOption = func() format.Option {
 
 var options = []format.Option{
 	{Name: optStem, Idle: format.Always, Kind: format.KindEnum, Default: stemAuto, Values: []string{stemAuto, "first", "number", "last"}, Help: "a sample's name ends at the first or the last dot of the file name; number: at the first dot without a digit behind it; auto: first, or number where that makes other samples, unless all then have the same extensions and none is a number"},
+	{Name: optPair, Idle: format.Always, Kind: format.KindString, Quiet: true, List: true, Help: "`FIELD=FOLDER[:SUFFIX],...`: files in parallel folders are the fields of one sample if their paths are equal without the folder, the suffix and the extension, as images/a/1.jpg and masks/a/1_mask.png by image=images,mask=masks:_mask"},
 	{Name: optLabels, Idle: "the folders are no classes", Kind: format.KindString, Default: "auto", Off: []string{labels.Never}, Help: labels.Help},
 	{Name: optKey, Idle: format.Always, Kind: format.KindString, Help: "column of --labels FILE with the names of the samples: paths or file names, with or without extension"},
 	{Name: optMissing, Idle: format.Permission, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "drop", "fill"}, Help: "samples that lack a file which others have, or their labels: refuse, leave out, or write an empty value"},

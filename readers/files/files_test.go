@@ -129,6 +129,14 @@ func TestConformance(t *testing.T) {
 		}
 	}
 	images, other := folder(t, names...), folder(t, texts...)
+	var sides []string
+	for i := range 200 {
+		sides = append(sides, fmt.Sprintf("images/%d/s%d.%s", i%3, i, []string{"jpg", "png"}[i%2]))
+		if i%9 > 0 {
+			sides = append(sides, fmt.Sprintf("%d/masks/s%d_mask.png=%s", i%3, i, strings.Repeat("x", i%50)))
+		}
+	}
+	pairs := folder(t, sides...)
 	for i := range 300 {
 		lists = append(lists, strings.Split(names[(i*7)%300*3], "=")[0])
 	}
@@ -145,6 +153,7 @@ func TestConformance(t *testing.T) {
 		{"images", listing(t, images), nil},
 		{"two roots", listing(t, images, other), opts("missing", "fill", "labels", "none")},
 		{"ordinal", listing(t, other), opts("keys", "ordinal", "labels", "folder")},
+		{"pairs", listing(t, pairs), opts("pair", "image=images,mask=masks:_mask", "missing", "fill")},
 		{"list of unknown sizes", listed, opts("assume-size", "1KiB")},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -49,7 +49,7 @@ func group(ctx context.Context, n *names) (*groups, error) {
 		if i%4096 == 0 && ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		folder, stem, ext := n.Split(n.Rel(i))
+		folder, stem, ext := n.Split(i)
 		id, err := exts.id(ext)
 		if err != nil {
 			return nil, fileError("open", t, i, err)

@@ -244,13 +244,16 @@ func (f *knowledge) uniform(strays map[*kind]bool) bool {
 	return true
 }
 
+// alien is why files that are not about the folder are no samples.
+const alien = "it has nothing in common with the samples"
+
 // leftStrays reports the kinds that are no samples.
 func (f *knowledge) leftStrays(strays map[*kind]bool) (left []format.Leftover) {
 	for _, k := range f.kinds {
 		if !strays[k] {
 			continue
 		}
-		l := format.Leftover{Name: k.files[0], Count: k.count * int64(len(k.exts)), Reason: "it has nothing in common with the samples"}
+		l := format.Leftover{Name: k.files[0], Count: k.count * int64(len(k.exts)), Reason: alien}
 		switch {
 		case k.about:
 			l.Reason = "it is about the folder, and no sample"

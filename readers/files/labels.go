@@ -77,7 +77,7 @@ const noClasses = -1
 // paired is the error about folders with parts of the same samples, unless the user says
 // what they are. Folders at the level of classes are parts if they have the same names.
 func (b *builder) paired(level int) error {
-	if b.options[optLabels] != labels.Auto {
+	if b.options[optLabels] != labels.Auto || b.pairs != nil {
 		return nil
 	}
 	if list := b.known.sides.find(level); list != nil {

@@ -89,14 +89,17 @@ func unmatched(t *labels.Table, j *labels.Joined) error {
 
 // sampleNames gives the names of a sample's files.
 func (b *builder) sampleNames(k int, by labels.By, do func(name []byte)) {
-	first := b.m.named(int64(k))
-	b.names.Names(first, by, do)
+	first, n := b.m.named(int64(k)), b.names
+	if by == labels.ByPath || by == labels.ByBase {
+		n = b.files
+	}
+	n.Names(first, by, do)
 	if by == labels.ByStem || by == labels.ByBaseStem {
 		return // all its files have the same
 	}
 	for m := range b.m.members {
 		if i := b.m.file(int64(k), m); i != none && int(i) != first {
-			b.names.Names(int(i), by, do)
+			n.Names(int(i), by, do)
 		}
 	}
 }

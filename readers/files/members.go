@@ -184,6 +184,11 @@ func (b *builder) memberOf() []int {
 // holes applies --missing to samples that lack a file.
 func (b *builder) holes() error {
 	m := b.m
+	if b.pairs != nil {
+		if err := b.nearly(); err != nil {
+			return err
+		}
+	}
 	switch b.options[optMissing] {
 	case "drop":
 		return b.drop()
@@ -290,7 +295,7 @@ func (b *builder) missingError(fill string) error {
 	if fill != "" {
 		cures = append(cures, fill)
 	}
-	if b.names.By != labels.Last && b.evenByLast() {
+	if b.pairs == nil && b.names.By != labels.Last && b.evenByLast() {
 		cures = append(cures, "--stem last ends names at the last dot, and no file is missing")
 	}
 	e.text = func(p *problem) error {

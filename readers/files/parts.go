@@ -15,8 +15,10 @@ import (
 // agree on (fields, classes) is in the state; which files belong together each part
 // finds out again, from its names.
 var parts = &format.Parts{
-	// A table of labels is joined by all names at once.
-	Can: func(a format.OpenArgs) bool { return !isTable(a.Options[optLabels]) && a.Options[optKey] == "" },
+	// A table of labels is joined by all names at once, and the folders of pairs lie apart.
+	Can: func(a format.OpenArgs) bool {
+		return !isTable(a.Options[optLabels]) && a.Options[optKey] == "" && a.Options[optPair] == ""
+	},
 	Cutter: func(a format.OpenArgs, sorted bool) format.Cutter {
 		return &cutter{by: stemOf(a.Options), sorted: sorted}
 	},
@@ -238,6 +240,6 @@ func (v *survey) arrange(ctx context.Context, n *names, g *groups, first int64) 
 	n.SetPrefixes(v.Prefixes)
 	n.Second = v.Second
 	b.m.base = first
-	c := &content{survey: *v, names: n, m: b.m, left: b.left}
+	c := &content{survey: *v, files: n, names: n, m: b.m, left: b.left}
 	return c, c.checkSizes()
 }

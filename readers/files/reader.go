@@ -100,7 +100,7 @@ func (r *reader) measure(ctx context.Context, s shardify.Span) error {
 				r.sizes = append(r.sizes, 0)
 				continue
 			}
-			n := r.names.Table.Size(int(i))
+			n := r.files.Table.Size(int(i))
 			if n == format.SizeUnknown {
 				var err error
 				if n, err = r.stat(ctx, int(i)); err != nil {
@@ -262,7 +262,7 @@ func (r *reader) typeCode(k int64, member int) byte {
 	if i == none {
 		return 0
 	}
-	_, _, e := r.names.Split(r.names.Rel(int(i)))
+	_, _, e := r.names.Split(int(i))
 	r.ext = normalise(r.ext[:0], e)
 	for code, t := range r.Members[member].Exts {
 		if string(r.ext) == t {

@@ -3,6 +3,7 @@ package files
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -46,8 +47,16 @@ type side struct {
 	nested  bool   // it holds folders
 	kinds   map[*kind]int64
 	samples int64
-	hashes  []uint64 // of paths without the folder, the smallest
-	limit   uint64   // they are all there up to this
+	names   sketch // paths without the folder
+	bare    sketch // without the suffix, too
+	// The suffixes of names that have one, and in how many samples; nil if they are too many.
+	suffixes map[string]int64
+}
+
+// sketch is a selection of names, the same one for all folders.
+type sketch struct {
+	hashes []uint64 // the smallest
+	limit  uint64   // they are all there up to this
 }
 
 // sideNames are folders of parts of samples: where two of them hold files of the same
@@ -56,7 +65,7 @@ var sideNames = func() map[string]bool {
 	m := map[string]bool{}
 	for _, n := range strings.Fields(`image images img imgs jpegimages picture pictures photo photos rgb color colour gray grey input inputs source src
 		mask masks label labels annotation annotations annot annots ann anns segmentation segmentations segmentationclass seg segs gt groundtruth ground_truth
-		target targets depth depths disparity normal normals flow edge edges left right hr lr clean noisy before after caption captions text texts bbox bboxes boxes keypoints pose poses`) {
+		imagestr labelstr target targets depth depths disparity normal normals flow edge edges left right hr lr clean noisy before after caption captions text texts bbox bboxes boxes keypoints pose poses`) {
 		m[n] = true
 	}
 	return m
@@ -80,7 +89,7 @@ func (r *sides) add(n *names, file int, k *kind) {
 				o.at = placeOf(n, file, rest)
 			}
 			o.nested = o.nested || bytes.IndexByte(rest[1:], '/') >= 0
-			o.add(mix(xxh3.Hash(r.path[:at])+uint64(l))^xxh3.Hash(rest), k)
+			o.add(mix(xxh3.Hash(r.path[:at])+uint64(l)), rest, k)
 		}
 		at += slash + 1
 	}
@@ -117,14 +126,42 @@ func (l *level) find(name []byte) *side {
 		*l = level{over: true}
 		return nil
 	}
-	l.last = &side{name: string(name), kinds: map[*kind]int64{}, limit: math.MaxUint64}
+	l.last = &side{name: string(name), kinds: map[*kind]int64{}, names: sketch{limit: math.MaxUint64}, bare: sketch{limit: math.MaxUint64}, suffixes: map[string]int64{}}
 	l.sides = append(l.sides, l.last)
 	return l.last
 }
 
-func (o *side) add(hash uint64, k *kind) {
+// add takes in a sample, by its path behind the folder.
+func (o *side) add(above uint64, rest []byte, k *kind) {
 	o.kinds[k]++
 	o.samples++
+	o.names.add(above ^ xxh3.Hash(rest))
+	suffix := suffixOf(rest)
+	o.bare.add(above ^ xxh3.Hash(rest[:len(rest)-len(suffix)]))
+	if o.suffixes != nil && len(suffix) > 0 {
+		if o.suffixes[string(suffix)]++; len(o.suffixes) > maxSuffixes {
+			o.suffixes = nil
+		}
+	}
+}
+
+// maxSuffixes bounds the suffixes in a folder: channels, as _0000 and _0001.
+const maxSuffixes = 16
+
+// suffixOf is the end of a name that says which part of a sample it is, as in 1_mask and 1_0000; else "".
+func suffixOf(name []byte) []byte {
+	at := bytes.LastIndexByte(name, '_')
+	if at < 0 {
+		return nil
+	}
+	word := name[at+1:]
+	if len(word) == 4 && labels.Digits(word) && word[0] == '0' || sideNames[strings.ToLower(string(word))] {
+		return name[at:]
+	}
+	return nil
+}
+
+func (o *sketch) add(hash uint64) {
 	if hash > o.limit {
 		return
 	}
@@ -134,7 +171,7 @@ func (o *side) add(hash uint64, k *kind) {
 }
 
 // cut leaves the smallest hashes, in order.
-func (o *side) cut() {
+func (o *sketch) cut() {
 	slices.Sort(o.hashes)
 	if o.hashes = slices.Compact(o.hashes); len(o.hashes) > sketchSize {
 		o.hashes = o.hashes[:sketchSize]
@@ -162,7 +199,7 @@ func (o *side) exts() map[string]bool {
 
 // shared counts the names that two folders have, and those that the smaller one has, as
 // far as they are compared.
-func (o *side) shared(p *side) (both, fewer, more int) {
+func (o *sketch) shared(p *sketch) (both, fewer, more int) {
 	limit := min(o.limit, p.limit)
 	a, b := o.hashes, p.hashes
 	upto := func(h []uint64) int {
@@ -189,11 +226,11 @@ func (o *side) shared(p *side) (both, fewer, more int) {
 // paired reports whether two folders hold parts of the same samples; classes: they would be
 // two classes else.
 func (o *side) paired(p *side, classes bool) bool {
-	both, fewer, more := o.shared(p)
-	if 2*both < fewer || both == 0 {
-		return false
+	parts := sideNames[strings.ToLower(o.name)] && sideNames[strings.ToLower(p.name)]
+	if !o.same(p) {
+		return parts && o.pairedBare(p)
 	}
-	if sideNames[strings.ToLower(o.name)] && sideNames[strings.ToLower(p.name)] || classes && both == more {
+	if both, _, more := o.names.shared(&p.names); parts || classes && both == more {
 		return true
 	}
 	mine, others := o.exts(), p.exts()
@@ -203,6 +240,29 @@ func (o *side) paired(p *side, classes bool) bool {
 		}
 	}
 	return true
+}
+
+// same reports whether at least half of the names in the smaller folder are in the other.
+func (o *side) same(p *side) bool {
+	both, fewer, _ := o.names.shared(&p.names)
+	return both > 0 && 2*both >= fewer
+}
+
+// pairedBare reports whether two folders hold parts of the same samples whose names differ in a suffix.
+func (o *side) pairedBare(p *side) bool {
+	both, fewer, _ := o.bare.shared(&p.bare)
+	return both > 0 && 2*both >= fewer && o.suffixed() != p.suffixed() && o.even() && p.even()
+}
+
+func (o *side) suffixed() bool { return len(o.suffixes) > 0 }
+
+// even reports whether all names have a suffix, or none.
+func (o *side) even() bool {
+	n := int64(0)
+	for _, k := range o.suffixes {
+		n += k
+	}
+	return o.suffixes != nil && (n == 0 || n == o.samples)
 }
 
 // find looks for folders with parts of the same samples. classes is the level of folders
@@ -223,7 +283,8 @@ func (r *sides) find(classes int) []*side {
 			continue
 		}
 		for _, o := range x.sides {
-			o.cut()
+			o.names.cut()
+			o.bare.cut()
 		}
 		for i, o := range x.sides {
 			together := []*side{o}
@@ -243,31 +304,119 @@ func (r *sides) find(classes int) []*side {
 // pairedError is the error about folders that hold parts of the same samples. alike: all
 // files could be samples of one kind.
 func pairedError(list []*side, alike bool) error {
-	var folders, named, alone []string
-	flat := true
+	var named, alone []string
 	for _, o := range list {
 		named = append(named, quote([]byte(o.name)))
-		folders = append(folders, printable.Quote(o.at))
 		in := o.at
-		if flat = flat && !o.nested; strings.Contains(o.at, "*") {
-			in, flat = o.at+"/**", false
+		if strings.Contains(o.at, "*") {
+			in = o.at + "/**"
 		}
 		alone = append(alone, fmt.Sprintf("shardify convert %s -o %s", printable.Quote(in), printable.Quote(o.name+"-shards")))
 	}
-	cures := []string{"convert each by itself: " + strings.Join(alone, "; ")}
-	if flat {
-		cures = append([]string{fmt.Sprintf(`pair them by name in one folder: mkdir pairs && for d in %s; do for f in "$d"/*; do b=${f##*/}; cp "$f" "pairs/${b%%.*}.${d##*/}.${b##*.}"; done; done && shardify convert pairs -o pairs-shards`,
-			strings.Join(folders, " "))}, cures...)
+	text := fmt.Sprintf("the folders %s hold files of the same names: parts of the same samples, and no classes", strings.Join(named, " and "))
+	cure := "convert each by itself: " + strings.Join(alone, "; ")
+	doubt := &format.Ambiguous{Text: text, Facts: []string{text, cure}}
+	doubt.Ways = pairWays(list)
+	paired := doubt.Ways != nil
+	if alike {
+		doubt.Ways = append(doubt.Ways, format.With(optLabels, labels.Always, "classes of the folders"), format.With(optLabels, labels.Never, "samples of one kind of all files"))
 	}
-	way := func(labels, makes string) format.Way {
-		return format.Way{Options: format.Options{optLabels: labels}, Makes: makes}
+	if doubt.Ways == nil {
+		return shardify.Hint(shardify.Mismatch("%s", text), cure)
 	}
-	text := fmt.Sprintf("the folders %s hold files of the same names: parts of the same samples, and no classes; no option pairs folders yet", strings.Join(named, " and "))
-	if !alike {
-		return shardify.Hint(shardify.Mismatch("%s", text), cures...)
+	if !paired {
+		return shardify.Hint(doubt, cure)
 	}
-	return shardify.Hint(&format.Ambiguous{
-		Text: text, Facts: append([]string{text}, cures...),
-		Ways: []format.Way{way(labels.Always, "if the folders are classes"), way(labels.Never, "if all files are samples of one kind")},
-	}, cures...)
+	return doubt
+}
+
+// pairWays are the ways to make a sample of files in several folders.
+func pairWays(list []*side) (ways []format.Way) {
+	add := func(value, missing, makes string) {
+		w := format.With(optPair, value, makes)
+		if missing != "" {
+			w.Options[optMissing] = missing
+		}
+		ways = append(ways, w)
+	}
+	value, whole := pairsOf(list)
+	switch {
+	case value == "":
+		return nil
+	case whole:
+		add(value, "", "samples of a file in each folder")
+		return ways
+	}
+	add(value, "drop", "samples of a file in each folder, without those that lack one")
+	add(value, "fill", "samples of all names, where a missing file is marked")
+	most, least := list[0], list[0].samples
+	for _, o := range list {
+		if least = min(least, o.samples); o.samples > most.samples {
+			most = o
+		}
+	}
+	full := slices.DeleteFunc(slices.Clone(list), func(o *side) bool {
+		both, _, more := o.bare.shared(&most.bare)
+		return o.samples < most.samples || both < more
+	})
+	if value, whole = pairsOf(full); len(full) < 2 || !whole {
+		return ways
+	}
+	add(value, "", "samples of a file in each of the folders that have all")
+	if 3*least < most.samples { // few samples have the others
+		slices.Reverse(ways)
+		slices.Reverse(ways[1:])
+	}
+	return ways
+}
+
+// fieldNames are the fields that are proposed for folders: others keep their names.
+var fieldNames = map[string]string{
+	"images": "image", "imgs": "image", "jpegimages": "image", "imagestr": "image", "pictures": "image", "photos": "image",
+	"masks": "mask", "labels": "label", "labelstr": "label", "annotations": "annotation", "annots": "annotation", "anns": "annotation",
+	"segmentations": "segmentation", "segmentationclass": "segmentation", "depths": "depth", "normals": "normal", "edges": "edge",
+	"inputs": "input", "targets": "target", "captions": "caption", "texts": "text", "boxes": "box", "bboxes": "bbox", "poses": "pose",
+}
+
+// pairsOf is the value of --pair for folders; "" if one cannot be a part of it. whole: no sample
+// lacks a file, as far as is known.
+func pairsOf(list []*side) (value string, whole bool) {
+	var out []string
+	taken := map[string]bool{}
+	whole = true
+	samples := int64(-1) // of the first field
+	for _, o := range list {
+		if strings.ContainsAny(o.name, ",:=") || strings.TrimSpace(o.name) != o.name {
+			return "", false
+		}
+		field := strings.ToLower(o.name)
+		if short := fieldNames[field]; short != "" && !taken[short] {
+			field = short
+		}
+		taken[field] = true
+		suffixes := map[string]int64{"": o.samples}
+		if o.suffixed() && slices.ContainsFunc(list, func(p *side) bool { return !o.same(p) }) {
+			suffixes = o.suffixes
+		}
+		for _, suffix := range slices.Sorted(maps.Keys(suffixes)) {
+			pair := field + "=" + o.name
+			if len(suffixes) > 1 {
+				pair = field + suffix + "=" + o.name
+			}
+			if suffix != "" {
+				pair += ":" + suffix
+			}
+			if samples < 0 {
+				samples = suffixes[suffix]
+			}
+			out, whole = append(out, pair), whole && suffixes[suffix] == samples
+		}
+		both, _, more := o.bare.shared(&list[0].bare)
+		whole = whole && both == more
+	}
+	value = strings.Join(out, ",")
+	if _, err := parsePairs(value); err != nil {
+		return "", false
+	}
+	return value, whole
 }

@@ -16,7 +16,8 @@ import (
 // content is what the survey found and a state keeps.
 type content struct {
 	survey
-	names  *names
+	files  *names // of the inputs
+	names  *names // by which they are samples: others than files if there are pairs
 	m      *matrix
 	joined []shardify.Column // of --labels FILE
 	left   []format.Leftover
@@ -59,7 +60,7 @@ const maxSpan = 4096
 const assumed = 64 << 10
 
 func newSource(c *content, columns []string) (*source, error) {
-	s := &source{content: c, dirs: newDirs(storages.Of(c.names.Table), maxDirs), width: max(6, len(strconv.Itoa(c.m.samples-1)))}
+	s := &source{content: c, dirs: newDirs(storages.Of(c.files.Table), maxDirs), width: max(6, len(strconv.Itoa(c.m.samples-1)))}
 	if c.Parts {
 		s.width = partsWidth
 	}
@@ -143,6 +144,14 @@ func (s *source) Keyed() bool { return true }
 // Owner is the file that a sample is named by.
 func (s *source) Owner(_ uint32, sample int64) uint32 { return uint32(s.m.named(sample)) }
 
+// Folders implements format.Foldered.
+func (s *source) Folders() *format.Table {
+	if s.names == s.files {
+		return nil
+	}
+	return s.names.Table
+}
+
 // Spans cuts the samples at target bytes.
 func (s *source) Spans(ctx context.Context, target int64) iter.Seq2[shardify.Span, error] {
 	return func(yield func(shardify.Span, error) bool) {
@@ -193,7 +202,7 @@ func (s *source) sampleBytes(k int64) int64 {
 
 // planned is the size of a file as known before it is opened.
 func (s *source) planned(i int) int64 {
-	if n := s.names.Table.Size(i); n != format.SizeUnknown {
+	if n := s.files.Table.Size(i); n != format.SizeUnknown {
 		return n
 	}
 	if s.Assume > 0 {

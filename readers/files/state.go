@@ -34,6 +34,7 @@ type survey struct {
 	Parts   bool    `json:"parts,omitempty"`
 	Missing string  `json:"missing,omitempty"` // the option
 	Strays  []stray `json:"strays,omitempty"`
+	Pair    string  `json:"pair,omitempty"` // the option
 }
 
 // stray is a kind of files that are no samples.
@@ -47,9 +48,9 @@ const stateVersion = 2
 // State writes what Open found: no task needs to group the files again.
 func (s *source) State() ([]byte, error) {
 	v := s.survey
-	v.Version, v.Files, v.Samples, v.Left = stateVersion, s.names.Table.Len(), s.m.samples, s.left
+	v.Version, v.Files, v.Samples, v.Left = stateVersion, s.files.Table.Len(), s.m.samples, s.left
 	v.Listed, v.Named = s.m.files != nil, s.m.first != nil
-	v.Prefixes, v.Joined = s.names.Prefixes(), nil
+	v.Prefixes, v.Joined = s.files.Prefixes(), nil
 	for i := range s.joined {
 		v.Joined = append(v.Joined, s.joined[i].Field)
 	}
@@ -112,8 +113,15 @@ func decodeState(ctx context.Context, b []byte, t *format.Table, first int64) (*
 	if err := v.check(); err != nil {
 		return nil, err
 	}
-	c.names, c.left = labels.NewPaths(t, v.By), v.Left
-	c.names.SetPrefixes(v.Prefixes)
+	c.files, c.left = labels.NewPaths(t, v.By), v.Left
+	c.files.SetPrefixes(v.Prefixes)
+	pairs, err := parsePairs(v.Pair)
+	if err != nil {
+		return bad(err.Error())
+	}
+	if c.names = c.files; pairs != nil {
+		c.names = pairNames(pairs, c.files, v.By)
+	}
 	c.names.Second = v.Second
 	c.m = &matrix{members: len(v.Members), samples: v.Samples}
 	entries := int64(v.Samples) * int64(len(v.Members))
@@ -131,7 +139,6 @@ func decodeState(ctx context.Context, b []byte, t *format.Table, first int64) (*
 			return bad("file numbers")
 		}
 	}
-	var err error
 	if c.joined, b, err = labels.ReadState(b, v.Joined, v.Samples); err != nil {
 		return nil, err
 	}

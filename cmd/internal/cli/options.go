@@ -41,7 +41,12 @@ func (f *formatFlags) add(kind string, decl []format.Option) {
 		o := &decl[i]
 		owners, known := f.owners[o.Name]
 		if !known {
-			fl := f.fs.VarPF(&optionValue{o, o.Values, o.Default, f.given}, o.Name, "", o.Help)
+			v := &optionValue{o, o.Values, o.Default, f.given}
+			var value pflag.Value = v
+			if o.List {
+				value = listValue{v}
+			}
+			fl := f.fs.VarPF(value, o.Name, "", o.Help)
 			if o.Kind == format.KindBool {
 				fl.NoOptDefVal = "true"
 			}
@@ -72,6 +77,19 @@ func (v *optionValue) also(values []string) {
 
 func (v *optionValue) Set(s string) error { v.s, v.given[v.o.Name] = s, s; return nil } // checked when the formats are known
 func (v *optionValue) String() string     { return v.s }
+
+// listValue is an option that may be given several times.
+type listValue struct{ *optionValue }
+
+// Repeats says that values add up.
+func (v listValue) Repeats() {}
+
+func (v listValue) Set(s string) error {
+	if v.s != "" {
+		s = v.s + "," + s
+	}
+	return v.optionValue.Set(s)
+}
 
 func (v *optionValue) Type() string {
 	switch v.o.Kind {

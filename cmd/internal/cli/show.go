@@ -91,7 +91,7 @@ func PlanLines(p *pipeline.Prepared) []string {
 func classesAbove(p *pipeline.Prepared) string {
 	x := p.Plan
 	in, _ := readers.Lookup(x.In.Format)
-	if !in.Whole || x.Pack.InParts() || x.In.Table == nil || len(x.In.Table.Roots) < 2 || len(x.Steps.Ops) > 0 || x.Splits.Rule != nil || x.In.Options["labels"] != "auto" ||
+	if !in.Whole || x.Pack.InParts() || x.In.Table == nil || len(x.In.Table.Roots) < 2 || len(x.Steps.Ops) > 0 || x.Splits.Rule != nil || x.In.Options["labels"] != "auto" || x.In.Options["pair"] != "" ||
 		shardify.FieldIndex(x.Sample.Schema, "cls") >= 0 {
 		return ""
 	}

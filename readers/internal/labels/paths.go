@@ -191,11 +191,16 @@ func (p *Paths) Rel(i int) []byte {
 	return b
 }
 
-// Split cuts a path below a folder into the folders with their last slash, the
+// Split cuts the path of file i below its folder into the folders with their last slash, the
 // stem, and the extension with its dot.
-func (p *Paths) Split(rel []byte) (dir, stem, ext []byte) {
-	d := bytes.LastIndexByte(rel, '/') + 1
-	e := d + p.By.End(rel[d:])
+func (p *Paths) Split(i int) (dir, stem, ext []byte) {
+	rel := p.Rel(i)
+	d, e := bytes.LastIndexByte(rel, '/')+1, 0
+	if p.Ends != nil {
+		e = int(p.Ends[i])
+	} else {
+		e = d + p.By.End(rel[d:])
+	}
 	return rel[:d], rel[d:e], rel[e:]
 }
 

@@ -1,0 +1,114 @@
+package pipeline
+
+import (
+	"archive/tar"
+	"context"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shardify/shardify/pipeline/inspect"
+)
+
+// TestPairsAsProposed: inspect proposes the pairs of each common layout first, and what it proposes
+// makes that set, the same bytes by any number of jobs.
+func TestPairsAsProposed(t *testing.T) {
+	for name, c := range map[string]struct {
+		files   []string
+		members map[string]string // by split
+	}{
+		"images and masks": {[]string{"images/a/1.jpg", "images/2.jpg", "masks/a/1.png", "masks/2.png", "README.md"},
+			map[string]string{"": "2.image.jpg=images/2.jpg 2.mask.png=masks/2.png a/1.image.jpg=images/a/1.jpg a/1.mask.png=masks/a/1.png"}},
+		"a suffix": {[]string{"images/1.jpg", "images/2.jpg", "masks/1_mask.png", "masks/2_mask.png"},
+			map[string]string{"": "1.image.jpg=images/1.jpg 1.mask.png=masks/1_mask.png 2.image.jpg=images/2.jpg 2.mask.png=masks/2_mask.png"}},
+		"YOLO": {[]string{"data.yaml", "images/train/1.jpg", "images/val/2.jpg", "labels/train/1.txt", "labels/val/2.txt"},
+			map[string]string{"train": "train/1.image.jpg=images/train/1.jpg train/1.label.txt=labels/train/1.txt", "val": "val/2.image.jpg=images/val/2.jpg val/2.label.txt=labels/val/2.txt"}},
+		"YOLO, splits first": {[]string{"data.yaml", "train/images/1.jpg", "valid/images/2.jpg", "train/labels/1.txt", "valid/labels/2.txt"},
+			map[string]string{"train": "train/1.image.jpg=train/images/1.jpg train/1.label.txt=train/labels/1.txt", "valid": "valid/2.image.jpg=valid/images/2.jpg valid/2.label.txt=valid/labels/2.txt"}},
+		"KITTI": {[]string{"image_2/0.png", "label_2/0.txt", "velodyne/0.bin", "image_2/1.png", "label_2/1.txt", "velodyne/1.bin"},
+			map[string]string{"": "0.image_2.png=image_2/0.png 0.label_2.txt=label_2/0.txt 0.velodyne.bin=velodyne/0.bin 1.image_2.png=image_2/1.png 1.label_2.txt=label_2/1.txt 1.velodyne.bin=velodyne/1.bin"}},
+		"nnU-Net": {[]string{"dataset.json", "imagesTr/a_0000.nii.gz", "imagesTr/a_0001.nii.gz", "imagesTs/b_0000.nii.gz", "labelsTr/a.nii.gz"},
+			map[string]string{"": "a.image_0000.gz=imagesTr/a_0000.nii.gz a.image_0001.gz=imagesTr/a_0001.nii.gz a.label.gz=labelsTr/a.nii.gz"}},
+		"VOC": {[]string{"Annotations/1.xml", "Annotations/2.xml", "ImageSets/Main/train.txt", "JPEGImages/1.jpg", "JPEGImages/2.jpg"},
+			map[string]string{"": "1.annotation.xml=Annotations/1.xml 1.image.jpg=JPEGImages/1.jpg 2.annotation.xml=Annotations/2.xml 2.image.jpg=JPEGImages/2.jpg"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := tree(t, c.files...)
+			r, err := InspectRequest(t.Context(), Settings{}, []string{root}, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rep, err := inspect.Inputs(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			given := rep.Ways[0].Given
+			if given["pair"] == "" {
+				t.Fatalf("inspect proposes %v", given)
+			}
+			var before map[string]string
+			for _, jobs := range []int{1, 3} {
+				s := Settings{Inputs: []string{root}, Output: filepath.Join(t.TempDir(), "out"), Sync: "none", Options: maps.Clone(given), Jobs: jobs, ShardSize: 1 << 10}
+				if _, err := Convert(context.Background(), s); err != nil {
+					t.Fatal(err)
+				}
+				now := map[string]string{}
+				for split, want := range c.members {
+					maps.Copy(now, prefixed(split, files(t, filepath.Join(s.Output, split))))
+					if got := tarMembers(t, filepath.Join(s.Output, split)); got != want {
+						t.Errorf("%d jobs, split %q: %s, want %s", jobs, split, got, want)
+					}
+				}
+				if before != nil && !maps.Equal(now, before) {
+					t.Error("the bytes depend on the number of jobs")
+				}
+				before = now
+			}
+		})
+	}
+}
+
+func prefixed(prefix string, m map[string]string) map[string]string {
+	out := map[string]string{}
+	for k, v := range m {
+		out[prefix+"/"+k] = v
+	}
+	return out
+}
+
+// tarMembers are the members of all tars of a set, sorted.
+func tarMembers(t *testing.T, dir string) string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(dir, "*.tar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, name := range list {
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		for r := tar.NewReader(f); ; {
+			h, err := r.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := io.ReadAll(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, h.Name+"="+string(b))
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
