@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/shardify/shardify"
@@ -42,8 +43,11 @@ func run(t testing.TB, tr shardify.Transform, b *shardify.Batch) *shardify.Batch
 	return transformtest.Run(t, tr, b)
 }
 
+// elsewhere are operations whose conformance other tests check.
+var elsewhere = []string{Join, DropDuplicates, Copies, Augment, Tokenize, "sequences"}
+
 func TestTransformsConform(t *testing.T) {
-	for name, tr := range map[string]func() (shardify.Transform, error){
+	cases := map[string]func() (shardify.Transform, error){
 		"where": func() (shardify.Transform, error) { return New(Where, "nJet % 3 != 0 && eta < 1e9", nil) },
 		"where lists": func() (shardify.Transform, error) {
 			return New(Where, "any(Jet_id > 0) && count(Jet_eta > 0) >= 1 && len(hits) < 4", nil)
@@ -93,7 +97,8 @@ func TestTransformsConform(t *testing.T) {
 		"pad one":    func() (shardify.Transform, error) { return New(Pad, "hmiss=2", nil) },
 		"pack":       func() (shardify.Transform, error) { return New(Pack, "f=[eghw]*,flag\ni=nJet,id", nil) },
 		"cast wide":  func() (shardify.Transform, error) { return New(Cast, "f16=f64,bf16=f32,Jet_*=f64,nJet=u64,m=f16", nil) },
-	} {
+	}
+	for name, tr := range cases {
 		t.Run(name, func(t *testing.T) {
 			x, err := tr()
 			if err != nil {
@@ -101,5 +106,11 @@ func TestTransformsConform(t *testing.T) {
 			}
 			conform(t, x, wide)
 		})
+	}
+	for i := range Table {
+		name := Table[i].Name
+		if _, ok := cases[name]; !ok && !slices.Contains(elsewhere, name) {
+			t.Errorf("no case for %s", name)
+		}
 	}
 }
