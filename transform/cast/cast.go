@@ -12,7 +12,7 @@ import (
 )
 
 // Cast is other types.
-var Cast = op.Kind{Name: "cast", Value: "FIELD=DTYPE,...", Example: "x=f32,f64=f32", Help: "other types", More: "* is all floating fields, f64=f32 selects fields by type",
+var Cast = op.Kind{Name: "cast", Value: "FIELD=DTYPE,...", Example: "x=f32,f64=f32", Help: "other types", More: "* is all floats, f64 a type",
 	Phase: op.AtEnd, Keeps: true, Texts: op.Joined(","), New: op.Of(newCast), Fields: op.FieldsOf(newCast)}
 
 // castFields changes the types of fields.
