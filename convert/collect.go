@@ -186,6 +186,9 @@ func (j *Job) complete(ctx context.Context, store storage.Store, m *index.Manife
 
 // finishSplits publishes the manifest of each split, then the one that names them.
 func (j *Job) finishSplits(ctx context.Context, m *collected) (err error) {
+	if r := j.Plan.Splits.Rule; r.Conditions() != nil && m.Dropped > 0 && !slices.ContainsFunc(m.splits, func(s *index.Manifest) bool { return s.Samples > 0 }) {
+		return shardify.Hint(shardify.Misuse("--split: no sample is in any split: %s", r), "name=rest takes all samples for which no condition holds")
+	}
 	for i, s := range m.splits {
 		if err := j.complete(ctx, storage.Below(j.Store, j.Plan.Splits.Rule.Parts[i].Name), s); err != nil {
 			return err

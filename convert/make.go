@@ -366,7 +366,7 @@ func (r *Request) checkShaped(p *plan.Plan, f *flow.Flow) error {
 
 // find surveys, unless an earlier plan of the same conversion has.
 func (r *Request) find(ctx context.Context, p *plan.Plan, f *flow.Flow) error {
-	if !f.Surveys() && (p.Splits.Rule == nil || !p.Splits.Rule.Counted()) {
+	if !f.Surveys() && (p.Splits.Rule == nil || !p.Splits.Rule.Counted() && !p.Splits.Rule.WholeGroups()) {
 		return nil
 	}
 	p.Base = plan.BaseOf(p)

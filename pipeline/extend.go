@@ -139,6 +139,7 @@ func like(s *Settings, dir string, m *index.Manifest) (Settings, error) {
 			return refuse("it was made with --%s %s%s", k.Name, k.Of(&out), k.Rules.Alone)
 		}
 	}
+	out.Splits = slices.Sorted(maps.Keys(m.Splits))
 	if out.SplitFrom == "" {
 		out.SplitFrom = splits.None // what was one set stays one
 	}

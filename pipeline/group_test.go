@@ -55,6 +55,74 @@ func bytesOf(t *testing.T, dir string) string {
 	return all
 }
 
+// alike makes a set in other ways (one job in little memory, three tasks, a run that is stopped again and again), and compares
+// what of reads of it. settings are those of a set of a name.
+func alike(t *testing.T, want string, of func(t *testing.T, dir string) string, settings func(name string) Settings) {
+	t.Helper()
+	small := settings("small")
+	small.Jobs, small.Memory = 1, 16<<20
+	if _, err := Convert(t.Context(), small); err != nil {
+		t.Fatal(err)
+	}
+	if of(t, small.Output) != want {
+		t.Error("one job in little memory makes other bytes")
+	}
+
+	tasks := settings("tasks")
+	global := tasks.Shuffle == "global"
+	p, err := Plan(t.Context(), tasks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Close()
+	for _, stage := range []string{StageScatter, StageGather} {
+		for i := range 3 {
+			if !global && stage == StageGather {
+				continue
+			}
+			if !global {
+				stage = ""
+			}
+			if _, err := Work(t.Context(), tasks.Output, Task{Task: i, Tasks: 3, Stage: stage}, Settings{Jobs: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := Merge(t.Context(), tasks.Output, Settings{}); err != nil {
+		t.Fatal(err)
+	}
+	if of(t, tasks.Output) != want {
+		t.Error("three tasks make other bytes")
+	}
+
+	stopped := settings("stopped")
+	stopped.Jobs = 1
+	for i := 0; ; i++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		hooked := WithHooks(ctx, Hooks{Planned: func(p *Prepared) {
+			go func() {
+				for p.Job.Progress.Made.Load() == 0 && ctx.Err() == nil {
+				}
+				cancel()
+			}()
+		}})
+		_, err := Convert(hooked, stopped)
+		cancel()
+		if err == nil {
+			break
+		}
+		if i > 40 {
+			t.Fatal(err)
+		}
+	}
+	if of(t, stopped.Output) != want {
+		t.Error("a run that was stopped again and again makes other bytes")
+	}
+	if list, _ := filepath.Glob(filepath.Join(stopped.Output, ".shardify", "scratch", "*")); len(list) > 0 {
+		t.Errorf("scratch files stay: %v", list)
+	}
+}
+
 // TestGroupedBytesDoNotDependOnWhoMakesThem: jobs, memory, tasks, and runs that are stopped.
 func TestGroupedBytesDoNotDependOnWhoMakesThem(t *testing.T) {
 	for name, change := range map[string]func(*Settings){
@@ -93,20 +161,11 @@ func TestGroupedBytesDoNotDependOnWhoMakesThem(t *testing.T) {
 			}
 			want := bytesOf(t, one.Output)
 
-			small := settings("small")
-			small.Jobs, small.Memory = 1, 16<<20
-			if _, err := Convert(t.Context(), small); err != nil {
-				t.Fatal(err)
-			}
-			if bytesOf(t, small.Output) != want {
-				t.Error("one job in little memory makes other bytes")
-			}
-
 			if one.SamplesFrom != "" { // in scratch files
-				defer func() { ask.TableShare = 4 }()
 				ask.TableShare = ask.PoolLimit(one.Memory) / 1000
 				file := settings("file")
-				if _, err := Convert(t.Context(), file); err != nil {
+				_, err := Convert(t.Context(), file)
+				if ask.TableShare = 4; err != nil {
 					t.Fatal(err)
 				}
 				if bytesOf(t, file.Output) != want {
@@ -114,58 +173,7 @@ func TestGroupedBytesDoNotDependOnWhoMakesThem(t *testing.T) {
 				}
 			}
 
-			tasks := settings("tasks")
-			p, err := Plan(t.Context(), tasks)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p.Close()
-			for _, stage := range []string{StageScatter, StageGather} {
-				for i := range 3 {
-					if name != "shuffle" && stage == StageGather {
-						continue
-					}
-					if name != "shuffle" {
-						stage = ""
-					}
-					if _, err := Work(t.Context(), tasks.Output, Task{Task: i, Tasks: 3, Stage: stage}, Settings{Jobs: 1}); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			if _, err := Merge(t.Context(), tasks.Output, Settings{}); err != nil {
-				t.Fatal(err)
-			}
-			if bytesOf(t, tasks.Output) != want {
-				t.Error("three tasks make other bytes")
-			}
-
-			stopped := settings("stopped")
-			stopped.Jobs = 1
-			for i := 0; ; i++ {
-				ctx, cancel := context.WithCancel(t.Context())
-				hooked := WithHooks(ctx, Hooks{Planned: func(p *Prepared) {
-					go func() {
-						for p.Job.Progress.Made.Load() == 0 && ctx.Err() == nil {
-						}
-						cancel()
-					}()
-				}})
-				_, err := Convert(hooked, stopped)
-				cancel()
-				if err == nil {
-					break
-				}
-				if i > 40 {
-					t.Fatal(err)
-				}
-			}
-			if bytesOf(t, stopped.Output) != want {
-				t.Error("a run that was stopped again and again makes other bytes")
-			}
-			if list, _ := filepath.Glob(filepath.Join(stopped.Output, ".shardify", "scratch", "*")); len(list) > 0 {
-				t.Errorf("scratch files stay: %v", list)
-			}
+			alike(t, want, bytesOf, settings)
 		})
 	}
 }

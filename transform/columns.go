@@ -11,6 +11,8 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/internal/suggest"
+	"github.com/shardify/shardify/plan/splits"
+	"github.com/shardify/shardify/transform/condition"
 	"github.com/shardify/shardify/transform/expr"
 	"github.com/shardify/shardify/transform/op"
 )
@@ -43,6 +45,11 @@ func (s Settings) needs() ([]need, error) {
 			return nil, err
 		}
 	}
+	for _, t := range s[Split] {
+		if err := l.conditions(t); err != nil {
+			return nil, err
+		}
+	}
 	for _, n := range l.needs {
 		if made := l.matchedMade(n.name); made != "" {
 			return nil, fmt.Errorf("--%s '%s': %s matches %s, which is made here: name those fields one by one", n.flag, n.text, n.name, made)
@@ -71,6 +78,27 @@ type looker struct {
 	made  map[string]bool
 	defs  map[string]string
 	old   map[string]string // names of the source, by those of --rename
+}
+
+// conditions looks at those of splits.
+func (l *looker) conditions(text string) error {
+	r, err := splits.Parse(text)
+	if err != nil {
+		return err
+	}
+	for _, where := range r.Conditions() {
+		if where == "" {
+			continue
+		}
+		c, err := condition.New(&op.Env{Defs: l.defs}, Split, where)
+		if err != nil {
+			return err
+		}
+		for _, n := range c.Fields().Named {
+			l.needs = append(l.needs, need{name: n, flag: Split, text: where})
+		}
+	}
+	return nil
 }
 
 // look looks at an operation of a line of the table.

@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/transform/codes"
+	"github.com/shardify/shardify/transform/condition"
 	"github.com/shardify/shardify/transform/op"
 	"github.com/shardify/shardify/transform/tables"
 )
@@ -46,7 +47,7 @@ func CompileWith(side Side) flow.Compile {
 		if err := c.compile(list); err != nil {
 			return nil, err
 		}
-		return c.pipe, nil
+		return c.pipe, c.conditions(env.Conditions)
 	}
 }
 
@@ -74,6 +75,22 @@ func (c *compiler) compile(list []plan.Op) error {
 		}
 	}
 	c.drop()
+	return nil
+}
+
+// conditions makes those that decide the splits.
+func (c *compiler) conditions(texts []string) error {
+	for _, text := range texts {
+		if text == "" {
+			c.pipe.Conditions = append(c.pipe.Conditions, nil)
+			continue
+		}
+		x, err := condition.New(&c.env, Split, text)
+		if err != nil {
+			return err
+		}
+		c.pipe.Conditions = append(c.pipe.Conditions, x)
+	}
 	return nil
 }
 

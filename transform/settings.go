@@ -16,6 +16,9 @@ import (
 	"github.com/shardify/shardify/transform/op"
 )
 
+// Split is the key of Settings of the text of splits, whose conditions name fields, too.
+const Split = "split"
+
 // Settings are the values that are given for each kind of operation, in their order, by
 // the kind's name.
 type Settings map[string][]string
@@ -133,6 +136,11 @@ func (s Settings) Correct(err error) string {
 			if fixed := replaceWord(t, u.Name, u.Suggest); fixed != t {
 				return fmt.Sprintf("--%s '%s'", Table[i].Name, fixed)
 			}
+		}
+	}
+	for _, t := range s[Split] {
+		if fixed := replaceWord(t, u.Name, u.Suggest); fixed != t {
+			return fmt.Sprintf("--%s '%s'", Split, fixed)
 		}
 	}
 	return ""

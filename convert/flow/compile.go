@@ -2,6 +2,7 @@ package flow
 
 import (
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert/flow/route"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
@@ -22,6 +23,9 @@ type Env struct {
 	Keyed bool
 	// Splits are the names of the splits, in order; empty without.
 	Splits []string
+	// Conditions are those that decide the splits, in their order; "" for one that has the rest.
+	// nil without any.
+	Conditions []string
 }
 
 // Stage is one transform of a pipeline.
@@ -36,15 +40,6 @@ type Stage struct {
 	Splits []string
 }
 
-// Router decides which split each sample goes to, by identity or values alone.
-type Router interface {
-	// Route sets to[i] to the split of sample i, an index into Pipeline.Splits, or to
-	// splits.Nowhere.
-	Route(b *shardify.Batch, to []uint16) error
-	// Needs names the fields that Route looks at.
-	Needs() []string
-}
-
 // Pipeline is what happens to samples between reader and sinks:
 //
 //	read -> Before (set, fraction, where, drop-duplicates) -> split -> copies ->
@@ -54,9 +49,8 @@ type Router interface {
 // Its transforms may be used from several goroutines at once.
 type Pipeline struct {
 	Before []Stage
-	// Router and Splits are left alone by Compile: they follow from Request.Split.
-	Router Router
-	Splits []string
+	// Conditions has one for each of Env.Conditions; nil for one that has the rest.
+	Conditions []route.Condition
 	// Copies of each sample that After sees, distinguished by ID.Copy; 0 and 1 both mean one.
 	Copies int
 	// CopySplits names the splits whose samples are copied; nil is all of them.

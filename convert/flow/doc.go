@@ -5,7 +5,8 @@
 //	flow.go       New puts a plan's stages in order and fixes their schemas; Bind is New for
 //	              a finished plan
 //	run.go        a Runner takes batches through the stages, and counts the results
-//	router.go     which split a sample goes to, by hash, class or name
+//	route/        which split a sample goes to
+//	groups.go     refuses groups that values divide among splits
 //	surveys.go    surveys that stages want before the plan is complete
 //	ranker.go     the hashes at which splits of exact numbers are cut
 //	drop.go       the transform that leaves fields out

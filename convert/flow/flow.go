@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert/flow/route"
 	"github.com/shardify/shardify/plan"
 )
 
@@ -14,7 +15,8 @@ type Flow struct {
 	plan   *plan.Plan
 	ops    []plan.Op // of the stages
 	before []stage
-	router Router
+	router route.Router
+	conds  []route.Condition // of the router
 	after  []stage
 	Splits []string // of the plan; one nameless without
 	Copies []int    // of each split's samples, at least 1
@@ -54,12 +56,16 @@ func New(p *plan.Plan, compile Compile) (*Flow, error) {
 	if p.Asked.Windowing != nil { // the source does the others, to rows
 		ops, helpers = plan.OfWindows(ops), nil
 	}
+	conds := p.Splits.Rule.Conditions()
+	if p.Asked.Windowing != nil {
+		conds = nil
+	}
 	switch {
-	case len(ops) > 0:
+	case len(ops) > 0 || conds != nil:
 		if compile == nil {
 			return nil, fmt.Errorf("the plan has operations, and no compiler for them is set")
 		}
-		env := Env{Table: p.In.Table, Seed: p.Seed, Schema: p.Sample.SourceSchema(), Helpers: helpers, Keyed: p.Sample.Keyed, Splits: p.Splits.Names()}
+		env := Env{Table: p.In.Table, Seed: p.Seed, Schema: p.Sample.SourceSchema(), Helpers: helpers, Keyed: p.Sample.Keyed, Splits: p.Splits.Names(), Conditions: conds}
 		var err error
 		if pipe, err = compile(ops, env); err != nil {
 			return nil, err
@@ -67,7 +73,7 @@ func New(p *plan.Plan, compile Compile) (*Flow, error) {
 	case len(helpers) > 0:
 		pipe.After = []Stage{{Transform: DropFields(helpers...)}}
 	}
-	f := &Flow{plan: p, ops: ops, Splits: p.Splits.Names(), router: pipe.Router, Packer: pipe.Packer}
+	f := &Flow{plan: p, ops: ops, Splits: p.Splits.Names(), conds: pipe.Conditions, Packer: pipe.Packer}
 	if len(f.Splits) == 0 {
 		f.Splits = []string{""}
 	}
@@ -92,7 +98,7 @@ func New(p *plan.Plan, compile Compile) (*Flow, error) {
 		}
 	}
 	if p.Splits.Rule != nil {
-		if f.router, err = newRouter(p); err != nil {
+		if f.router, err = route.New(p, f.conds); err != nil {
 			return nil, err
 		}
 	}
@@ -243,12 +249,7 @@ func (f *Flow) routable(in []shardify.Field) error {
 	if f.router == nil {
 		return nil
 	}
-	for _, n := range f.router.Needs() {
-		if shardify.FieldIndex(in, n) < 0 {
-			return shardify.Misuse("the split uses field %q, which does not exist", n)
-		}
-	}
-	return nil
+	return f.router.Bind(in)
 }
 
 // named says which operation an error is about.
@@ -290,9 +291,9 @@ func (f *Flow) costs() {
 
 // Learn gives the surveyors what the plan has found, in order.
 func (f *Flow) Learn() error {
-	if f.plan.Splits.Rule != nil {
+	if r := f.plan.Splits.Rule; r != nil && !r.ByValue() {
 		var err error
-		if f.router, err = newRouter(f.plan); err != nil {
+		if f.router, err = route.New(f.plan, nil); err != nil {
 			return err
 		}
 	}

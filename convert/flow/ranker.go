@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert/flow/route"
 	"github.com/shardify/shardify/plan/splits"
 )
 
@@ -27,7 +28,7 @@ type class struct {
 
 // ranker ranks hashes within classes.
 type ranker struct {
-	hasher
+	route.Hasher
 	field   string
 	near    map[uint64][]uint64 // second pass: the bins to keep, by class
 	classes map[uint64]*class
@@ -36,19 +37,19 @@ type ranker struct {
 }
 
 func (k *ranker) Collect(_ int, b *shardify.Batch) (err error) {
-	if k.buf, err = k.hash(k.buf[:0], b); err != nil {
+	if k.buf, err = k.Hashes(k.buf[:0], b); err != nil {
 		return err
 	}
 	var c *shardify.Column
 	if k.field != "" {
-		if c, err = column(b, k.field); err != nil {
+		if c, err = route.Column(b, k.field); err != nil {
 			return err
 		}
 	}
 	for i, h := range k.buf {
 		var v uint64
 		if c != nil {
-			v = valueHash(c, i)
+			v = route.Hash(c, i)
 		}
 		one := k.classes[v]
 		if one == nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert/flow/route"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/plan/splits"
@@ -19,7 +20,7 @@ func idsOf(t *testing.T, text string, seed uint64, inputs []string, n int64) map
 		table.Append(0, name, 1, 1)
 	}
 	p := &plan.Plan{In: plan.Inputs{Table: table}, Seed: seed, Splits: plan.Splits{Rule: parsed(t, text)}}
-	r, err := newRouter(p)
+	r, err := route.New(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func TestStratifyOfNoSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newRouter((&plan.Plan{In: plan.Inputs{Table: &format.Table{}}, Splits: plan.Splits{Rule: s, Cuts: cuts}})); err != nil {
+	if _, err := route.New((&plan.Plan{In: plan.Inputs{Table: &format.Table{}}, Splits: plan.Splits{Rule: s, Cuts: cuts}}), nil); err != nil {
 		t.Fatal(err)
 	}
 }

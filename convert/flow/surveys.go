@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert/flow/route"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 )
@@ -95,13 +96,16 @@ func (f *Flow) Survey(ctx context.Context, src shardify.Source, pass scan) error
 // counts are kept, and those near a cut are looked at in a second pass.
 func (f *Flow) count(ctx context.Context, src shardify.Source, pass scan) error {
 	p := f.plan
+	if r := p.Splits.Rule; r != nil && r.WholeGroups() {
+		return wholeGroups(ctx, f, pass)
+	}
 	if p.Splits.Rule == nil || !p.Splits.Rule.Counted() || p.Splits.Cuts != nil {
 		return nil
 	}
 	// The first pass sees what reaches the router, unsplit.
 	look := func(near map[uint64][]uint64) (*ranker, error) {
 		begin := func() Gathering {
-			return &ranker{hasher: newHasher(p), field: p.Splits.Rule.Stratify, near: near, classes: map[uint64]*class{}}
+			return &ranker{Hasher: route.NewHasher(p), field: p.Splits.Rule.Stratify, near: near, classes: map[uint64]*class{}}
 		}
 		got, err := f.hashes(ctx, src, pass, begin)
 		if err != nil {
@@ -133,7 +137,7 @@ func (f *Flow) count(ctx context.Context, src shardify.Source, pass scan) error 
 	if p.Splits.Cuts, err = k.cuts(p.Splits.Rule, second); err != nil {
 		return err
 	}
-	if f.router, err = newRouter(p); err != nil {
+	if f.router, err = route.New(p, nil); err != nil {
 		return err
 	}
 	return nil

@@ -68,7 +68,7 @@ func (c *Clock) Parse(b []byte) (int64, error) {
 	}
 	v, ok := c.count(t.Unix()-int64(offset), int64(t.Nanosecond()))
 	if !ok {
-		return 0, wrong("has no count in the unit of the times that it is joined with, which is " + time.Duration(c.unit).String())
+		return 0, wrong("has no count in the unit of the other times, which is " + time.Duration(c.unit).String())
 	}
 	return v, nil
 }

@@ -97,6 +97,8 @@ type Settings struct {
 	Whole bool
 	// Recorded: they are those of a finished set, which may have no effect on other inputs.
 	Recorded bool
+	// Splits are those of the set that is extended: the further inputs may lack samples of some.
+	Splits []string
 }
 
 // Keys are all settings but the options of formats, in the order of the help.
@@ -160,8 +162,8 @@ var Keys = []Key{
 		return value.OneOf(&s.Shuffle, plan.ShuffleNone, plan.ShuffleBlock, plan.ShuffleGlobal)
 	}}, InPlan, always},
 	{setting{"seed", "", GroupOrder, "`NUMBER`: seed of everything random", func(s *Settings) Value { return (*value.Seed)(&s.Seed) }}, InPlan, Rules{Useless: uselessSeed}},
-	{setting{"split", "", GroupOrder, "`NAME=SHARE,...`: several data sets, as in train=0.8,val=0.2 or train=rest,val=10000", func(s *Settings) Value { return (*value.Text)(&s.Split) }}, InPlan, always.not("split-from", "")},
-	{setting{"split-from", "", GroupOrder, "`dirs|objects|none|NAME=GLOB,...`: keep splits that exist: dirs are the INPUT folders if there are several, else the folders in INPUT; objects are /train and /test in one file; globs are of inputs; none: folders named train, val, test and alike are not taken for splits, as they are without it", func(s *Settings) Value { return (*value.Text)(&s.SplitFrom) }}, InPlan, matched.off(splits.None)},
+	{setting{"split", "", GroupOrder, "`NAME=SHARE,...`: several sets: a=0.8,b=0.2 or a=rest,b=10000 or 'a=x < 3; b=rest'", func(s *Settings) Value { return (*value.Text)(&s.Split) }}, InPlan, always.not("split-from", "")},
+	{setting{"split-from", "", GroupOrder, "`dirs|objects|none|column=FIELD|NAME=GLOB,...`: keep splits that exist: dirs are the INPUT folders if there are several, else the folders in INPUT; objects are /train and /test in one file; FIELD has their names; globs are of inputs; none: folders named train, val, test and alike are not taken for splits", func(s *Settings) Value { return (*value.Text)(&s.SplitFrom) }}, InPlan, matched.off(splits.None)},
 	{setting{"identity", "", GroupOrder, "`FIELD,...`: fields that identify a sample for the split; its file and its place in the file if left out", func(s *Settings) Value { return (*value.List)(&s.Identity) }}, InPlan, with("split", "split-from").fields()},
 	{setting{"stratify", "", GroupOrder, "`FIELD`: each split gets the same share of the samples of each of its values", func(s *Settings) Value { return (*value.Text)(&s.Stratify) }}, InPlan, with("split", "split-from").not("group-by", "a group may have several values").fields()},
 	{setting{"group-by", "", GroupOrder, "`FIELD`: samples with the same value (a run, a patient) are in one split", func(s *Settings) Value { return (*value.Text)(&s.GroupBy) }}, InPlan, with("split", "split-from").not("identity", "the group is what decides").fields()},

@@ -64,7 +64,7 @@ func (r Rules) not(name, why string) Rules {
 
 // uselessSeed: --seed 0 is the default.
 func uselessSeed(s *Settings, p *plan.Plan) string {
-	if p.Order.Shuffle != "" || p.Splits.Rule != nil && !p.Splits.Rule.Named() || transform.Random(p.Steps.Ops) {
+	if p.Order.Shuffle != "" || p.Splits.Rule != nil && !p.Splits.Rule.Named() && !p.Splits.Rule.ByValue() || transform.Random(p.Steps.Ops) {
 		return ""
 	}
 	return "nothing is random: the seed is for --shuffle, --split, --fraction, --pick and operations of --augment that are random"

@@ -3,6 +3,7 @@
 package splits
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/big"
@@ -15,11 +16,13 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/value"
+	"github.com/shardify/shardify/plan/splits/conditions"
 )
 
 // Rule says how samples are shared among data sets of their own. A sample's place
 // follows from a seeded hash of who it is, so that it stays where it is when inputs
-// are added; only numbers (Count) and Stratify look at all samples together.
+// are added; only numbers (Count) and Stratify look at all samples together. Where its values
+// decide (Where, Column), nothing is drawn.
 type Rule struct {
 	Parts []Part `json:"parts"`
 	// Identity names the columns that say who a sample is; empty: its input and its
@@ -34,6 +37,8 @@ type Rule struct {
 	Dirs bool `json:"dirs,omitempty"`
 	// Objects: the inputs hold the splits themselves, as /train and /test of one file.
 	Objects bool `json:"objects,omitempty"`
+	// Column names a field whose values are the names of the splits. Parts has all of them.
+	Column string `json:"column,omitempty"`
 	// Inputs says which part each input has, where names decide: runs of inputs, found
 	// when the plan is made.
 	Inputs []InputPart `json:"inputs,omitempty"`
@@ -57,23 +62,35 @@ func (r *InputPart) follows(q *InputPart) bool {
 	return r.End > q.End || r.End == q.End && r.Samples > q.Samples
 }
 
-// Part is one split: a share of the samples, a number of them, what is left, or the
-// inputs that match a glob.
+// Part is one split: a share of the samples, a number of them, what is left, the
+// inputs that match a glob, or the samples for which a condition holds, and none of those before.
 type Part struct {
 	Name  string  `json:"name"`
 	Share float64 `json:"share,omitempty"`
 	Count int64   `json:"count,omitempty"`
 	Rest  bool    `json:"rest,omitempty"`
 	Glob  string  `json:"glob,omitempty"`
+	Where string  `json:"where,omitempty"`
 }
 
 // most is more than anybody wants.
 const most = 100
 
-// Parse reads train=0.8,val=0.1,test=0.1 (shares, which add up to one) or
-// train=rest,val=10000 (numbers of samples; one may be what is left).
+// MostNames is how many splits a column may name.
+const MostNames = 64
+
+// Parse reads train=0.8,val=0.1,test=0.1 (shares, which add up to one),
+// train=rest,val=10000 (numbers of samples; one may be what is left), or
+// val=event % 5 == 0; train=rest (conditions, of which the first that holds counts).
 func Parse(text string) (*Rule, error) {
 	s := &Rule{}
+	items, err := conditions.Parse(text)
+	for _, x := range items {
+		s.Parts = append(s.Parts, Part{Name: x.Name, Where: x.Where, Rest: x.Where == ""})
+	}
+	if items != nil || err != nil {
+		return s, cmp.Or(err, s.Check())
+	}
 	var ones []bool
 	for _, item := range strings.Split(text, ",") {
 		name, value, ok := strings.Cut(strings.TrimSpace(item), "=")
@@ -91,7 +108,7 @@ func Parse(text string) (*Rule, error) {
 		} else if f, err := strconv.ParseFloat(value, 64); err == nil && f > 0 && f <= 1 {
 			p.Share = f
 		} else {
-			return nil, shardify.Mismatch("split %q: want a share between 0 and 1, a number of samples, or rest", item)
+			return nil, shardify.Mismatch("split %q: want a share between 0 and 1, a number of samples, rest, or conditions as in 'val=event %% 5 == 0; train=rest'", item)
 		}
 		s.Parts = append(s.Parts, p)
 		ones = append(ones, value == "1")
@@ -109,7 +126,7 @@ func Parse(text string) (*Rule, error) {
 // None is what ParseExisting is not given: folders named like splits do not become splits.
 const None = "none"
 
-// ParseExisting reads dirs, objects or train=GLOB,val=GLOB: splits that exist already.
+// ParseExisting reads dirs, objects, column=FIELD or train=GLOB,val=GLOB: splits that exist already.
 func ParseExisting(text string) (*Rule, error) {
 	switch text {
 	case "dirs":
@@ -117,11 +134,14 @@ func ParseExisting(text string) (*Rule, error) {
 	case "objects":
 		return &Rule{Objects: true}, nil
 	}
+	if field, ok := strings.CutPrefix(text, "column="); ok && strings.TrimSpace(field) != "" && !strings.ContainsAny(field, ",*?[/") {
+		return &Rule{Column: strings.TrimSpace(field)}, nil
+	}
 	s := &Rule{}
 	for _, item := range strings.Split(text, ",") {
 		name, glob, ok := strings.Cut(strings.TrimSpace(item), "=")
 		if !ok || glob == "" {
-			return nil, shardify.Mismatch("split %q: want dirs, objects, none, or NAME=GLOB of input names, as in train=train/*,test=test/*", item)
+			return nil, shardify.Mismatch("split %q: want dirs, objects, none, column=FIELD, or NAME=GLOB of input names, as in train=train/*,test=test/*", item)
 		}
 		if _, err := path.Match(glob, ""); err != nil {
 			return nil, shardify.Mismatch("split %s: glob %q: %v", name, glob, err)
@@ -142,10 +162,10 @@ func (s *Rule) Check() error {
 		}
 	}
 	seen := map[string]bool{}
-	shares, counts, rest := 0, 0, 0
+	shares, counts, rest, wheres := 0, 0, 0, 0
 	sum := 0.0
 	for _, p := range s.Parts {
-		if err := checkName(p.Name); err != nil {
+		if err := CheckName(p.Name); err != nil {
 			return err
 		}
 		if seen[strings.ToLower(p.Name)] {
@@ -160,9 +180,13 @@ func (s *Rule) Check() error {
 			counts++
 		case p.Rest:
 			rest++
+		case p.Where != "":
+			wheres++
 		}
 	}
 	switch {
+	case wheres > 0 && wheres+rest < len(s.Parts):
+		return shardify.Mismatch("splits are shares or numbers of samples, or conditions, not both")
 	case shares > 0 && counts > 0:
 		return shardify.Mismatch("splits are shares of the samples or numbers of samples, not both")
 	case rest > 1:
@@ -175,8 +199,8 @@ func (s *Rule) Check() error {
 	return nil
 }
 
-// checkName: a split is a folder beside shards and the manifest.
-func checkName(name string) error {
+// CheckName refuses names that no split can have: it is a folder beside shards and the manifest.
+func CheckName(name string) error {
 	ok := name != "" && len(name) <= 64 && name[0] != '.' && !strings.HasPrefix(name, "shard-") && name != index.ManifestName && name != index.InputsName
 	for _, c := range []byte(name) {
 		ok = ok && (c == '_' || c == '-' || c == '.' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z')
@@ -190,11 +214,11 @@ func checkName(name string) error {
 	return nil
 }
 
-// Needs returns the names of the fields that decide the split.
+// Needs returns the names of the fields that decide the split, without those of conditions.
 func (s *Rule) Needs() []string {
 	var out []string
 	out = append(out, s.Identity...)
-	for _, f := range []string{s.Stratify, s.GroupBy} {
+	for _, f := range []string{s.Stratify, s.GroupBy, s.Column} {
 		if f != "" {
 			out = append(out, f)
 		}
@@ -218,12 +242,32 @@ func (s *Rule) Counted() bool {
 // Named reports whether the inputs have splits already, recognized by names.
 func (s *Rule) Named() bool { return s.Dirs || s.Objects || len(s.Parts) > 0 && s.Parts[0].Glob != "" }
 
+// ByValue reports whether the values of a sample decide its split: conditions, or a column of names.
+func (s *Rule) ByValue() bool { return s.Column != "" || s.Conditions() != nil }
+
+// Conditions are those of the parts, in their order; "" for one that has the rest. nil without any.
+func (s *Rule) Conditions() []string {
+	if s == nil || !slices.ContainsFunc(s.Parts, func(p Part) bool { return p.Where != "" }) {
+		return nil
+	}
+	var out []string
+	for _, p := range s.Parts {
+		out = append(out, p.Where)
+	}
+	return out
+}
+
+// WholeGroups reports whether values decide, and must not divide a group: all samples are looked at then.
+func (s *Rule) WholeGroups() bool { return s.GroupBy != "" && s.ByValue() }
+
 // Settled checks the settings against each other, at plan time.
 func (s *Rule) Settled() error {
 	named := s.Named()
 	switch {
 	case named && len(s.Needs()) > 0:
 		return shardify.Mismatch("existing splits follow the inputs: --identity, --stratify and --group-by are for --split")
+	case s.ByValue() && (len(s.Identity) > 0 || s.Stratify != ""):
+		return shardify.Mismatch("the values of a sample decide its split: --identity and --stratify are for shares and numbers")
 	case s.GroupBy != "" && s.Stratify != "":
 		return shardify.Mismatch("--stratify and --group-by exclude each other: a group may have several values")
 	case s.GroupBy != "" && len(s.Identity) > 0:
@@ -337,11 +381,20 @@ func (s *Rule) String() string {
 	if s.Objects {
 		return "objects"
 	}
+	if s.Column != "" {
+		return "column=" + s.Column
+	}
+	sep := ","
+	if s.Conditions() != nil {
+		sep = "; "
+	}
 	var out []string
 	for _, p := range s.Parts {
 		switch {
 		case p.Glob != "":
 			out = append(out, p.Name+"="+p.Glob)
+		case p.Where != "":
+			out = append(out, p.Name+"="+p.Where)
 		case p.Rest:
 			out = append(out, p.Name+"=rest")
 		case p.Count > 0:
@@ -350,13 +403,13 @@ func (s *Rule) String() string {
 			out = append(out, fmt.Sprintf("%s=%v", p.Name, p.Share))
 		}
 	}
-	return strings.Join(out, ",")
+	return strings.Join(out, sep)
 }
 
 // Record adds the flags that the split was asked for by to a recipe.
 func (s *Rule) Record(r map[string]string) {
 	flag := "split"
-	if s.Named() {
+	if s.Named() || s.Column != "" {
 		flag = "split-from"
 	}
 	r[flag] = s.String()

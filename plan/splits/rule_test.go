@@ -17,6 +17,19 @@ func TestSplitTextsAreReadOrRefused(t *testing.T) {
 		"a=10,b=20":                "a=10,b=20",
 		"a=0.3,b=rest":             "a=0.3,b=rest",
 		"a=0.1,b=0.2,c=0.3,d=0.4":  "a=0.1,b=0.2,c=0.3,d=0.4",
+		"a = x % 5 == 0 ;b=rest;":  "a=x % 5 == 0; b=rest",
+		"a=t == 'x;y,z=1' || !u":   "a=t == 'x;y,z=1' || !u",
+		"a=rest; b=x in [1, 2]":    "a=rest; b=x in [1, 2]",
+		"a=x; b=y":                 "a=x; b=y",
+		"a=f(x, y == 1) > 2":       "a=f(x, y == 1) > 2",
+		"a=x > 1; b=0.5":           "!not both",
+		"a=0.5, b=x > 1":           "!not both",
+		"a=x > 1, b=x > 2":         "!a semicolon is between",
+		"a=x > 1;; b=rest":         "!want NAME=CONDITION",
+		"x > 1; b=rest":            "!want NAME=CONDITION",
+		"a=; b=rest":               "!want NAME=CONDITION",
+		"a=x > 1; b=rest; c=rest":  "!only one",
+		"a/b=x > 1; c=rest":        "!split name",
 		"":                         "!NAME=SHARE",
 		"train":                    "!NAME=SHARE",
 		"train=0.8,val=0.1":        "!add up to 0.9",
@@ -98,6 +111,15 @@ func TestStratifyRefusesNumbersWhereverTheyStand(t *testing.T) {
 		s.Stratify = "y"
 		if err := s.Settled(); err == nil || !strings.Contains(err.Error(), "shares instead of numbers") {
 			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestAColumnIsNoGlob(t *testing.T) {
+	for text, want := range map[string]string{"column=fold": "fold", "column=a b": "a b", "column=fold*": "", "column=a/b": "", "column=a,val=b": "", "columns=a": ""} {
+		s, err := ParseExisting(text)
+		if err != nil || s.Column != want || s.String() != text || s.ByValue() != (want != "") || s.Named() == (want != "") {
+			t.Errorf("%s: %+v %v", text, s, err)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package split answers how samples are shared among several data sets: by shares, by splits that the inputs have already, or by
-// folders that are named like splits.
+// Package split answers how samples are shared among several data sets: by shares, by their values, by splits that the inputs have
+// already, or by folders that are named like splits.
 package split
 
 import (
@@ -42,13 +42,19 @@ func parse(s *settings.Settings) (x *splits.Rule, err error) {
 }
 
 // Question is that of splits.
-var Question = ask.Question{Name: "split", Keys: []string{"split", "split-from", "identity", "stratify", "group-by"}, New: func() ask.Asked { return &split{} }}
+var Question = ask.Question{Name: "split", Keys: []string{"split", "split-from", "identity", "stratify", "group-by"}, New: func() ask.Asked { return &split{} }, Extend: extend}
 
 type split struct{ ask.Nothing }
 
 // Check implements ask.Asked.
 func (*split) Check(c *ask.Conversion) (err error) {
 	c.Draft.Splits.Rule, err = parse(c.Settings)
+	if x := c.Draft.Splits.Rule; x.Conditions() != nil {
+		if err := conditions(x); err != nil {
+			return err
+		}
+		c.Shape[transform.Split] = []string{c.Settings.Split}
+	}
 	c.Once = c.Once || c.Draft.Splits.Rule != nil
 	return err
 }
@@ -75,9 +81,12 @@ func (*split) Prepare(_ context.Context, c *ask.Conversion) (out []string, err e
 }
 
 // Open implements ask.Asked.
-func (*split) Open(_ context.Context, c *ask.Conversion) (err error) {
+func (*split) Open(ctx context.Context, c *ask.Conversion) (err error) {
 	if err := find(c); err != nil {
 		return err
+	}
+	if x := c.Draft.Splits.Rule; x != nil && x.Column != "" {
+		return names(ctx, c, x)
 	}
 	c.Draft.Splits.Rule, err = transform.AssignInputs(c.Draft.Splits.Rule, c.Opened.Args.Table)
 	return err

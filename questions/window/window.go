@@ -136,9 +136,9 @@ func check(s *settings.Settings, split *splits.Rule) error {
 	if s.Shuffle != "" && s.Shuffle != plan.ShuffleNone && !copied(s) {
 		return shardify.Usage("--window and --shuffle %s exclude each other: a window is of rows in order; the loader shuffles windows", s.Shuffle)
 	}
-	if split != nil && !split.Named() && split.GroupBy == "" {
+	if split != nil && !split.Named() && !split.ByValue() && split.GroupBy == "" {
 		return shardify.Hint(shardify.Usage("--window and --split %s: rows drawn at random leave no windows, and neighbours on both sides", s.Split),
-			"split by inputs (--split-from 'train=*2018*,val=*2019*'), or keep longer stretches together: --group-by FIELD")
+			"split by inputs (--split-from 'train=*2018*,val=*2019*') or by time (--split 'train=time < \"2019-01-01\"; val=rest'), or keep longer stretches together: --group-by FIELD")
 	}
 	if copied(s) {
 		return checkCopied(s, specs, split)

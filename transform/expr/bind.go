@@ -6,6 +6,7 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/key"
 )
 
 // value is what a sub-expression is compiled to.
@@ -21,11 +22,12 @@ type value struct {
 	i      int64
 	t      byte
 	s      string
-	col    int      // of texts: 1 + the column
-	name   bool     // of texts: the sample's name
-	views  bool     // of texts: made by a function, in the slot
-	labels []string // of codes
-	codes  []int64  // that have the labels
+	col    int        // of texts: 1 + the column
+	name   bool       // of texts: the sample's name
+	views  bool       // of texts: made by a function, in the slot
+	labels []string   // of codes
+	codes  []int64    // that have the labels
+	clock  *key.Clock // of times; nil for other numbers
 	// picked marks the values that a filter x[cond] leaves; nil leaves all.
 	picked *value
 }

@@ -13,6 +13,8 @@
 // or one per element of a list. Scalars spread over lists; sum, max, min, mean, len,
 // any, all, count, argmax, argmin and an index make a list one value again.
 //
+// Times compare with texts: time < "2019-01-01", time >= "2019-01-01T06:00Z".
+//
 // Numbers are i64 or f64, whatever the fields hold. Integers that leave i64 are an
 // error, never a wrong number. A value may be missing: a nullable field, an index
 // beyond the end, the largest of none, an integer modulo 0. What is computed from it is

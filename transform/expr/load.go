@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/key"
 	"github.com/shardify/shardify/internal/numeric"
 	"github.com/shardify/shardify/internal/suggest"
 )
@@ -44,6 +45,9 @@ func (b *binder) field(name string) (*value, error) {
 	case f.DType.IsInt():
 		v.kind = kindInt
 		v.labels, v.codes = f.Codes()
+		if c, ok := key.ClockOf(f, true); ok {
+			v.clock = &c
+		}
 	default:
 		v.kind, v.wide = kindFloat, f.DType == shardify.F64
 		v.narrow = !v.wide

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 
 	"github.com/expr-lang/expr/ast"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/suggest"
 )
 
@@ -27,13 +29,23 @@ func (f *frame) text(v *value, k int) []byte {
 	return c.Data[o[0]:o[1]]
 }
 
-// compareText compares texts byte by byte, and codes with the text of their label.
+// compareText compares texts byte by byte, codes with the text of their label, and times with the
+// text of a moment.
 func (b *binder) compareText(op string, x, y *value, n ast.Node) (*value, error) {
 	if x.labels != nil && y.kind == kindText && y.konst {
 		return b.compareLabel(op, x, y.s, n)
 	}
 	if y.labels != nil && x.kind == kindText && x.konst {
 		return b.compareLabel(op, y, x.s, n)
+	}
+	if x.clock != nil && y.kind == kindText && y.konst {
+		return b.compareTime(op, x, y.s, n)
+	}
+	if y.clock != nil && x.kind == kindText && x.konst {
+		if flip, ok := flipped[op]; ok {
+			op = flip
+		}
+		return b.compareTime(op, y, x.s, n)
 	}
 	if err := oneText(x, y); err != nil {
 		return nil, fmt.Errorf("%s: %w", n, err)
@@ -110,6 +122,32 @@ func (b *binder) compareLabel(op string, x *value, label string, n ast.Node) (*v
 		return nil, errors.New(msg)
 	}
 	return b.compare(op, x, b.constInt(x.codes[i]), n)
+}
+
+// noTime is a time that is missing (NaT).
+const noTime = math.MinInt64
+
+// compareTime compares times with a moment. One that is missing is at no side of it, as NaN is.
+func (b *binder) compareTime(op string, x *value, text string, n ast.Node) (*value, error) {
+	at, err := x.clock.Parse([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s", n, shardify.Plain(err))
+	}
+	moment := b.constInt(at)
+	out := &value{kind: kindBool, dom: x.dom, slot: b.slot(), null: x.null}
+	b.emit(func(f *frame) error {
+		c := f.count(out.dom)
+		p, q, z := f.vector(x, c).i[:c], f.vector(moment, c).i[:c], f.bools(out.slot, c)
+		order(op, p, q, z)
+		for i, v := range p {
+			if v == noTime {
+				z[i] = bit(op == "!=")
+			}
+		}
+		f.joinMissing(out, x)
+		return nil
+	})
+	return out, nil
 }
 
 // texts are startsWith, endsWith, contains and matches.

@@ -38,7 +38,7 @@ func TestTimesJoinTexts(t *testing.T) {
 		"texts in the table":        {timed("k", "ms", "", ms...), words("k", iso...), "", "", []int64{1, 2, 3, 4, 5, 6}},
 		"texts in the samples":      {words("k", iso...), timed("k", "ms", "", ms...), "", "", []int64{1, 2, 3, 4, 5, 6}},
 		"ns":                        {timed("k", "ns", "", day*1e9+1e9, day*1e9), words("k", iso...), "", "", []int64{2, 1}},
-		"a unit too coarse":         {timed("k", "s", "", day), words("k", iso...), "", "row 5, k: \"2024-01-01T00:00:04.500\" has no count in the unit of the times that it is joined with, which is 1s", nil},
+		"a unit too coarse":         {timed("k", "s", "", day), words("k", iso...), "", "row 5, k: \"2024-01-01T00:00:04.500\" has no count in the unit of the other times, which is 1s", nil},
 		"days":                      {timed("k", "D", "", day/86400), words("k", "2024-01-01"), "", "", []int64{1}},
 		"two units":                 {timed("k", "ns", "", day*1e9, day*1e9+5e8), timed("k", "ms", "", day*1000+500, day*1000), "", "", []int64{2, 1}},
 		"two units, finer table":    {timed("k", "s", "", day), timed("k", "ms", "", day*1000+500), "", "500 ms has no count", nil},

@@ -21,6 +21,8 @@ func orderLines(p *pipeline.Prepared, line func(label, format string, args ...an
 	}
 	if x.Splits.Rule != nil && len(x.Splits.Rule.Inputs) > 0 {
 		line("split", "%s: %s", x.Splits.Rule, strings.Join(x.Splits.Names(), ", "))
+	} else if x.Splits.Rule != nil && x.Splits.Rule.ByValue() {
+		line("split", "%s", byValue(x.Splits.Rule))
 	} else if x.Splits.Rule != nil {
 		line("split", "%s%s (seed %d)", x.Splits.Rule, by(x.Splits.Rule), x.Seed)
 	}
@@ -32,6 +34,25 @@ func orderLines(p *pipeline.Prepared, line func(label, format string, args ...an
 	default:
 		line("shuffle", "none: samples stay in the order of the inputs%s", orderWarning(p))
 	}
+}
+
+// byValue is a split by the values of samples.
+func byValue(s *splits.Rule) string {
+	text := s.String()
+	switch {
+	case s.Column != "":
+		var names []string
+		for _, p := range s.Parts {
+			names = append(names, p.Name)
+		}
+		text += ": " + strings.Join(names, ", ")
+	case !slices.ContainsFunc(s.Parts, func(p splits.Part) bool { return p.Rest }):
+		text += "; samples for which no condition holds are dropped"
+	}
+	if s.GroupBy != "" {
+		text += "; samples with one " + s.GroupBy + " are in one split"
+	}
+	return text
 }
 
 func by(s *splits.Rule) string {

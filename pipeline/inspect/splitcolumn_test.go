@@ -1,0 +1,34 @@
+package inspect
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/shardify/shardify/readers"
+)
+
+// TestColumnsOfSplitNamesAreFacts, if their values are such names.
+func TestColumnsOfSplitNamesAreFacts(t *testing.T) {
+	for text, want := range map[string]string{
+		"x,split\n1,train\n2,val\n3,\n": "field split has names of splits (train, val): --split-from column=split makes a set of each",
+		"x,split\n1,train\n2,train\n":   "",
+		"x,split\n1,train\n2,cat\n":     "",
+		"x,name\n1,train\n2,val\n":      "",
+		"x,fold\n1,0\n2,1\n":            "",
+	} {
+		path := filepath.Join(t.TempDir(), "a.csv")
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		f, _ := readers.Lookup("csv")
+		rep, err := Inputs(t.Context(), Request{Inputs: []string{path}, Format: f, Jobs: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if facts := strings.Join(rep.Facts, "\n"); want != "" && !strings.Contains(facts, want) || want == "" && strings.Contains(facts, "names of splits") {
+			t.Errorf("%q: %s", text, facts)
+		}
+	}
+}
