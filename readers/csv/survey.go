@@ -276,8 +276,10 @@ func (l *look) note(s *sum, what seen, i int, cell []byte) {
 
 const maxExact = "9007199254740992" // coltype.MaxExact
 
-// pastExact reports whether digits, as many as those of maxExact or more, are of a number beyond it.
-func pastExact(b []byte) bool { return len(b) > len(maxExact) || string(b) > maxExact }
+// pastExact reports whether digits are of a number beyond maxExact.
+func pastExact(b []byte) bool {
+	return len(b) > len(maxExact) || len(b) == len(maxExact) && string(b) > maxExact
+}
 
 // exponent is where the exponent at i ends of a number that begins at s; -1 if
 // the slow way has to decide.
@@ -324,10 +326,30 @@ func (l *look) quick(i int) (int, seen) {
 	case neg:
 		what = seenInt | seenMinus
 	}
-	if what&seenInt != 0 && n >= len(maxExact) && pastExact(b[s:i]) {
+	if b[i]|0x20 == 'e' && n > 0 || n >= len(maxExact) {
+		return l.quickLong(from, s, i, what)
+	}
+	switch {
+	case b[i] == l.sep || b[i] == '\n':
+	case b[i] == '\r' && b[i+1] == '\n':
+		i++
+	default:
+		return -1, 0
+	}
+	if l.na != nil && l.na[string(b[from:i])] {
+		return -1, 0
+	}
+	return i, what
+}
+
+// quickLong is the rest of quick for numbers with exponents, and for whole numbers of many digits: a call within
+// quick costs each cell.
+func (l *look) quickLong(from, s, i int, what seen) (int, seen) {
+	b := l.b
+	if what&seenInt != 0 && pastExact(b[s:i]) {
 		what |= seenWide
 	}
-	if b[i]|0x20 == 'e' && n > 0 {
+	if b[i]|0x20 == 'e' {
 		what = seenFloat
 		if i = exponent(b, s, i); i < 0 {
 			return -1, 0
