@@ -15,7 +15,7 @@ import (
 // agree on (fields, classes) is in the state; which files belong together each part
 // finds out again, from its names.
 var parts = &format.Parts{
-	// A table of labels is joined by all names at once, and the folders of pairs lie apart.
+	// A table of labels is joined by all names at once, and the files of a pair are in other folders.
 	Can: func(a format.OpenArgs) bool {
 		return !isTable(a.Options[optLabels]) && a.Options[optKey] == "" && a.Options[optPair] == ""
 	},

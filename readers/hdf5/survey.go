@@ -128,7 +128,7 @@ func (s *chooser) decideBy(ctx context.Context, a format.OpenArgs, i int, damage
 	return c, nil
 }
 
-// known is what a scan is told of the samples.
+// known is what a scan gets to know of the samples.
 func (s *chooser) known() tree.Samples {
 	if s.choice == nil {
 		return tree.Samples{}

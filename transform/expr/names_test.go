@@ -258,7 +258,7 @@ func BenchmarkTexts(b *testing.B) {
 	}
 }
 
-// TestGroupsAreFoundByTheirPlace: where what is around a group has a fixed length, no submatches are asked for.
+// TestGroupsAreFoundByTheirPlace: where the pattern beside a group has a fixed length, no submatches are asked for.
 func TestGroupsAreFoundByTheirPlace(t *testing.T) {
 	for pattern, want := range map[string]string{
 		"^(a|b)": "0 0", "(a+)$": "0 0", `\b(\w+)\b`: "0 0", "(a)": "0 0", "a(b)": "1 0", "é(.)[bc]d": "2 2", "(?i)^(a)": "0 0", "/([^/]*)/": "1 1",

@@ -9,7 +9,7 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// hasConditions tells val=run > 3; train=rest from val=0.2,train=0.8.
+// hasConditions is true for val=run > 3; train=rest, and false for val=0.2,train=0.8.
 func hasConditions(text string) bool {
 	if len(cut(text, ';')) > 1 {
 		return true

@@ -112,7 +112,7 @@ func Show(s *set.Set) string {
 	return b.String()
 }
 
-// ShownLeft is what is left out.
+// ShownLeft lists what a source leaves out.
 func ShownLeft(s *set.Set) string {
 	var all []string
 	for _, l := range s.Leftovers() {

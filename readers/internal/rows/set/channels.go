@@ -90,7 +90,7 @@ func (s stacks) bytes() (n int64) {
 	return n
 }
 
-// named is the stack with a name; nil if there is none.
+// named is the stack with a name; nil without such a stack.
 func (s stacks) named(name string) *stacked {
 	for _, o := range s {
 		if o.stack != nil && o.stack.field.Name == name {

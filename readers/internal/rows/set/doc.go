@@ -2,7 +2,7 @@
 // where a file may be cut, and what a plan keeps, and it changes what a file has into the columns
 // that all files have in common. A survey makes a Set (New), or the state in a plan (Restore).
 //
-//	set.go            what is known of the whole, and what it tells
+//	set.go            what is known of the whole, and what it reports
 //	files.go          what is kept of each file
 //	mapping.go        where the columns of some files come from
 //	borders.go, units.go, spans.go   where files may be cut, and where they are

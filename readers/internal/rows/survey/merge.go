@@ -29,7 +29,7 @@ type merger struct {
 	cands candidates
 }
 
-// report is what users are told about inputs.
+// report is what the plan says about inputs.
 type report struct {
 	table *format.Table
 	left  []format.Leftover
