@@ -2,10 +2,13 @@ package pipeline
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/value"
+	"github.com/shardify/shardify/pipeline/internal/propose"
+	"github.com/shardify/shardify/pipeline/settings"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/questions/ask"
 	"github.com/shardify/shardify/readers"
@@ -41,4 +44,19 @@ func (r *run) complete() error {
 	s.Output = storages.Plain(s.Output)
 	r.Draft.Seed, r.Draft.Asked.Provenance = s.Seed, s.Provenance
 	return r.each(func(q ask.Asked) error { return q.Check(&r.Conversion) })
+}
+
+// proposed are settings that nobody has given, and without which something is lost that the names of
+// the inputs say.
+func (r *run) proposed() (notes []string) {
+	given := func(name string) bool {
+		k := settings.Lookup(name)
+		return k != nil && k.Given(r.Settings) || r.Options[name] != ""
+	}
+	for _, p := range propose.For(r.Opened.Source, r.Opened.Args.Table) {
+		if p.Other && !slices.ContainsFunc(append(slices.Collect(maps.Keys(p.Settings)), p.Unless...), given) {
+			notes = append(notes, p.Why+": "+p.Flags())
+		}
+	}
+	return notes
 }

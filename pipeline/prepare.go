@@ -165,6 +165,7 @@ func prepare(ctx context.Context, r *run) (p *Prepared, err error) {
 		}
 		p.notes = append(p.notes, filekind.Notes(p.Plan.Sample.Schema)...)
 		if !p.Plan.Pack.InParts() {
+			p.notes = append(p.notes, r.proposed()...)
 			p.notes = append(p.notes, filekind.Look(ctx, r.Opened.Source, filekind.PlanImages, r.Shape.Orients(), nil)...)
 		}
 	}

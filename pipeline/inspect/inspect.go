@@ -18,6 +18,7 @@ import (
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/filekind"
+	"github.com/shardify/shardify/pipeline/internal/propose"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/plan/splits"
 	"github.com/shardify/shardify/readers"
@@ -46,6 +47,8 @@ type Request struct {
 	tried bool // one way of several: if it does not work, nothing says why
 	// Output is the output format, and OutputWhy why the default is not; "" if it is.
 	Output, OutputWhy string
+	// Settings are further ones of the command, by the names of their flags.
+	Settings format.Options
 }
 
 func (r *Request) open() readers.Request {
@@ -137,6 +140,9 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 	if fact := repeats(ctx, o.Source); fact != "" {
 		rep.Facts = append(rep.Facts, fact)
 	}
+	for _, p := range propose.For(o.Source, o.Args.Table) {
+		rep.propose(ctx, r, &p)
+	}
 	checked := images{table: o.Args.Table, files: r.Format.Whole, left: mostPixels}
 	rep.Facts = append(rep.Facts, filekind.Notes(o.Source.Schema())...)
 	rep.Facts = append(rep.Facts, filekind.Look(ctx, o.Source, filekind.InspectImages, false, checked.look)...)
@@ -202,6 +208,23 @@ func (rep *Report) way(r Request, src shardify.Source) {
 	}
 	r.tried = false
 	rep.Ways = append(rep.Ways, r)
+}
+
+// propose adds a request with the settings of a proposal, if the inputs can be read by them.
+func (rep *Report) propose(ctx context.Context, r Request, p *propose.Proposal) {
+	if !p.Options {
+		r.Settings = p.Settings
+		rep.Ways = append(rep.Ways, r)
+	} else {
+		way := r.By(&format.Way{Options: p.Settings})
+		way.tried = true
+		more, err := Inputs(ctx, way)
+		if err != nil || more.Cause != nil {
+			return
+		}
+		rep.Ways = append(rep.Ways, more.Ways...)
+	}
+	rep.Facts = append(rep.Facts, p.Why+": "+p.Flags())
 }
 
 // By is the request with the settings of one way to read the inputs.

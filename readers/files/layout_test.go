@@ -72,6 +72,11 @@ func TestLayouts(t *testing.T) {
 		{name: "a space in a class", files: []string{"golden retriever/0.jpg=a", "pug/1.jpg=b"},
 			schema: []string{"cls:i64(golden retriever,pug)", "jpg:u8:jpg"}, rows: []string{"golden%20retriever/0 cls=0 jpg=a", "pug/1 cls=1 jpg=b"}},
 
+		{name: "numbered folders", files: []string{"0000/00001.jpg=a", "0000/00002.jpg=b", "0001/00011.jpg=c"},
+			schema: []string{"jpg:u8:jpg"}, rows: []string{"0000/00001 jpg=a", "0000/00002 jpg=b", "0001/00011 jpg=c"}, left: []string{"cls 0"}},
+		{name: "numbers that are classes", files: []string{"0000/00001.jpg=a", "0001/00002.jpg=b"},
+			schema: []string{"cls:i64(0000,0001)", "jpg:u8:jpg"}, rows: []string{"0000/00001 cls=0 jpg=a", "0001/00002 cls=1 jpg=b"}},
+
 		{name: "the same names in classes", files: []string{"a/1.jpg=a", "a/2.jpg=b", "b/1.jpg=c"},
 			schema: []string{"cls:i64(a,b)", "jpg:u8:jpg"}, rows: []string{"a/1 cls=0 jpg=a", "a/2 cls=0 jpg=b", "b/1 cls=1 jpg=c"}},
 		{name: "classes, says the user", files: []string{"images/1.jpg=a", "masks/1.jpg=b"}, options: opts("labels", "folder"),
@@ -206,12 +211,13 @@ func TestFoldersSideBySideAreRefused(t *testing.T) {
 // TestPairsOfTheHint reads folders by the settings that the error proposes first.
 func TestPairsOfTheHint(t *testing.T) {
 	for name, c := range map[string]struct{ files, rows []string }{
-		"dots":             {[]string{"images/0.jpg=i", "images/1.5.jpg=j", "masks/0.png=m", "masks/1.5.png=n"}, []string{"0 image=i mask=m", "1%2E5 image=j mask=n"}},
-		"a suffix":         {[]string{"images/0.jpg=i", "images/1.jpg=j", "masks/0_mask.png=m", "masks/1_mask.png=n"}, []string{"0 image=i mask=m", "1 image=j mask=n"}},
-		"YOLO":             {[]string{"images/train/0.jpg=i", "images/val/1.jpg=j", "labels/train/0.txt=m", "labels/val/1.txt=n", "data.yaml"}, []string{"train/0 image=i label=m", "val/1 image=j label=n"}},
-		"YOLO, splits":     {[]string{"train/images/0.jpg=i", "val/images/1.jpg=j", "train/labels/0.txt=m", "val/labels/1.txt=n"}, []string{"train/0 image=i label=m", "val/1 image=j label=n"}},
-		"KITTI":            {[]string{"image_2/0.png=i", "label_2/0.txt=m", "velodyne/0.bin=v"}, []string{"0 image_2=i label_2=m velodyne=v"}},
-		"KITTI, with test": {[]string{"training/image_2/0.png=i", "training/label_2/0.txt=m", "training/velodyne/0.bin=v", "testing/image_2/1.png=j", "testing/velodyne/1.bin=w"}, []string{"training/0 image_2=i label_2=m velodyne=v"}},
+		"dots":                    {[]string{"images/0.jpg=i", "images/1.5.jpg=j", "masks/0.png=m", "masks/1.5.png=n"}, []string{"0 image=i mask=m", "1%2E5 image=j mask=n"}},
+		"a suffix":                {[]string{"images/0.jpg=i", "images/1.jpg=j", "masks/0_mask.png=m", "masks/1_mask.png=n"}, []string{"0 image=i mask=m", "1 image=j mask=n"}},
+		"YOLO":                    {[]string{"images/train/0.jpg=i", "images/val/1.jpg=j", "labels/train/0.txt=m", "labels/val/1.txt=n", "data.yaml"}, []string{"train/0 image=i label=m", "val/1 image=j label=n"}},
+		"YOLO, splits":            {[]string{"train/images/0.jpg=i", "val/images/1.jpg=j", "train/labels/0.txt=m", "val/labels/1.txt=n"}, []string{"train/0 image=i label=m", "val/1 image=j label=n"}},
+		"KITTI":                   {[]string{"image_2/0.png=i", "label_2/0.txt=m", "velodyne/0.bin=v"}, []string{"0 image_2=i label_2=m velodyne=v"}},
+		"KITTI, with calibration": {[]string{"calib/0.txt=c", "image_2/0.png=i", "label_2/0.txt=m", "velodyne/0.bin=v"}, []string{"0 calib=c image_2=i label_2=m velodyne=v"}},
+		"KITTI, with test":        {[]string{"training/image_2/0.png=i", "training/label_2/0.txt=m", "training/velodyne/0.bin=v", "testing/image_2/1.png=j", "testing/velodyne/1.bin=w"}, []string{"training/0 image_2=i label_2=m velodyne=v"}},
 		"nnU-Net": {[]string{"dataset.json", "imagesTr/a_1_0000.nii.gz=i", "imagesTr/a_1_0001.nii.gz=j", "imagesTs/a_2_0000.nii.gz=x", "imagesTs/a_2_0001.nii.gz=y", "labelsTr/a_1.nii.gz=m"},
 			[]string{"a_1 image_0000=i image_0001=j label=m"}},
 		"nnU-Net, one channel": {[]string{"imagesTr/a_1_0000.nii.gz=i", "labelsTr/a_1.nii.gz=m"}, []string{"a_1 image=i label=m"}},
@@ -233,6 +239,25 @@ func TestPairsOfTheHint(t *testing.T) {
 			continue
 		}
 		equal(t, dump(t, openTable(t, table, o)), c.rows)
+	}
+}
+
+// TestClassesAreProposedFirst where names of folders do not speak for parts of samples.
+func TestClassesAreProposedFirst(t *testing.T) {
+	for _, c := range []struct {
+		files []string
+		first string
+	}{
+		{[]string{"Cat/0.jpg", "Cat/1.jpg", "Dog/0.jpg", "Dog/1.jpg"}, "classes of the folders"},
+		{[]string{"test/cat/0.jpg", "test/owl/0.jpg", "train/cat/0.jpg", "train/owl/0.jpg"}, "classes of the folders"},
+		{[]string{"images/0.jpg", "images/1.jpg", "masks/0.jpg", "masks/1.jpg"}, "samples of a file in each folder"},
+		{[]string{"clean/0.png", "x/0.png"}, "samples of a file in each folder"},
+	} {
+		_, err := Format.Open(context.Background(), format.OpenArgs{Table: listing(t, folder(t, c.files...))})
+		doubt, ok := errors.AsType[*format.Ambiguous](err)
+		if !ok || doubt.Ways[0].Makes != c.first {
+			t.Errorf("%q: %v", c.files, err)
+		}
 	}
 }
 

@@ -286,19 +286,34 @@ func (r *sides) find(classes int) []*side {
 			o.names.cut()
 			o.bare.cut()
 		}
-		for i, o := range x.sides {
-			together := []*side{o}
-			for _, p := range x.sides[i+1:] {
-				if o.paired(p, l == classes) {
-					together = append(together, p)
-				}
-			}
-			if len(together) > 1 {
+		for i := range x.sides {
+			if together := x.together(i, l == classes); len(together) > 1 {
 				return together
 			}
 		}
 	}
 	return nil
+}
+
+// together are the folders with parts of the samples of folder i, or of one of theirs: two of them
+// may hold files of one type, as calib and label_2 beside image_2.
+func (l *level) together(i int, classes bool) (out []*side) {
+	in := make([]bool, len(l.sides))
+	in[i] = true
+	for more := []int{i}; len(more) > 0; more = more[1:] {
+		for k := i + 1; k < len(l.sides); k++ {
+			if !in[k] && l.sides[more[0]].paired(l.sides[k], classes) {
+				in[k] = true
+				more = append(more, k)
+			}
+		}
+	}
+	for k, o := range l.sides {
+		if in[k] {
+			out = append(out, o)
+		}
+	}
+	return out
 }
 
 // pairedError is the error about folders that hold parts of the same samples. alike: all
@@ -313,13 +328,24 @@ func pairedError(list []*side, alike bool) error {
 		}
 		alone = append(alone, fmt.Sprintf("shardify convert %s -o %s", printable.Quote(in), printable.Quote(o.name+"-shards")))
 	}
-	text := fmt.Sprintf("the folders %s hold files of the same names: parts of the same samples, and no classes", strings.Join(named, " and "))
+	// Names such as images and masks are no classes.
+	perhaps := alike && !slices.ContainsFunc(list, func(o *side) bool { return sideNames[strings.ToLower(o.name)] })
+	are := "parts of the same samples, and no classes"
+	if perhaps {
+		are = "classes, or parts of the same samples"
+	}
+	text := fmt.Sprintf("the folders %s hold files of the same names: %s", strings.Join(named, " and "), are)
 	cure := "convert each by itself: " + strings.Join(alone, "; ")
 	doubt := &format.Ambiguous{Text: text, Facts: []string{text, cure}}
 	doubt.Ways = pairWays(list)
 	paired := doubt.Ways != nil
 	if alike {
-		doubt.Ways = append(doubt.Ways, format.With(optLabels, labels.Always, "classes of the folders"), format.With(optLabels, labels.Never, "samples of one kind of all files"))
+		classes := []format.Way{format.With(optLabels, labels.Always, "classes of the folders"), format.With(optLabels, labels.Never, "samples of one kind of all files")}
+		if perhaps {
+			doubt.Ways = append(classes[:1:1], append(doubt.Ways, classes[1])...)
+		} else {
+			doubt.Ways = append(doubt.Ways, classes...)
+		}
 	}
 	if doubt.Ways == nil {
 		return shardify.Hint(shardify.Mismatch("%s", text), cure)

@@ -180,10 +180,10 @@ var table = []row{
 	{"gpuload/internal/tier", "loader", "gpuload/internal/device gpuload/internal/load gpuload/order index shardify"},
 	{"gpuload/order", "loader", ""},
 	{"pipeline/cluster", "application", "index internal/host internal/printable internal/suggest plan shardify storage storage/local storage/storages"},
-	{"pipeline/inspect", "application", "augment convert/flow dataset dataset/stats format index index/npy internal/filekind internal/glance internal/printable numbers/half pipeline/inspect/page plan plan/splits plan/splits/column readers shardify storage/local storage/storages storage/walk tokenize writers"},
+	{"pipeline/inspect", "application", "augment convert/flow dataset dataset/stats format index index/npy internal/filekind internal/glance internal/printable numbers/half pipeline/inspect/page pipeline/internal/propose plan plan/splits plan/splits/column readers shardify storage/local storage/storages storage/walk tokenize writers"},
 	{"pipeline/internal/sets", "application", "convert/flow dataset format index index/megatron internal/stall plan readers shardify storage storage/local verify writers"},
 	{"cmd/internal/trainer", "application", "gpuload internal/printable pipeline/inspect/page shardify"},
-	{"pipeline", "application", "convert convert/flow dataset dataset/stats format index internal/filekind internal/host internal/printable internal/stall internal/value pipeline/cluster pipeline/inspect pipeline/internal/sets pipeline/settings plan plan/splits questions questions/ask readers shardify stage storage storage/local storage/storages storage/walk transform verify writers"},
+	{"pipeline", "application", "convert convert/flow dataset dataset/stats format index internal/filekind internal/host internal/printable internal/stall internal/value pipeline/cluster pipeline/inspect pipeline/internal/propose pipeline/internal/sets pipeline/settings plan plan/splits questions questions/ask readers shardify stage storage storage/local storage/storages storage/walk transform verify writers"},
 	{"verify", "application", "convert convert/flow dataset format index index/tar internal/host internal/minisign internal/printable plan questions questions/ask readers shardify storage storage/local storage/memory storage/storages verify/problem writers"},
 	{"bench/delay", "tests", "tests/netfault"},
 	{"bench/licences", "commands", ""},
@@ -240,6 +240,7 @@ var table = []row{
 	{"plan/splits/column", "plans", "internal/key internal/numeric shardify"},
 	{"convert/flow/route", "plans", "format plan plan/splits plan/splits/column shardify"},
 	{"transform/condition", "transforms", "shardify transform/expr transform/op"},
+	{"pipeline/internal/propose", "application", "format internal/filekind internal/printable shardify storage/walk"},
 }
 
 func rowOf(name string) *row {

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -88,6 +89,9 @@ func convertLine(r inspect.Request) string {
 		if v, ok := r.Given[o.Name]; ok {
 			words = append(words, fmt.Sprintf("--%s=%s", o.Name, printable.Quote(v)))
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Settings)) {
+		words = append(words, "--"+name, printable.Quote(r.Settings[name]))
 	}
 	if r.Output != "" {
 		words = append(words, "--format", r.Output)

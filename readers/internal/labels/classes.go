@@ -1,6 +1,7 @@
 package labels
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -45,6 +46,8 @@ type folders struct {
 	set  map[string]bool
 	last string
 	many bool // more than can be
+	// own: a file does not begin with the number that its folder is, as in 00012/000120003.jpg.
+	own bool
 }
 
 // Add takes a file of the next sample. It is false when no further one matters.
@@ -65,6 +68,7 @@ func (f *folders) add(p *Paths, file int, class []byte) bool {
 		f.bare.add(func() string { return walk.Quote(string(p.Stem(file))) })
 		return !f.many
 	}
+	f.own = f.own || !numbered(class, p.Stem(file))
 	if string(class) == f.last || f.many {
 		return !f.many
 	}
@@ -80,12 +84,20 @@ func (f *folders) add(p *Paths, file int, class []byte) bool {
 	return true
 }
 
+// numbered reports whether a folder and a file in it are numbers, and that of the file goes on from
+// that of the folder.
+func numbered(folder, stem []byte) bool {
+	const least = 4 // digits: shorter numbers are classes, as those of MNIST
+	base := stem[bytes.LastIndexByte(stem, '/')+1:]
+	return len(folder) >= least && len(base) > len(folder) && bytes.HasPrefix(base, folder) && Digits(base)
+}
+
 // Merge adds what was collected of other samples.
 func (c *Classes) Merge(o *Classes) {
 	c.other = c.other || o.other
 	for i := range c.levels {
 		a, b := &c.levels[i], &o.levels[i]
-		a.many = a.many || b.many
+		a.many, a.own = a.many || b.many, a.own || b.own
 		a.bare.Count += b.bare.Count
 		a.bare.First = append(a.bare.First, b.bare.First[:min(len(b.bare.First), shown-len(a.bare.First))]...)
 		for f := range b.set {
@@ -115,6 +127,7 @@ type Found struct {
 	Above   string
 	splits  []string // first folders, some of which may be splits
 	several bool     // there is more than one folder
+	series  bool     // numbers of files go on from those of their folders
 	// Table: labels come from a table, so that notes about folders are not needed.
 	Table bool
 }
@@ -129,6 +142,7 @@ func (c *Classes) Find() (f Found) {
 		f.Above = level.last
 	}
 	f.splits, f.several = slices.Sorted(maps.Keys(c.levels[0].set)), len(level.set) > 1
+	f.series = !level.own
 	if level.many {
 		f.Reason = "more folders than classes can have"
 		return f
@@ -165,6 +179,8 @@ func (f *Found) Unlikely(samples int) string {
 	switch {
 	case n < 2:
 		return "one folder only"
+	case f.series:
+		return "the folders are numbers with which those of their files begin"
 	case n > fewClasses && 2*n > samples:
 		return "almost every sample has a folder of its own"
 	case !f.Second && walk.OnlySplits(slices.Values(f.Classes)):
