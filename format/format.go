@@ -18,6 +18,9 @@ type Input struct {
 	// Sniff reports, from the first bytes (up to 512) and the base name, whether this
 	// format reads the file.
 	Sniff func(head []byte, name string) bool
+	// Reads reports, as Sniff does, which files are of this format where none of the inputs has a
+	// name of its own: .json is also that of a part of a sample. nil: there are none.
+	Reads func(head []byte, name string) bool
 	// Asked: the format is chosen only if the user names it; Sniff then says which files of
 	// a folder it reads.
 	Asked bool

@@ -261,10 +261,25 @@ func (at place) detectFolder(dir string) (f format.Input, why string, err error)
 	if err != nil {
 		return f, "", err
 	}
-	if f, why, err = c.decide(dir); err == nil {
+	if f, why, err = c.decide(dir); err == nil && f.Whole {
+		if g, ok := at.unnamed(&c); ok {
+			return g, "first bytes of " + path.Base(filepath.ToSlash(c.any)), nil
+		}
+	}
+	if err == nil {
 		f, why = at.named(f, why, c.first[f.Name])
 	}
 	return f, why, err
+}
+
+// unnamed finds the format of a folder whose files all may be of one that their names do not say.
+func (at place) unnamed(c *census) (format.Input, bool) {
+	for _, f := range Formats {
+		if f.Reads != nil && c.reads[f.Name] == c.files && at.begins(c.any, f.Reads) {
+			return f, true
+		}
+	}
+	return format.Input{}, false
 }
 
 // isRoot reports whether a folder is one input, by its name.
@@ -304,6 +319,8 @@ type census struct {
 	files int
 	kinds map[string]int    // files of a format that keeps many samples in a file, by its name
 	first map[string]string // the first of them
+	reads map[string]int    // files that may be of a format, by its name; see format.Input.Reads
+	any   string            // a file
 	stems map[string]int    // 1 container, 2 other, 3 both
 	seen  map[string]bool   // files that may stand for others
 	pairs []pair            // files for which another may stand
@@ -354,7 +371,7 @@ func container(base string) (name string, ok bool) {
 
 // count looks at the first names in a folder and those below it.
 func (at place) count(dir string) (census, error) {
-	c := census{kinds: map[string]int{}, first: map[string]string{}, stems: map[string]int{}, seen: map[string]bool{}}
+	c := census{kinds: map[string]int{}, reads: map[string]int{}, first: map[string]string{}, stems: map[string]int{}, seen: map[string]bool{}}
 	queue := []string{dir}
 	for dirs := 0; len(queue) > 0 && dirs < sampleDirs && c.files < sampleNames; dirs++ {
 		next := queue[0]
@@ -428,6 +445,14 @@ func (at place) isDir(name string) bool {
 // add counts a file; of is the format that it is known to be of.
 func (c *census) add(name, of string) {
 	c.files++
+	if c.any == "" {
+		c.any = name
+	}
+	for i := range Formats {
+		if f := &Formats[i]; f.Reads != nil && f.Reads(nil, path.Base(filepath.ToSlash(name))) {
+			c.reads[f.Name]++
+		}
+	}
 	kind := 2
 	if of == "" {
 		of, _ = container(filepath.Base(name))

@@ -158,6 +158,10 @@ func List(ctx context.Context, f format.Input, r Request) (*format.Table, []form
 		return separateRoots(ctx, w)
 	}
 	t, left, err := walk.Walk(ctx, w)
+	if errors.Is(err, walk.ErrNone) && f.Reads != nil && r.FilesFrom == nil {
+		w.Keep = func(base string) bool { return f.Reads(nil, base) }
+		t, left, err = walk.Walk(ctx, w)
+	}
 	if err == nil && f.StandIn != nil {
 		left = slices.DeleteFunc(left, func(l format.Leftover) bool { return l.Count == int64(t.Len()) && f.StandIn(l.Name) != "" })
 	}
@@ -191,7 +195,8 @@ func walkOf(f format.Input, r Request) walk.Request {
 		w.AnyKind = r.Asked
 		w.NoStat = r.Options.Size("assume-size") > 0
 	} else {
-		w.Keep = func(base string) bool { return f.Sniff(nil, base) }
+		also := f.Reads != nil && (r.FilesFrom != nil || slices.ContainsFunc(r.Inputs, func(in string) bool { return f.Reads(nil, path.Base(filepath.ToSlash(in))) }))
+		w.Keep = func(base string) bool { return f.Sniff(nil, base) || also && f.Reads(nil, base) }
 	}
 	return w
 }

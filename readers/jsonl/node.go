@@ -180,6 +180,7 @@ type leaf struct {
 type gather struct {
 	want     func(name string) bool
 	settings *settings
+	record   string // what records are called
 	leaves   []leaf
 	left     []format.Leftover
 	void     []string
@@ -243,7 +244,7 @@ func (g *gather) walk(n *node, path []string, maybe bool, counter string, items 
 		given.Use()
 	}
 	if given != nil && !written && (have[0] == text || have[0] == boolean) {
-		g.refuse(format.Cure(shardify.Mismatch("line %d: %s is %s, no %s", n.lines[have[0]], name, classNames[have[0]], given.DType), g.settings.typeWays(field)[0]))
+		g.refuse(format.Cure(shardify.Mismatch("%s %d: %s is %s, no %s", g.record, n.lines[have[0]], name, classNames[have[0]], given.DType), g.settings.typeWays(field)[0]))
 		return
 	}
 	l := leaf{Path: path, Nullable: maybe, Lists: n.lists, name: field, counter: counter, Text: written || have[0] == text, Written: written}
@@ -280,7 +281,7 @@ func (g *gather) keep(l leaf, n *node, items int64) {
 func (g *gather) mixed(n *node, have []class) error {
 	slices.SortFunc(have, func(a, b class) int { return cmp.Compare(n.lines[a], n.lines[b]) })
 	name := n.path()
-	err := shardify.Mismatch("line %d: %s is %s, %s before", n.lines[have[1]], name, classNames[have[1]], classNames[have[0]])
+	err := shardify.Mismatch("%s %d: %s is %s, %s before", g.record, n.lines[have[1]], name, classNames[have[1]], classNames[have[0]])
 	if n.lines[object] == 0 && n.lines[list] == 0 {
 		err = format.Cure(err, g.settings.typeWays(format.PlainName(name))[0])
 	}
@@ -298,11 +299,11 @@ func (g *gather) number(n *node, name string, given *coltype.Given) (shardify.DT
 	case n.lines[boolean] > 0:
 		return shardify.Bool, nil
 	case n.lines[beyond] > 0:
-		return 0, format.Cure(shardify.Corrupt(-1, "line %d: %s is %s", n.lines[beyond], name, classNames[beyond]), ways[0])
+		return 0, format.Cure(shardify.Corrupt(-1, "%s %d: %s is %s", g.record, n.lines[beyond], name, classNames[beyond]), ways[0])
 	case n.lines[huge] > 0:
-		return 0, format.Cure(shardify.Corrupt(-1, "line %d: %s is %s", n.lines[huge], name, classNames[huge]), ways...)
+		return 0, format.Cure(shardify.Corrupt(-1, "%s %d: %s is %s", g.record, n.lines[huge], name, classNames[huge]), ways...)
 	case n.seen&(seenFloat|seenWide) == seenFloat|seenWide:
-		return 0, coltype.Inexact(name, "line", n.wide, n.float, ways...)
+		return 0, coltype.Inexact(name, g.record, n.wide, n.float, ways...)
 	case n.seen&seenFloat != 0:
 		return shardify.F64, nil
 	case n.seen&minusBig == minusBig:

@@ -1,6 +1,7 @@
 package jsonl
 
 import (
+	"fmt"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -44,10 +45,10 @@ func (s *scanner) blanks(i int) int {
 // record reads the object at i, and says where the line ends.
 func (s *scanner) record(i int, root *node) (int, error) {
 	if s.b[i] != '{' {
-		if s.b[i] == '[' {
+		if s.b[i] == '[' && !s.p.Items {
 			return 0, shardify.Hint(s.wrong(i, "an array; a line must be an object"), "jq -c '.[]' FILE.json > FILE.jsonl makes a line of each item")
 		}
-		return 0, s.wrong(i, "no object")
+		return 0, s.wrong(i, "no object: %.20q", s.b[i:min(i+20, len(s.b))])
 	}
 	end, err := s.value(i, root, 0)
 	if err != nil {
@@ -175,7 +176,7 @@ func (s *scanner) object(i int, n *node, depth int) (int, error) {
 		if n != nil {
 			if c = n.child(name); c == nil && s.learns {
 				if s.names++; s.names > maxNames {
-					return 0, tooManyNames(s.line)
+					return 0, tooManyNames(fmt.Sprintf("%s %d: ", s.p.Record(), s.line))
 				}
 				c = n.add(string(name), false, s.p.Off+int64(i))
 				n.next = len(n.children)

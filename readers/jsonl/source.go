@@ -5,8 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -24,20 +24,24 @@ import (
 
 // Format is the readers' table's line for JSON lines.
 var Format = format.Input{
-	Name: "jsonl", Words: []string{"ndjson"},
-	Help:      "JSON lines, also .gz and .zst: an object on each line is a sample",
+	Name: "jsonl", Words: []string{"ndjson", "json"},
+	Help:      "JSON lines, JSON arrays and COCO, also .gz and .zst: an object is a sample",
 	Sniff:     sniff,
+	Reads:     reads,
 	Companion: true,
 	Options:   options,
 	Open:      open,
+	Outline:   outline,
 }
 
 const (
-	optTypes = "jsonl"
+	optTypes  = "jsonl"
+	optObject = "object"
 )
 
 var options = []format.Option{
 	format.NullItems,
+	{Name: optObject, Idle: format.Always, Kind: format.KindString, Quiet: true, Help: "what to read in a file that holds several things; also as FILE:OBJECT"},
 	{Name: optTypes, Idle: format.Always, Kind: format.KindString, Quiet: true, Settings: []string{"types"}, Help: "types=COLUMN:text|f64,...: the type of numbers; patterns match, the first one counts. text: as they are written, among strings, too; f64: rounded"},
 	lines.BadUTF8,
 	survey.Option,
@@ -45,8 +49,9 @@ var options = []format.Option{
 
 // settings are what --jsonl says.
 type settings struct {
-	text  string
-	types coltype.Givens
+	text   string
+	object string // the member of an object that is the table
+	types  coltype.Givens
 }
 
 func parseSettings(text string) (*settings, error) {
@@ -74,16 +79,30 @@ func (s *settings) typeWays(field string) []format.Way {
 	return coltype.TypeWays(optTypes, s.text, coltype.PatternOf(field))
 }
 
-func tooManyNames(line int64) error {
-	at := ""
-	if line > 0 {
-		at = fmt.Sprintf("line %d: ", line)
-	}
+func tooManyNames(at string) error {
 	return shardify.Hint(shardify.Unsupported("%smore than %d names in objects: are they data?", at, maxNames),
 		"jq -c '{items: to_entries}' FILE.jsonl > NEW.jsonl makes a list of names and values of each line")
 }
 
-func sniff(_ []byte, name string) bool {
+// reads takes arrays, whatever else is in a folder of .json files.
+func reads(head []byte, name string) bool {
+	return isJSON(name) && (len(head) == 0 || beginsWith(head) != '{' && sniff(head, name))
+}
+
+// beginsWith is the first byte of a text that is not blank.
+func beginsWith(head []byte) byte {
+	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+	if len(text) == 0 {
+		return 0
+	}
+	return text[0]
+}
+
+func sniff(head []byte, name string) bool {
+	if isJSON(name) && len(head) > 0 { // by the name alone it may be part of a sample
+		c := beginsWith(head)
+		return c == '[' || c == '{' || !strings.HasSuffix(strings.ToLower(name), ".json")
+	}
 	name = strings.ToLower(name)
 	for _, e := range []string{".gz", ".zst"} {
 		name = strings.TrimSuffix(name, e)
@@ -97,7 +116,13 @@ type surveyed struct {
 	size  int64
 	root  *node
 	index *lines.Index
+	array bool              // the records are its items
+	coco  bool              // of a table of COCO
+	left  []format.Leftover // other members of the object that has it
 }
+
+// record is what records are called.
+func (x *surveyed) record() string { return (&lines.Piece{Items: x.array}).Record() }
 
 // source is many inputs as one table.
 type source struct {
@@ -120,6 +145,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if s.settings, err = parseSettings(opts[optTypes]); err != nil {
 		return nil, err
 	}
+	s.object = opts[optObject]
 	if a.State == nil {
 		if err := s.survey(ctx, &a); err != nil {
 			return nil, err
@@ -133,6 +159,9 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if s.mend {
 		key += "\x00replace"
 	}
+	if s.object != "" {
+		key += "\x00object " + s.object
+	}
 	set, err := survey.Open(ctx, a, survey.Format{Name: "JSON lines", Look: s.look, Key: key})
 	if err != nil {
 		return nil, err
@@ -144,7 +173,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	}
 	s.found, s.all.root, s.all.gather = nil, nil, gather{}
 	if s.Source, err = lines.NewSource(set, lines.UTF8, s.parser); err == nil {
-		s.Source.Replace = s.mend
+		s.Source.Replace, s.Source.Items = s.mend, isArray
 	}
 	return s, err
 }
@@ -164,12 +193,16 @@ func (s *source) surveyFile(ctx context.Context, path string, workers int) (*sur
 		return nil, err
 	}
 	defer f.Close()
+	has, err := s.contentsOf(ctx, f, path)
+	if err != nil {
+		return nil, err
+	}
 	learners := make([]learner, workers)
 	for i := range learners {
 		learners[i] = learner{scanner: scanner{learns: true, repair: s.mend, file: path}, root: newRoot(), skip: s.skip}
 	}
-	x := &surveyed{size: f.Size(), root: newRoot()}
-	x.index, err = lines.Survey{Workers: workers, Encoding: lines.UTF8, Replace: s.mend, Work: func(w int, p *lines.Piece) (int64, error) { return learners[w].piece(p) }}.Run(ctx, f)
+	x := &surveyed{size: f.Size(), root: newRoot(), array: has.array != nil, coco: has.coco(), left: has.left}
+	x.index, err = lines.Survey{Workers: workers, Encoding: lines.UTF8, Array: has.array, Replace: s.mend, Work: func(w int, p *lines.Piece) (int64, error) { return learners[w].piece(p) }}.Run(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +214,7 @@ func (s *source) surveyFile(ctx context.Context, path string, workers int) (*sur
 		x.root.merge(learners[i].root, 0, &names)
 	}
 	if names > maxNames {
-		return nil, tooManyNames(0)
+		return nil, tooManyNames("")
 	}
 	x.root.sort()
 	return x, nil
@@ -251,11 +284,15 @@ func (s *source) survey(ctx context.Context, a *format.OpenArgs) error {
 	}
 	s.found = map[string]lines.Found[*surveyed]{}
 	root, shift, names := newRoot(), int64(0), 0
+	s.all.record = "line"
 	for i, f := range all {
 		s.found[a.Table.Path(i)] = f
 		if x := f.At; f.Err == nil {
 			if root.merge(x.root, shift, &names); names > maxNames {
-				return shardify.Annotate(tooManyNames(0), "open", a.Table.Shown(i), "")
+				return shardify.Annotate(tooManyNames(""), "open", a.Table.Shown(i), "")
+			}
+			if x.array {
+				s.all.record = x.record()
 			}
 			shift += x.index.Off[len(x.index.Off)-1]
 		}
@@ -267,7 +304,8 @@ func (s *source) survey(ctx context.Context, a *format.OpenArgs) error {
 
 // union is what is in all inputs.
 type union struct {
-	root *node
+	root   *node
+	record string // what records are called
 
 	mu     sync.Mutex
 	want   *columns.Wanted // that the rest is for
@@ -282,7 +320,7 @@ func (s *source) union(want *columns.Wanted) (*gather, []byte, error) {
 	defer u.mu.Unlock()
 	var err error
 	if u.want != want {
-		u.gather = s.gather(u.root, want)
+		u.gather = s.gather(u.root, u.record, want)
 		u.blob, err = json.Marshal(u.gather.leaves)
 		u.want = want
 	}
@@ -290,8 +328,8 @@ func (s *source) union(want *columns.Wanted) (*gather, []byte, error) {
 }
 
 // gather is what becomes of a tree.
-func (s *source) gather(root *node, want *columns.Wanted) gather {
-	g := gather{settings: s.settings, want: func(name string) bool { hit, _ := want.Match(name); return hit }}
+func (s *source) gather(root *node, record string, want *columns.Wanted) gather {
+	g := gather{record: record, settings: s.settings, want: func(name string) bool { hit, _ := want.Match(name); return hit }}
 	g.walk(root, nil, false, "", 0)
 	return g
 }
@@ -302,7 +340,7 @@ func (s *source) look(ctx context.Context, name string, want *columns.Wanted) (*
 	if err != nil {
 		return nil, err
 	}
-	own := s.gather(x.root, want)
+	own := s.gather(x.root, x.record(), want)
 	if own.bad != nil {
 		return nil, own.bad
 	}
@@ -313,7 +351,7 @@ func (s *source) look(ctx context.Context, name string, want *columns.Wanted) (*
 	if err != nil {
 		return nil, err
 	}
-	facts := &survey.Facts{Samples: x.index.Rows(), Size: x.size, Borders: x.index.Borders(), Left: all.left, Void: all.void, Skipped: x.index.Skipped()}
+	facts := &survey.Facts{Samples: x.index.Rows(), Size: x.size, Borders: x.index.Borders(), Left: slices.Concat(x.left, all.left), Void: all.void, Skipped: x.index.Skipped()}
 	bytes := map[string]int64{}
 	for i := range own.leaves {
 		bytes[own.leaves[i].name] = own.leaves[i].bytes
@@ -322,15 +360,24 @@ func (s *source) look(ctx context.Context, name string, want *columns.Wanted) (*
 		l := &all.leaves[i]
 		facts.Fields = append(facts.Fields, survey.Field{Field: l.field(), Bytes: bytes[l.name]})
 	}
+	if x.array {
+		blob = append([]byte{'i'}, blob...)
+	}
 	facts.Blob = x.index.Append(blob)
 	return facts, nil
 }
 
 var errState = shardify.Corrupt(-1, "survey of the plan: fields")
 
+// isArray reports whether the records of a file are the items of an array.
+func isArray(own []byte) bool { return len(own) > 0 && own[0] == 'i' }
+
 // parser makes the parser of a file from what the plan has of it, which may be damaged.
 func (s *source) parser(own []byte, in *set.Input, columns []shardify.Column) (lines.Parser, error) {
 	var leaves []leaf
+	if isArray(own) {
+		own = own[1:]
+	}
 	if json.Unmarshal(own, &leaves) != nil {
 		return nil, errState
 	}

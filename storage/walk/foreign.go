@@ -31,7 +31,6 @@ var foreignKinds = []foreignKind{
 	{".grib2", `GRIB, of weather models; in Python: xarray.open_dataset("x.grib2", engine="cfgrib").to_zarr("x.zarr")`},
 	{".grb", `GRIB, of weather models; in Python: xarray.open_dataset("x.grb", engine="cfgrib").to_zarr("x.zarr")`},
 	{".grb2", `GRIB, of weather models; in Python: xarray.open_dataset("x.grb2", engine="cfgrib").to_zarr("x.zarr")`},
-	{".json", `of an array, jq -c '.[]' x.json > x.jsonl makes JSON lines; of references (kerchunk), in Python: xarray.open_dataset("x.json", engine="kerchunk").to_zarr("x.zarr")`},
 	{".mdb", "the Python package lmdb reads it; write one file per value"},
 	{".lmdb", "the Python package lmdb reads it; write one file per value"},
 	{".xlsx", `a spreadsheet; in Python: pandas.read_excel("x.xlsx").to_csv("x.csv", index=False)`},

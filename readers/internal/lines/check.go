@@ -49,7 +49,7 @@ func (p *Piece) CheckRecord(lo, hi int, cure string) error {
 		return nil
 	}
 	at += lo
-	e := shardify.Unsupported("line %d is not UTF-8 (%s)%s", p.LineAt(at), why, cure)
+	e := shardify.Unsupported("%s %d is not UTF-8 (%s)%s", p.Record(), p.LineAt(at), why, cure)
 	e.Offset = p.Off + int64(at)
 	return e
 }
@@ -59,7 +59,7 @@ const Cure = "; --bad-utf8 replace writes U+FFFD in its place, --on-error skip l
 
 // Leave leaves the record at Data[at] out, which a survey found to be damaged.
 func (p *Piece) Leave(at int, why error) {
-	p.lost = append(p.lost, Left{p.Off + int64(at), p.LineAt(at), why})
+	p.lost = append(p.lost, Left{p.Off + int64(at), fmt.Sprintf("%s %d", p.Record(), p.LineAt(at)), why})
 }
 
 // Left reports whether the record at Data[at] is left out.
@@ -78,7 +78,7 @@ func (x *Index) Skipped() (out []format.Skip) {
 	n := x.Rows()
 	for i := range x.Left {
 		l := &x.Left[i]
-		s := format.Skip{Object: fmt.Sprintf("line %d", l.Line), Lo: n, Hi: n + 1, Reason: l.Why.Error()}
+		s := format.Skip{Object: l.Record, Lo: n, Hi: n + 1, Reason: l.Why.Error()}
 		if e, ok := errors.AsType[*shardify.Error](l.Why); ok {
 			if s.Reason = e.Err.Error(); e.Offset >= 0 {
 				s.Reason += fmt.Sprintf(" (at byte %d)", e.Offset)
@@ -99,7 +99,7 @@ func (x *Index) Skipped() (out []format.Skip) {
 // Corrupt is the error of the text at Data[at], with its line where that is known.
 func (p *Piece) Corrupt(at int, format string, args ...any) *shardify.Error {
 	if n := p.LineAt(at); n > 0 {
-		format, args = "line %d: "+format, append([]any{n}, args...)
+		format, args = "%s %d: "+format, append([]any{p.Record(), n}, args...)
 	}
 	return shardify.Corrupt(p.Off+int64(at), format, args...)
 }

@@ -30,7 +30,10 @@ type Parser interface {
 type Source struct {
 	*set.Runs
 	// Replace: what is not UTF-8 is not an error, and pieces that have such are Dirty.
-	Replace  bool
+	Replace bool
+	// Items reports by the format's own part of the blob whether records are the items of an
+	// array; nil if they never are.
+	Items    func(own []byte) bool
 	encoding string
 	parser   func(own []byte, in *set.Input, columns []shardify.Column) (Parser, error)
 	handles  *set.Handles[*file]
@@ -49,7 +52,7 @@ func NewSource(all *set.Set, encoding string, parser func(own []byte, in *set.In
 	s := &Source{Runs: runs, encoding: encoding, parser: parser}
 	s.handles = set.NewHandles(func(_ context.Context, f storage.File, in *set.Input) (*file, error) {
 		own, x, err := decode(in.Blob, in.Size, in.Samples)
-		return &file{f, own, x}, err
+		return &file{f, own, x, err == nil && s.Items != nil && s.Items(own)}, err
 	})
 	return s, nil
 }
@@ -59,6 +62,7 @@ type file struct {
 	storage.File
 	own   []byte
 	index *Index
+	items bool // of an array
 }
 
 // Unwrap is the file below.
@@ -212,12 +216,14 @@ func (r *reader) load(ctx context.Context, k int, mem *shardify.Arena) error {
 		return shardify.Corrupt(x.Off[k], "the text ends early")
 	case err != nil:
 		return err
+	case f.items && !again(b, k == 0, k+2 == len(x.Off)):
+		return changed(x.Off[k])
 	case n == 0 || k+2 < len(x.Off) && b[n-1] != '\n':
 		return changed(x.Off[k])
 	case b[n-1] != '\n':
 		b = append(b, '\n')
 	}
-	r.piece, r.at = Piece{Data: b, Off: x.Off[k], Line: -1, Dirty: r.s.Replace && !valid(b)}, k
+	r.piece, r.at = Piece{Data: b, Off: x.Off[k], Line: -1, Dirty: r.s.Replace && !valid(b), Items: f.items}, k
 	if len(x.left) > 0 {
 		lo, _ := slices.BinarySearch(x.left, x.Off[k])
 		hi, _ := slices.BinarySearch(x.left, x.Off[k+1])

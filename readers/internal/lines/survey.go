@@ -33,6 +33,8 @@ type Piece struct {
 	Line int64 // lines before it; -1 if not counted
 	// Dirty: not all of it is UTF-8, and what is not is replaced.
 	Dirty bool
+	// Items: the records are the items of an array, a line each.
+	Items bool
 
 	number int
 	lost   []Left  // while the survey looks at it
@@ -62,6 +64,8 @@ type Survey struct {
 	// End is where the first record of b ends that ends at from or behind; -1 without one. b
 	// begins with a record. nil: records are lines, but for Quotes.
 	End func(b []byte, from int) int
+	// Array: records are its items. nil: they are not.
+	Array *Array
 	// Replace: what is not UTF-8 is not an error of Piece.Check.
 	Replace bool
 	// Head gets the first piece before all other code, and says how many bytes of it are not records.
@@ -82,8 +86,9 @@ type Index struct {
 
 // Left is a record that is left out, since it is damaged.
 type Left struct {
-	Off, Line int64
-	Why       error
+	Off    int64
+	Record string // "line 3"
+	Why    error
 }
 
 // Rows in the whole file.
@@ -117,6 +122,7 @@ func turn(ctx context.Context, f storage.File) (end func(), err error) {
 type run struct {
 	*Survey
 	text   *text
+	items  Items
 	pieces chan *Piece
 	free   chan *Piece
 
@@ -139,6 +145,11 @@ func (s Survey) Run(ctx context.Context, f storage.File) (*Index, error) {
 		return nil, err
 	}
 	defer t.close()
+	if s.Array != nil {
+		if err := t.only(ctx, f, s.Array); err != nil {
+			return nil, err
+		}
+	}
 	r := &run{Survey: &s, text: t, pieces: make(chan *Piece), free: make(chan *Piece, s.Workers+2)}
 	for range s.Workers + 2 {
 		r.free <- &Piece{}
@@ -200,7 +211,7 @@ func (r *run) cut(ctx context.Context) (end int64, err error) {
 		case <-ctx.Done():
 			return 0, context.Cause(ctx)
 		}
-		p.Data, p.Off, p.Line, p.number, p.asked, p.before = append(p.Data[:0], carry...), off, line, number, 0, 0
+		p.Data, p.Off, p.Line, p.number, p.asked, p.before, p.Items = append(p.Data[:0], carry...), off, line, number, 0, 0, r.Array != nil
 		at, long, err := r.fill(p)
 		if err != nil {
 			return 0, err
@@ -209,7 +220,7 @@ func (r *run) cut(ctx context.Context) (end int64, err error) {
 		p.Data = p.Data[:at]
 		off += int64(at)
 		if at == 0 {
-			return off, nil
+			return off, r.closed(off)
 		}
 		last := len(carry) == 0 && p.Data[at-1] != '\n'
 		if last {
@@ -232,6 +243,8 @@ func (r *run) cut(ctx context.Context) (end int64, err error) {
 			what := "line %d or a quoted cell behind it"
 			if r.End != nil {
 				what = "the text behind line %d"
+			} else if r.Array != nil {
+				what = "item %d"
 			}
 			err = shardify.Corrupt(p.Off, what+" has no end within %s", p.Line+1, shardify.FormatSize(maxPiece))
 		}
@@ -244,7 +257,7 @@ func (r *run) cut(ctx context.Context) (end int64, err error) {
 			return 0, err
 		}
 		if last {
-			return off, nil
+			return off, r.closed(off)
 		}
 		number++
 	}
@@ -275,7 +288,12 @@ func (r *run) fill(p *Piece) (at int, long bool, err error) {
 	}
 	for {
 		at := -1
-		if r.End != nil {
+		if r.Array != nil {
+			var err error
+			if at, err = r.cutItems(p); err != nil {
+				return 0, false, err
+			}
+		} else if r.End != nil {
 			at = r.End(p.Data, pieceBytes)
 		} else {
 			at = r.Quotes.end(p.Data, skip, pieceBytes)

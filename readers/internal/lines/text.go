@@ -71,6 +71,26 @@ func open(ctx context.Context, f storage.File, size int64, encoding string) (*te
 	return t, t.mark()
 }
 
+// only leaves out what is not of an array.
+func (t *text) only(ctx context.Context, f storage.File, a *Array) error {
+	hi := a.Hi
+	if !t.serial {
+		if hi == 0 {
+			hi = f.Size()
+		}
+		t.r = &source{ctx: ctx, r: io.NewSectionReader(f, a.Lo, hi-a.Lo), left: hi - a.Lo}
+	} else {
+		if _, err := io.CopyN(io.Discard, t.r, a.Lo-t.off); err != nil {
+			return err
+		}
+		if hi > 0 {
+			t.r = io.LimitReader(t.r, hi-a.Lo)
+		}
+	}
+	t.off = a.Lo
+	return nil
+}
+
 // mark leaves out the mark before UTF-8, and refuses UTF-16 that the options do not name.
 func (t *text) mark() error {
 	var buf [3]byte
