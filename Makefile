@@ -110,7 +110,7 @@ pylib: ## python/shardify/_shardify.so, which shardify.Loader loads (needs a C c
 test-python: build
 	@sh python/test.sh $(VENV)
 
-test-peers: build ## webdataset, wids, safetensors, datasets, Energon, tar read what we write; h5py, zarr, xarray, xbatcher, uproot, pandas, polars and sqlite3 agree on what we read, tokenizers, sentencepiece and tiktoken on ids
+test-peers: build ## webdataset, wids, safetensors, datasets, Energon, tar read what we write; h5py, zarr, xarray, xbatcher, uproot, pandas, polars and sqlite3, torchvision and pycocotools agree on what we read, tokenizers, sentencepiece and tiktoken on ids
 	@sh python/pylib.sh || true # without it the peers of the loader say that they are skipped
 	python3 python/tests/peers/run.py --shardify bin/shardify --work build/peers
 

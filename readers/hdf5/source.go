@@ -63,7 +63,7 @@ var options = slices.Concat([]format.Option{
 
 const signature = "\x89HDF\r\n\x1a\n"
 
-var extensions = []string{".h5", ".hdf5", ".hdf", ".he5", ".nc", ".nc4", ".mat", ".h5ad"}
+var extensions = []string{".h5", ".hdf5", ".hdf", ".he5", ".nc", ".nc4", ".mat", ".h5ad", ".nwb"}
 
 // sniff knows the signature, and by name the files that may have a user block
 // before it. Names that other formats share count only without a head.

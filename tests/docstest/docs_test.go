@@ -14,7 +14,7 @@ import (
 // pages are run in this order, in one folder: later ones use what earlier ones
 // made. docs/tutorials/recipe-hep.md has a test of its own.
 var pages = []string{
-	"README.md", "docs/formats/inputs.md", "docs/tutorials/prepare.md", "docs/guides/reading.md", "docs/tutorials/quickstart.md", "docs/guides/inspect.md", "docs/guides/layouts.md", "docs/guides/from-webdataset.md", "docs/guides/from-numpy.md", "docs/formats/hdf5.md", "docs/formats/zarr.md", "docs/formats/root.md", "docs/formats/parquet.md", "docs/formats/tables.md", "docs/guides/shape.md", "docs/guides/shuffle-and-split.md", "docs/guides/augment.md", "docs/guides/reshard.md",
+	"README.md", "docs/formats/inputs.md", "docs/tutorials/prepare.md", "docs/guides/reading.md", "docs/tutorials/quickstart.md", "docs/guides/inspect.md", "docs/guides/layouts.md", "docs/guides/your-layout.md", "docs/guides/from-webdataset.md", "docs/guides/from-numpy.md", "docs/formats/hdf5.md", "docs/formats/zarr.md", "docs/formats/root.md", "docs/formats/parquet.md", "docs/formats/tables.md", "docs/guides/shape.md", "docs/guides/shuffle-and-split.md", "docs/guides/augment.md", "docs/guides/reshard.md",
 	"docs/guides/from-pytorch.md", "docs/guides/from-mosaicml.md", "docs/guides/ddp.md", "docs/guides/bench.md", "docs/guides/stage.md", "docs/guides/sizes-and-quotas.md", "docs/guides/job-failed.md", "docs/guides/troubleshooting.md", "docs/design/decisions.md",
 	"docs/tutorials/recipe-calorimeter.md",
 }
@@ -136,6 +136,9 @@ func TestDocumentedCommandsRunAsTyped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Symlink(filepath.Join(root, "examples"), filepath.Join(work, "examples")); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.CopyFS(filepath.Join(work, "photos"), os.DirFS(filepath.Join(demo, "digits"))); err != nil {
 		t.Fatal(err)
 	}
@@ -156,8 +159,8 @@ func TestDocumentedCommandsRunAsTyped(t *testing.T) {
 	ran := 0
 	var script block
 	for _, page := range pages {
-		if python == "" && (page == "docs/guides/reshard.md" || page == "docs/guides/from-numpy.md") {
-			t.Logf("skipped: %s makes its inputs with numpy, which is not here", page)
+		if python == "" && (page == "docs/guides/reshard.md" || page == "docs/guides/your-layout.md" || page == "docs/guides/from-numpy.md") {
+			t.Logf("skipped: %s makes its inputs with Python or numpy, which is not here", page)
 			continue
 		}
 		for _, b := range blocks(t, filepath.Join(root, page)) {

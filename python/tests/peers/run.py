@@ -49,6 +49,11 @@ ENVIRONMENTS: Dict[str, Dict[str, List[str]]] = {
     "tokens": {"pip": ["tokenizers==0.23.3", "sentencepiece==0.2.3", "tiktoken==0.14.0"]},
     "preprocess": {"pip": ["tokenizers==0.23.3"], "bare": ["megatron-core==0.16.1"], "torch": ["needed"]},
     "shape": {"pip": ["h5py==3.16.0", "uproot==5.7.7", "awkward==2.14.0"]},
+    # "beside": torchvision, if it is here, needs no NumPy of its age for its data sets.
+    "conventions": {
+        "pip": ["datasets==5.2.0", "pandas==3.1.1", "h5py==3.16.0", "pycocotools==2.0.11", "uproot==5.7.7", "awkward==2.14.0", "pillow>=10.0.1"],
+        "torch": ["beside"],
+    },
     "hdf5": {
         "pip": ["h5py==3.16.0", "hdf5plugin==7.1.0", "tables==3.11.1", "pandas==3.1.1", "netCDF4==1.7.5.1.post1"]
         + ["hdf5storage==0.2.2"]
@@ -67,6 +72,7 @@ PEERS = {
     "mosaic": "mosaic",
     "megatron": "mosaic",
     "uproot": "uproot",
+    "conventions": "conventions",
     "hdf5": "hdf5",
     "parquet": "parquet",
     "groups": "parquet",
@@ -182,7 +188,7 @@ def make_environment(name: str, cache: str, torch: Optional[str]) -> str:
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     steps.append(pip + ["--upgrade", "pip"])  # the resolver of Debian's takes hours for some of these
     numpy = "numpy"
-    if flags:
+    if flags and spec["torch"] != ["beside"]:
         # The system's PyTorch was built for the system's NumPy.
         numpy = (
             "numpy"
