@@ -49,7 +49,8 @@ const (
 type node struct {
 	name     string // of a member; "" for items
 	parent   *node
-	children []*node          // members; of a list the one node of its items
+	children []*node          // members
+	of       *node            // the items of a list
 	byName   map[string]*node // with more than fewChildren
 	at       int              // in the children of its parent
 	next     int              // the child to expect
@@ -66,6 +67,9 @@ type node struct {
 	leaves   []*sink        // below a list, or the node itself
 	items    bool           // it is the items of a list
 	lists    int            // above it
+	rule     rule           // of its lists
+	short    int64          // the length of its shortest list
+	long     int64          // and of the longest
 }
 
 // child finds a member. It is the one expected nearly always.
@@ -96,9 +100,11 @@ func (n *node) child(name []byte) *node {
 }
 
 func (n *node) add(name string, items bool, at int64) *node {
-	c := &node{name: name, parent: n, items: items, lists: n.lists, first: at, stamp: -1, at: len(n.children)}
+	c := &node{name: name, parent: n, items: items, lists: n.lists, first: at, stamp: -1, at: len(n.children), short: 1 << 62}
 	if items {
 		c.lists++
+		n.of = c
+		return c
 	}
 	n.children = append(n.children, c)
 	switch k := len(n.children); {
@@ -141,14 +147,20 @@ func (n *node) merge(o *node, shift int64, names *int) {
 			m.to.Join(*m.from)
 		}
 	}
-	n.first = min(n.first, o.first+shift)
+	n.first, n.rule, n.short, n.long = min(n.first, o.first+shift), o.rule, min(n.short, o.short), max(n.long, o.long)
+	if x := o.of; x != nil {
+		if n.of == nil {
+			n.add("", true, x.first+shift)
+		}
+		n.of.merge(x, shift, names)
+	}
 	for _, x := range o.children {
 		c := n.child([]byte(x.name))
 		if c == nil {
 			if *names++; *names > maxNames {
 				return
 			}
-			c = n.add(x.name, x.items, x.first+shift)
+			c = n.add(x.name, false, x.first+shift)
 		}
 		c.merge(x, shift, names)
 	}
@@ -161,6 +173,9 @@ func (n *node) sort() {
 		c.at = i
 		c.sort()
 	}
+	if n.of != nil {
+		n.of.sort()
+	}
 }
 
 // leaf is a value that becomes a field.
@@ -171,6 +186,8 @@ type leaf struct {
 	Written  bool           `json:"w,omitempty"` // numbers and bools are texts as they are written
 	Nullable bool           `json:"n,omitempty"`
 	Lists    int            `json:"l,omitempty"`
+	Shape    []int          `json:"s,omitempty"` // of a list that has always as many values
+	Role     string         `json:"r,omitempty"` // an attribute and its value
 
 	name, counter string
 	bytes         int64
@@ -211,6 +228,15 @@ func (g *gather) walk(n *node, path []string, maybe bool, counter string, items 
 	given := g.settings.types.Of(field)
 	written := given != nil && given.DType == shardify.Invalid && n.lines[object] == 0 && n.lines[list] == 0
 	maybe = maybe || n.nulls > 0 || n.parent != nil && !n.items && n.count < n.parent.values()
+	if n.rule == ruleMask && len(have) == 2 && have[0] == object {
+		if counter = field; n.of != nil {
+			g.walk(n.of, append(path[:len(path):len(path)], "l"), true, counter, n.of.count)
+		}
+		for _, c := range n.children {
+			g.walk(c, append(path[:len(path):len(path)], "k"+c.name), true, "", items)
+		}
+		return
+	}
 	if len(have) > 1 && !written {
 		if g.below(n) {
 			g.refuse(g.mixed(n, have))
@@ -227,8 +253,8 @@ func (g *gather) walk(n *node, path []string, maybe bool, counter string, items 
 		if counter == "" {
 			counter = field
 		}
-		if len(n.children) > 0 {
-			g.walk(n.children[0], append(path[:len(path):len(path)], "l"), maybe, counter, n.children[0].count)
+		if n.of != nil {
+			g.walk(n.of, append(path[:len(path):len(path)], "l"), maybe, counter, n.of.count)
 			return
 		}
 		have = nil
@@ -255,15 +281,17 @@ func (g *gather) walk(n *node, path []string, maybe bool, counter string, items 
 			return
 		}
 	}
+	if n.items && !l.Text {
+		l.Shape, l.Role = n.parent.shape()
+	}
 	g.keep(l, n, items)
 }
 
 // keep adds the leaf of a node, which is in so many lists in all.
 func (g *gather) keep(l leaf, n *node, items int64) {
-	levels := l.Lists
+	levels := l.levels()
 	if l.Text {
 		l.DType, l.bytes = shardify.U8, n.sizes
-		levels++
 	} else {
 		l.bytes = n.count * int64(l.DType.Size())
 	}
@@ -293,6 +321,9 @@ func (g *gather) number(n *node, name string, given *coltype.Given) (shardify.DT
 	if given != nil && n.lines[beyond] == 0 {
 		return given.DType, nil
 	}
+	if n.inF32() && n.lines[beyond] == 0 && n.lines[boolean] == 0 {
+		return shardify.F32, nil
+	}
 	ways := g.settings.typeWays(format.PlainName(name))
 	const minusBig = seenBig | seenMinus
 	switch {
@@ -319,20 +350,33 @@ func (n *node) values() int64 { return n.count - n.nulls }
 
 // below reports whether a field of a node is wanted.
 func (g *gather) below(n *node) bool {
-	if g.want(n.path()) {
+	if g.want(n.path()) || n.of != nil && g.below(n.of) {
 		return true
 	}
 	return slices.ContainsFunc(n.children, g.below)
 }
 
 func (l *leaf) field() shardify.Field {
-	f := shardify.Field{Name: l.name, DType: l.DType, Levels: l.Lists, Nullable: l.Nullable}
-	if l.Lists > 0 && l.counter != l.name {
+	f := shardify.Field{Name: l.name, DType: l.DType, Levels: l.levels(), Shape: l.Shape, Nullable: l.Nullable}
+	if l.Lists > 0 && f.Levels > 0 && l.counter != l.name {
 		f.Counter = l.counter
 	}
 	if l.Text {
-		f.Levels++
 		f.Media = "txt"
 	}
+	if k, v, ok := strings.Cut(l.Role, "="); ok {
+		f.Attrs = map[string]string{k: v}
+	}
 	return f
+}
+
+// levels are those of the field.
+func (l *leaf) levels() int {
+	switch {
+	case l.Text:
+		return l.Lists + 1
+	case l.Shape != nil:
+		return l.Lists - 1
+	}
+	return l.Lists
 }

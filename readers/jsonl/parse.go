@@ -26,23 +26,19 @@ type sink struct {
 	ends  [2][]int64
 	valid []byte // nil while none is missing
 	rows  int    // samples before the current one
+	at    int    // elements of fixed values
+	fixed int    // values of one that has a shape; else 0
+	bad   bool   // there was one of another number of values
 	keep  []byte // of valid
 
 	replaced int64 // U+FFFD in the place of what is not UTF-8
 }
 
 func (k *sink) reset() {
-	k.data, k.valid, k.rows, k.replaced = k.data[:0], nil, 0, 0
+	k.data, k.valid, k.rows, k.replaced, k.bad, k.at = k.data[:0], nil, 0, 0, false, 0
 	for i := range k.ends {
 		k.ends[i] = append(k.ends[i][:0], 0)
 	}
-}
-
-func (k *sink) levels() int {
-	if k.Text {
-		return k.Lists + 1
-	}
-	return k.Lists
 }
 
 func (k *sink) text(t []byte) {
@@ -66,8 +62,11 @@ func (k *sink) bool(v bool, t []byte) {
 }
 
 func (k *sink) float(v float64) {
-	if k.dtype == shardify.F64 {
+	switch k.dtype {
+	case shardify.F64:
 		k.data = binary.LittleEndian.AppendUint64(k.data, math.Float64bits(v))
+	case shardify.F32:
+		k.data = binary.LittleEndian.AppendUint32(k.data, math.Float32bits(float32(v)))
 	}
 }
 
@@ -84,7 +83,12 @@ func (k *sink) whole(m uint64, neg bool) bool {
 
 // close ends a list inside so many others.
 func (k *sink) close(lists int) {
-	n := len(k.data) / k.dtype.Size()
+	n := len(k.data) / (k.dtype.Size() * max(k.fixed, 1))
+	if k.fixed > 0 && lists == k.Lists-1 {
+		k.at++
+		k.bad = k.bad || len(k.data) != k.at*k.fixed*k.dtype.Size()
+		return
+	}
 	if lists+1 < k.levels() {
 		n = len(k.ends[lists+1]) - 1
 	}
@@ -98,10 +102,12 @@ func (k *sink) none() {
 		k.close(k.Lists)
 	case k.class == boolean:
 		k.data = append(k.data, 0)
-	case k.dtype == shardify.F64 && k.Lists > 0:
+	case k.fixed > 0:
+		k.data = append(k.data, make([]byte, k.fixed*k.dtype.Size())...)
+	case k.dtype.IsFloat() && k.Lists > 0:
 		k.float(nan)
 	default:
-		k.data = binary.LittleEndian.AppendUint64(k.data, 0)
+		k.data = append(k.data, make([]byte, k.dtype.Size())...)
 	}
 }
 
@@ -197,6 +203,9 @@ func (x *parser) End(b *shardify.Batch, mem *shardify.Arena) error {
 			continue
 		}
 		c, k := &b.Columns[i], x.sinks[at]
+		if k.bad {
+			return &shardify.Error{Sample: -1, Offset: -1, Field: k.name, Err: errChanged}
+		}
 		c.Data = mem.Alloc(len(k.data))
 		copy(c.Data, k.data)
 		c.Offsets = make([][]int64, k.levels())

@@ -2,6 +2,7 @@ package jsonl
 
 import (
 	"fmt"
+	"math"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -22,6 +23,8 @@ type scanner struct {
 	line   int64 // that it is in, from 1, while it learns
 	learns bool
 	fill   bool   // missing items of lists are stored
+	from   int    // where the record begins
+	coco   bool   // it is an annotation of COCO
 	file   string // while it learns
 	names  int    // that it has learned
 	stamp  int64
@@ -44,7 +47,7 @@ func (s *scanner) blanks(i int) int {
 
 // record reads the object at i, and says where the line ends.
 func (s *scanner) record(i int, root *node) (int, error) {
-	if s.b[i] != '{' {
+	if s.from = i; s.b[i] != '{' {
 		if s.b[i] == '[' && !s.p.Items {
 			return 0, shardify.Hint(s.wrong(i, "an array; a line must be an object"), "jq -c '.[]' FILE.json > FILE.jsonl makes a line of each item")
 		}
@@ -142,10 +145,8 @@ func (s *scanner) misfit(n *node, c class, i int) error {
 	switch {
 	case n.sink != nil:
 		ok = c == n.sink.class || n.sink.Written && (c == number || c == boolean)
-	case len(n.children) > 0 && n.children[0].items:
-		ok = c == list
 	default:
-		ok = c == object
+		ok = c == list && n.of != nil || c == object && (n.of == nil || len(n.children) > 0)
 	}
 	if ok {
 		return nil
@@ -179,6 +180,9 @@ func (s *scanner) object(i int, n *node, depth int) (int, error) {
 					return 0, tooManyNames(fmt.Sprintf("%s %d: ", s.p.Record(), s.line))
 				}
 				c = n.add(string(name), false, s.p.Off+int64(i))
+				if s.coco {
+					c.rule = ruleOf(c)
+				}
 				n.next = len(n.children)
 			}
 		}
@@ -212,6 +216,9 @@ func (s *scanner) object(i int, n *node, depth int) (int, error) {
 		i = s.blanks(i + 1)
 	}
 	if n != nil && !s.learns {
+		if err := s.noList(n, i); err != nil {
+			return 0, err
+		}
 		for _, c := range n.children {
 			if c.stamp != stamp {
 				if err := s.absent(c, i); err != nil {
@@ -224,20 +231,25 @@ func (s *scanner) object(i int, n *node, depth int) (int, error) {
 }
 
 func (s *scanner) list(i int, n *node, depth int) (int, error) {
-	at := s.p.Off + int64(i)
+	at := i
 	var items *node
-	if n != nil && len(n.children) > 0 {
-		items = n.children[0]
+	if n != nil {
+		items = n.of
 	}
 	i = s.blanks(i + 1)
+	count := int64(0)
 	for first := true; ; first = false {
 		if s.b[i] == ']' && first {
 			i++
 			break
 		}
 		if items == nil && n != nil && s.learns {
-			items = n.add("", true, at)
+			items = n.add("", true, s.p.Off+int64(at))
+			if s.coco {
+				items.rule = ruleOf(items)
+			}
 		}
+		count++
 		var err error
 		if i, err = s.value(i, items, depth+1); err != nil {
 			return 0, err
@@ -252,9 +264,21 @@ func (s *scanner) list(i int, n *node, depth int) (int, error) {
 		}
 		i = s.blanks(i + 1)
 	}
-	if n != nil && !s.learns {
+	switch {
+	case n == nil:
+	case s.learns:
+		n.short, n.long = min(n.short, count), max(n.long, count)
+		if why := n.rule.check(count); why != "" {
+			return 0, s.wrong(at, "%s%s", annotation(s.b[s.from:]), why)
+		}
+	default:
 		for _, l := range n.leaves {
 			l.close(n.lists)
+		}
+		for _, c := range n.children {
+			if err := s.absent(c, i); err != nil {
+				return 0, err
+			}
 		}
 	}
 	return i, nil
@@ -272,26 +296,36 @@ func (s *scanner) absent(n *node, i int) error {
 			return e
 		}
 		n.sink.none()
-	case len(n.children) > 0 && n.children[0].items:
-		if n.lists > 0 && !s.fill {
-			e := format.MissingItem("a list in a list")
-			e.Field, e.Offset = n.path(), s.p.Off+int64(i)
-			return e
-		}
-		for _, l := range n.leaves {
-			if n.lists == 0 {
-				if err := l.mark(); err != nil {
-					return err
-				}
-			}
-			l.close(n.lists)
-		}
 	default:
+		if err := s.noList(n, i); err != nil {
+			return err
+		}
 		for _, c := range n.children {
 			if err := s.absent(c, i); err != nil {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// noList stores that a node has no list here, if it has some elsewhere.
+func (s *scanner) noList(n *node, i int) error {
+	if n.of != nil && n.lists > 0 && !s.fill {
+		e := format.MissingItem("a list in a list")
+		e.Field, e.Offset = n.path(), s.p.Off+int64(i)
+		return e
+	}
+	for _, l := range n.leaves {
+		if n.lists == 0 {
+			if err := l.mark(); err != nil {
+				return err
+			}
+		}
+		if l.fixed > 0 {
+			l.none()
+		}
+		l.close(n.lists)
 	}
 	return nil
 }
@@ -339,7 +373,7 @@ func (s *scanner) number(i int, n *node) (int, error) {
 	}
 	if k := n.sink; k.Written {
 		k.text(b[from:end])
-	} else if k.dtype == shardify.F64 {
+	} else if k.dtype.IsFloat() {
 		v, ok := numeric.Float(m, e)
 		if !ok || digits > 19 {
 			var err error
@@ -349,6 +383,9 @@ func (s *scanner) number(i int, n *node) (int, error) {
 		}
 		if neg {
 			v = -v
+		}
+		if k.dtype == shardify.F32 && math.Abs(v) > math.MaxFloat32 {
+			return 0, s.wrong(from, "%.40q is beyond f32", b[from:end])
 		}
 		k.float(v)
 	} else if !whole || !exact(b[i:end], &m, digits) || !k.whole(m, neg) {

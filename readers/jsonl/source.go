@@ -117,7 +117,6 @@ type surveyed struct {
 	root  *node
 	index *lines.Index
 	array bool              // the records are its items
-	coco  bool              // of a table of COCO
 	left  []format.Leftover // other members of the object that has it
 }
 
@@ -199,9 +198,9 @@ func (s *source) surveyFile(ctx context.Context, path string, workers int) (*sur
 	}
 	learners := make([]learner, workers)
 	for i := range learners {
-		learners[i] = learner{scanner: scanner{learns: true, repair: s.mend, file: path}, root: newRoot(), skip: s.skip}
+		learners[i] = learner{scanner: scanner{learns: true, coco: has.coco() && s.object == "annotations", repair: s.mend, file: path}, root: newRoot(), skip: s.skip}
 	}
-	x := &surveyed{size: f.Size(), root: newRoot(), array: has.array != nil, coco: has.coco(), left: has.left}
+	x := &surveyed{size: f.Size(), root: newRoot(), array: has.array != nil, left: has.left}
 	x.index, err = lines.Survey{Workers: workers, Encoding: lines.UTF8, Array: has.array, Replace: s.mend, Work: func(w int, p *lines.Piece) (int64, error) { return learners[w].piece(p) }}.Run(ctx, f)
 	if err != nil {
 		return nil, err
@@ -394,7 +393,7 @@ func (s *source) parser(own []byte, in *set.Input, columns []shardify.Column) (l
 		}
 		l := leaves[k]
 		l.name = c.Name
-		if f := l.field(); f.DType != c.DType || f.Levels != c.Levels || f.Media != c.Media || f.Levels > 2 || l.Nullable && !c.Nullable || len(c.Shape) > 0 {
+		if f := l.field(); f.DType != c.DType || f.Levels != c.Levels || f.Media != c.Media || f.Levels > 2 || l.Nullable && !c.Nullable || !slices.Equal(f.Shape, c.Shape) {
 			return nil, errState
 		}
 		sink := &sink{leaf: l, dtype: l.DType, class: number}
@@ -403,8 +402,17 @@ func (s *source) parser(own []byte, in *set.Input, columns []shardify.Column) (l
 			sink.class = text
 		case l.DType == shardify.Bool:
 			sink.class = boolean
-		case l.DType != shardify.F64 && l.DType != shardify.I64 && l.DType != shardify.U64:
+		case l.DType != shardify.F64 && l.DType != shardify.F32 && l.DType != shardify.I64 && l.DType != shardify.U64:
 			return nil, errState
+		}
+		if l.Shape != nil {
+			sink.fixed = 1
+			for _, n := range l.Shape {
+				if n <= 0 || n > maxFixed/sink.fixed || l.Lists == 0 || l.Text {
+					return nil, errState
+				}
+				sink.fixed *= n
+			}
 		}
 		if sink.Text != (l.DType == shardify.U8) || !x.root.place(sink) {
 			return nil, errState
@@ -422,16 +430,19 @@ func (n *node) place(k *sink) bool {
 			return false
 		}
 		items := step[0] == 'l'
-		if items && (n.parent == nil || len(n.children) > 0 && !n.children[0].items) || !items && len(n.children) > 0 && n.children[0].items {
+		if items && n.parent == nil {
 			return false
 		}
 		if items {
 			n.leaves = append(n.leaves, k)
 		}
-		c := (*node)(nil)
-		for _, x := range n.children {
-			if x.items || x.name == step[1:] {
-				c = x
+		c := n.of
+		if !items {
+			c = nil
+			for _, x := range n.children {
+				if x.name == step[1:] {
+					c = x
+				}
 			}
 		}
 		if c == nil {
@@ -439,7 +450,7 @@ func (n *node) place(k *sink) bool {
 		}
 		n = c
 	}
-	if n.parent == nil || n.sink != nil || len(n.children) > 0 || n.lists != k.Lists {
+	if n.parent == nil || n.sink != nil || len(n.children) > 0 || n.of != nil || n.lists != k.Lists {
 		return false
 	}
 	n.sink = k
