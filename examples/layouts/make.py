@@ -410,7 +410,7 @@ def parquet_images(m: Maker) -> None:
     m.put = put  # type: ignore
     about = {"info": {"features": {"image": {"_type": "Image"}, "label": {"names": ["cat", "dog"], "_type": "ClassLabel"}}}}
     t = pa.table({"image": [{"bytes": inner[n], "path": n} for n in names], "label": pa.array([m.rng.randint(0, 1) for _ in names], pa.int64())})
-    os.makedirs(os.path.join(m.folder, "data"))
+    os.makedirs(os.path.join(m.folder, "data"), exist_ok=True)
     pq.write_table(t.replace_schema_metadata({"huggingface": json.dumps(about)}), os.path.join(m.folder, "data", "train-00000-of-00001.parquet"))
 
 

@@ -134,8 +134,8 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 	if found := splits.Found(format.FoldersOf(o.Source, o.Args.Table)); found != nil && !r.Format.Sets {
 		rep.Facts = append(rep.Facts, "the folders "+strings.Join(found, ", ")+" are splits: convert makes a set of each (--split-from none: one set of all)")
 	}
-	if fact := splitColumn(ctx, o.Source); fact != "" {
-		rep.Facts = append(rep.Facts, fact)
+	if p := splitColumn(ctx, o.Source); p != nil {
+		rep.propose(ctx, r, p)
 	}
 	if fact := repeats(ctx, o.Source); fact != "" {
 		rep.Facts = append(rep.Facts, fact)

@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/glance"
+	"github.com/shardify/shardify/pipeline/internal/propose"
 	"github.com/shardify/shardify/plan/splits/column"
 	"github.com/shardify/shardify/storage/walk"
 )
@@ -16,8 +18,8 @@ import (
 // splitSamples is how many samples are looked at for names of splits.
 const splitSamples = 200
 
-// splitColumn is a fact about the first field whose values are names of splits, as far as some samples say; "" without one.
-func splitColumn(ctx context.Context, src shardify.Source) string {
+// splitColumn proposes the splits of the first field whose values are their names, as far as some samples say; nil without one.
+func splitColumn(ctx context.Context, src shardify.Source) *propose.Proposal {
 	fields := src.Schema()
 	named := func(i int) bool {
 		return slices.Contains([]string{"split", "fold", "subset", "partition", "set", "phase"}, strings.ToLower(fields[i].Name)) && column.Check(&fields[i]) == nil
@@ -27,10 +29,10 @@ func splitColumn(ctx context.Context, src shardify.Source) string {
 			continue
 		}
 		if found := namesOf(ctx, src, i); len(found) > 1 && walk.OnlySplits(slices.Values(found)) {
-			return fmt.Sprintf("field %s has names of splits (%s): --split-from column=%s makes a set of each", fields[i].Name, strings.Join(found, ", "), fields[i].Name)
+			return &propose.Proposal{Settings: format.Options{"split-from": "column=" + fields[i].Name}, Why: fmt.Sprintf("field %s has names of splits (%s)", fields[i].Name, strings.Join(found, ", "))}
 		}
 	}
-	return ""
+	return nil
 }
 
 // namesOf are the names of splits in field i of some samples, in order.

@@ -12,10 +12,24 @@ var splits = map[string]bool{
 	"val": false, "valid": false, "validation": false, "dev": false, "test": false, "testing": false, "eval": false,
 }
 
-// IsSplit reports whether a folder is named like a split, in whatever case.
+// IsSplit reports whether a folder is named like a split, in whatever case, also with a year as
+// those of COCO: train2017.
 func IsSplit(folder string) bool {
-	_, ok := splits[strings.ToLower(folder)]
+	_, ok := learns(folder)
 	return ok
+}
+
+// learns reports whether a folder is named like a split to learn from; ok: like any split.
+func learns(folder string) (learn, ok bool) {
+	if learn, ok = splits[strings.ToLower(folder)]; ok {
+		return learn, ok
+	}
+	at := len(folder) - len("2017")
+	if at < 0 || folder[at:] < "1990" || folder[at:] > "2099" || strings.Trim(folder[at:], "0123456789") != "" {
+		return false, false
+	}
+	learn, ok = splits[strings.ToLower(strings.TrimSuffix(folder[:at], "_"))]
+	return learn, ok
 }
 
 // OnlySplits reports whether all folders are named like splits.
@@ -33,7 +47,7 @@ func OnlySplits(folders iter.Seq[string]) bool {
 func MixedSplits(folders []string) bool {
 	learn, test, other := false, false, false
 	for _, f := range folders {
-		to, ok := splits[strings.ToLower(f)]
+		to, ok := learns(f)
 		learn, test, other = learn || ok && to, test || ok && !to, other || !ok
 	}
 	return learn && test && other

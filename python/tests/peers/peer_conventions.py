@@ -283,6 +283,158 @@ def nnunet(folder: str) -> Splits:
 
 
 @reference
+def bids(folder: str) -> Splits:
+    d = pd.read_csv(os.path.join(folder, "participants.tsv"), sep="\t")
+    at = lambda who, kind: read(folder, who, "anat", "%s_%s.nii.gz" % (who, kind))
+    return {"": [{"T1w": at(r.participant_id, "T1w"), "T2w": at(r.participant_id, "T2w"), "age": r.age, "sex": r.sex} for r in d.itertuples()]}
+
+
+@reference
+def yolo_folders(folder: str) -> Splits:
+    """A line of a label is a class, and x, y of the middle, width and height as parts of those of the image."""
+    names = yaml_names(read(folder, "data.yaml").decode())
+    out = {}
+    for split in ("train", "val"):
+        images = sorted(glob.glob(os.path.join(folder, "images", split, "*")))
+        out[split] = [dict(yolo(read(folder, "labels", split, os.path.basename(p)[:-3] + "txt"), names, "label"), image=read(p)) for p in images]
+    return out
+
+
+def yaml_names(text: str) -> List[str]:
+    return re.findall(r"^  \d+: (\w+)$", text, re.M)
+
+
+def yolo(text: bytes, names: List[str], field: str) -> Sample:
+    a = np.array([line.split() for line in text.decode().splitlines()], np.float32).reshape(-1, 5)
+    return {field + "_boxes": a[:, 1:], field + "_class": [names[int(k)] for k in a[:, 0]]}
+
+
+@reference
+def yolo_one_folder(folder: str) -> Splits:
+    names = read(folder, "obj.names").decode().split()
+    return {"": [dict(yolo(s.pop("txt"), names, "txt"), **s) for s in same_stem(os.path.join(folder, "obj_train_data", "*"))]}
+
+
+@reference
+def voc(folder: str) -> Splits:
+    """torchvision.datasets.VOCDetection: its pairs and its dictionaries."""
+    root = os.path.join(os.path.dirname(folder), "voc-root")
+    os.makedirs(os.path.join(root, "VOCdevkit"), exist_ok=True)
+    link = os.path.join(root, "VOCdevkit", "VOC2007")
+    if not os.path.islink(link):
+        os.symlink(folder, link)
+    out = {}
+    for split in ("train", "val"):
+        out[split] = []
+        for path, xml in voc_files(root, folder, split):
+            s = {"image": read(path)}
+            objects = voc_objects(xml)
+            s["annotation_boxes"] = np.array([[float(o["bndbox"][k]) for k in ("xmin", "ymin", "xmax", "ymax")] for o in objects], np.float32).reshape(-1, 4)
+            s["annotation_class"] = [o["name"] for o in objects]
+            for k in ("difficult", "truncated"):
+                s["annotation_" + k] = [int(o[k]) for o in objects]
+            out[split].append(s)
+    return out
+
+
+def voc_files(root: str, folder: str, split: str) -> List[Tuple[str, str]]:
+    try:
+        from torchvision.datasets import VOCDetection
+
+        ds = VOCDetection(root, year="2007", image_set=split)
+        return list(zip(ds.images, ds.annotations))
+    except ImportError:
+        stems = read(folder, "ImageSets", "Main", split + ".txt").decode().split()
+        return [(os.path.join(folder, "JPEGImages", s + ".jpg"), os.path.join(folder, "Annotations", s + ".xml")) for s in stems]
+
+
+def voc_objects(path: str) -> List[Dict[str, Any]]:
+    import xml.etree.ElementTree as et
+
+    objects = et.parse(path).getroot().findall("object")
+    return [{e.tag: {b.tag: b.text for b in e} if len(e) else e.text for e in o} for o in objects]
+
+
+@reference
+def coco(folder: str) -> Splits:
+    """pycocotools.COCO; torchvision.datasets.CocoDetection has its images and lists."""
+    return {split: coco_samples(folder, split, "instances") for split in ("train2017", "val2017")}
+
+
+@reference
+def coco_captions(folder: str) -> Splits:
+    return {split: coco_samples(folder, split, "captions") for split in ("train2017", "val2017")}
+
+
+def coco_samples(folder: str, split: str, kind: str) -> List[Sample]:
+    from contextlib import redirect_stdout
+
+    from pycocotools.coco import COCO
+
+    with redirect_stdout(sys.stderr):
+        c = COCO(os.path.join(folder, "annotations", "%s_%s.json" % (kind, split)))
+    out = []
+    for image in c.loadImgs(sorted(c.getImgIds())):
+        s = dict(image_at(os.path.join(folder, split), image["file_name"]))
+        found = c.loadAnns(c.getAnnIds(imgIds=image["id"]))
+        if kind == "captions":
+            s["caption"] = [a["caption"] for a in found]
+        else:
+            s["boxes"] = np.array([a["bbox"] for a in found], np.float32).reshape(-1, 4)
+            s["class"] = [c.cats[a["category_id"]]["name"] for a in found]
+            s["area"], s["iscrowd"] = [float(a["area"]) for a in found], [a["iscrowd"] for a in found]
+        out.append(s)
+    return out
+
+
+@reference
+def kitti(folder: str) -> Splits:
+    """torchvision.datasets.Kitti reads these columns of label_2."""
+    folder, out = os.path.join(folder, "training"), []
+    for path in sorted(glob.glob(os.path.join(folder, "image_2", "*"))):
+        stem = os.path.basename(path)[:-4]
+        rows = [line.split() for line in read(folder, "label_2", stem + ".txt").decode().splitlines()]
+        s = {"image_2": read(path), "velodyne": read(folder, "velodyne", stem + ".bin"), "calib": read(folder, "calib", stem + ".txt")}
+        s["label_2_class"] = [r[0] for r in rows]
+        s["label_2_boxes"] = np.array([r[4:8] for r in rows], np.float32).reshape(-1, 4)
+        out.append(s)
+    return {"": out}
+
+
+@reference
+def alpaca(folder: str) -> Splits:
+    from datasets import load_dataset
+
+    return {"": list(load_dataset("json", data_files=os.path.join(folder, "alpaca.json"), split="train"))}
+
+
+@reference
+def llava(folder: str) -> Splits:
+    from datasets import load_dataset
+
+    rows = load_dataset("json", data_files=os.path.join(folder, "llava.json"), split="train")
+    talk = lambda r, k: [t[k] for t in r["conversations"]]
+    return {"": [dict(image_at(os.path.join(folder, "images"), r["image"]), id=r["id"], **{"conversations." + k: talk(r, k) for k in ("from", "value")}) for r in rows]}
+
+
+@reference
+def images_zip(folder: str) -> Splits:
+    import zipfile
+
+    into = os.path.join(os.path.dirname(folder), "unzipped")
+    with zipfile.ZipFile(os.path.join(folder, "images.zip")) as z:
+        z.extractall(into)
+    return split_class_folders(into)
+
+
+@reference
+def audio(folder: str) -> Splits:
+    """The rule of load_dataset("audiofolder"), which needs FFmpeg and PyTorch to look at a file."""
+    rows = pd.read_csv(os.path.join(folder, "metadata.csv"))
+    return {"": [{"wav": read(folder, r.file_name), "transcription": r.transcription} for r in rows.itertuples()]}
+
+
+@reference
 def parquet_images(folder: str) -> Splits:
     from datasets import Image, load_dataset
 
@@ -385,6 +537,8 @@ def one(layout: str) -> Callable[[], str]:
             have = samples(os.path.join(WORK, "set"))
             if layout in UNSPLIT:
                 want = {"": sum(want.values(), [])}
+            elif layout in AS_FILES:
+                want = {"": same_stem(os.path.join(WORK, "layouts", layout, "*", "*"))}
             plainly = "the set" if not differ(have, want) else "a note" if hint else "ANOTHER SET"
         else:
             plainly = "an error" if hint else "AN ERROR WITHOUT A COMMAND"
@@ -399,6 +553,8 @@ def one(layout: str) -> Callable[[], str]:
 
 # Nothing but the command says that there are splits.
 UNSPLIT = {"events-root"}
+# Text is text until somebody says what it means.
+AS_FILES = {"yolo-one-folder"}
 COMMANDS = page() if os.path.exists(os.path.join(ROOT, "docs", "guides", "your-layout.md")) else {}
 
 if __name__ == "__main__":

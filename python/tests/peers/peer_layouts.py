@@ -31,6 +31,8 @@ NOTES = set("txt csv tsv json jsonl md html xml yaml yml ini toml log pdf".split
 SPLITS = {"train", "training", "val", "valid", "validation", "dev", "test", "testing", "eval"}
 LEARN = {"train", "training"}
 PARTS = {"images", "masks", "labels", "annotations", "depth", "rgb", "left", "right", "input", "target"}
+SPLITS |= {s + y for s in SPLITS for y in ("2017", "_2014")}
+LEARN |= {s + y for s in LEARN for y in ("2017", "_2014")}
 Sample = Dict[str, bytes]  # by field; "cls" is the name of the class
 Result = Optional[Dict[str, Dict[str, Sample]]]  # by split and key; None is refused
 
@@ -193,7 +195,7 @@ def layout(rng: random.Random) -> Tuple[Dict[str, bytes], Dict[str, str]]:
     """A random folder and the options of its conversion."""
     pick, files = rng.choice, {}
     classes = rng.sample(["cat", "dog", "golden retriever", "7", "bus", "\u00e9t\u00e9", "a%20b", "train"], pick([0, 0, 1, 2, 2, 3]))
-    splits = rng.sample(["train", "val", "test", "Training", "dev"], pick([0, 0, 0, 1, 2, 3]))
+    splits = rng.sample(["train", "val", "test", "Training", "dev", "train2017", "val2017", "Test_2014"], pick([0, 0, 0, 1, 2, 3]))
     if rng.random() < 0.12:
         classes = rng.sample(["images", "masks", "depth", "notes"], 2)
     kinds = pick([["png"], ["jpg"], ["png", "txt"], ["jpg", "seg.png"], ["wav"], ["npy", "json"], ["PNG"], ["jpeg"]])
