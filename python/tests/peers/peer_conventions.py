@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+import xml.etree.ElementTree as et
 from collections import Counter
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -331,8 +332,11 @@ def voc(folder: str) -> Splits:
             objects = voc_objects(xml)
             s["annotation_boxes"] = np.array([[float(o["bndbox"][k]) for k in ("xmin", "ymin", "xmax", "ymax")] for o in objects], np.float32).reshape(-1, 4)
             s["annotation_class"] = [o["name"] for o in objects]
+            s["annotation_pose"] = [o["pose"] for o in objects]
             for k in ("difficult", "truncated"):
                 s["annotation_" + k] = [int(o[k]) for o in objects]
+            for k in ("width", "height"):
+                s["annotation_" + k] = int(et.parse(xml).findtext("size/" + k))
             out[split].append(s)
     return out
 
@@ -349,8 +353,6 @@ def voc_files(root: str, folder: str, split: str) -> List[Tuple[str, str]]:
 
 
 def voc_objects(path: str) -> List[Dict[str, Any]]:
-    import xml.etree.ElementTree as et
-
     objects = et.parse(path).getroot().findall("object")
     return [{e.tag: {b.tag: b.text for b in e} if len(e) else e.text for e in o} for o in objects]
 
@@ -396,7 +398,10 @@ def kitti(folder: str) -> Splits:
         rows = [line.split() for line in read(folder, "label_2", stem + ".txt").decode().splitlines()]
         s = {"image_2": read(path), "velodyne": read(folder, "velodyne", stem + ".bin"), "calib": read(folder, "calib", stem + ".txt")}
         s["label_2_class"] = [r[0] for r in rows]
-        s["label_2_boxes"] = np.array([r[4:8] for r in rows], np.float32).reshape(-1, 4)
+        for name, at in [("truncated", 1), ("occluded", 2), ("alpha", 3), ("rotation_y", 14)]:
+            s["label_2_" + name] = [int(r[at]) if name == "occluded" else np.float32(r[at]) for r in rows]
+        for name, lo, hi in [("boxes", 4, 8), ("dimensions", 8, 11), ("location", 11, 14)]:
+            s["label_2_" + name] = np.array([r[lo:hi] for r in rows], np.float32).reshape(-1, hi - lo)
         out.append(s)
     return {"": out}
 
@@ -471,15 +476,14 @@ def nwb(folder: str) -> Splits:
 # ---- the page and the program
 
 
-def page() -> Dict[str, List[str]]:
-    """The command of each layout on the page, in words without `shardify`."""
+def page() -> Dict[str, Tuple[List[str], str]]:
+    """The command of each layout on the page, in words without `shardify`, and what the page says of none."""
     out = {}
-    text = read(ROOT, "docs", "guides", "your-layout.md").decode()
-    for line in re.findall(r"^shardify convert .*$", text, re.M):
-        words = shlex.split(line)
-        layout = re.search(r"layouts/([a-z0-9-]+)", line)
-        if layout:
-            out[layout.group(1)] = words[1:]
+    for section in read(ROOT, "docs", "guides", "your-layout.md").decode().split("\n## "):
+        for line in re.findall(r"^shardify convert .*layouts/.*$", section, re.M):
+            layout = re.search(r"layouts/([a-z0-9-]+)", line)
+            assert layout
+            out[layout.group(1)] = shlex.split(line)[1:], section.partition("Without options:")[2]
     return out
 
 
@@ -512,7 +516,7 @@ def one(layout: str) -> Callable[[], str]:
         want = REFERENCES[layout](os.path.join(WORK, "layouts", layout))
         assert all(want.values())
         wrong = []
-        words = COMMANDS.get(layout)
+        words, promise = COMMANDS.get(layout, (None, ""))
         if words is None:
             wrong.append("page: no command")
         else:
@@ -544,6 +548,9 @@ def one(layout: str) -> Callable[[], str]:
             plainly = "an error" if hint else "AN ERROR WITHOUT A COMMAND"
         if plainly.isupper():
             wrong.append("without options: %s: %s" % (plainly, said.strip()[-300:]))
+        word = {"the set": "one set of all" if layout in UNSPLIT else "", "a note": "note", "an error": "error"}.get(plainly, "")
+        if words and (word not in promise or not word and promise):
+            wrong.append("page: without options it is %s, and the page says %r" % (plainly, promise.strip()))
         assert not wrong, "\n".join([""] + wrong)
         n = sum(map(len, want.values()))
         return "%d samples; inspect's command %d of %d; without options %s" % (n, found + 1, len(ways), plainly)
