@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
@@ -55,7 +56,8 @@ func randomCOCO(seed uint64, n int) (string, []record) {
 // TestAnnotationsOfCOCO: boxes, key points, polygons and runs as encoding/json has them.
 func TestAnnotationsOfCOCO(t *testing.T) {
 	text, all := randomCOCO(1, 3000)
-	src, err := openObject("annotations", nil, readertest.Put(t, "instances.json", text))
+	name := readertest.Put(t, "instances.json", text)
+	src, err := openObject("annotations", nil, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,6 +110,14 @@ func TestAnnotationsOfCOCO(t *testing.T) {
 			}
 		}
 	})
+	for _, field := range []string{"segmentation", "segmentation.counts", "segmentation.size"} { // by itself
+		src, err := Format.Open(t.Context(), format.OpenArgs{Table: readertest.TableOf(name), Columns: []string{field}, Options: format.Options{"object": "annotations"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		readertest.ReadAll(t, src, 1<<20)
+		src.Close()
+	}
 	if k != len(all) {
 		t.Errorf("%d samples", k)
 	}

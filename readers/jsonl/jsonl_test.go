@@ -346,7 +346,12 @@ func FuzzFile(f *testing.F) {
 // FuzzState opens damaged states beside intact files.
 func FuzzState(f *testing.F) {
 	table := readertest.TableOf(readertest.Put(f, "a.jsonl", random(1, 9)), readertest.Put(f, "b.jsonl.gz", readertest.Gzip(random(2, 9))))
-	readertest.FuzzState(f, 1, func(_ int, state []byte) (shardify.Source, error) {
+	text, _ := randomCOCO(1, 20)
+	coco := readertest.TableOf(readertest.Put(f, "a.json", text))
+	readertest.FuzzState(f, 2, func(which int, state []byte) (shardify.Source, error) {
+		if which == 1 {
+			return Format.Open(context.Background(), format.OpenArgs{Table: coco, State: state, Options: format.Options{"object": "annotations"}})
+		}
 		return Format.Open(context.Background(), format.OpenArgs{Table: table, State: state})
 	})
 }

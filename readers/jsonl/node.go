@@ -188,6 +188,7 @@ type leaf struct {
 	Lists    int            `json:"l,omitempty"`
 	Shape    []int          `json:"s,omitempty"` // of a list that has always as many values
 	Role     string         `json:"r,omitempty"` // an attribute and its value
+	Mask     bool           `json:"m,omitempty"` // its member is a list in some records and an object in others
 
 	name, counter string
 	bytes         int64
@@ -229,11 +230,15 @@ func (g *gather) walk(n *node, path []string, maybe bool, counter string, items 
 	written := given != nil && given.DType == shardify.Invalid && n.lines[object] == 0 && n.lines[list] == 0
 	maybe = maybe || n.nulls > 0 || n.parent != nil && !n.items && n.count < n.parent.values()
 	if n.rule == ruleMask && len(have) == 2 && have[0] == object {
-		if counter = field; n.of != nil {
-			g.walk(n.of, append(path[:len(path):len(path)], "l"), true, counter, n.of.count)
+		first := len(g.leaves)
+		if n.of != nil {
+			g.walk(n.of, append(path[:len(path):len(path)], "l"), true, field, n.of.count)
 		}
 		for _, c := range n.children {
 			g.walk(c, append(path[:len(path):len(path)], "k"+c.name), true, "", items)
+		}
+		for i := range g.leaves[first:] {
+			g.leaves[first+i].Mask = true
 		}
 		return
 	}

@@ -146,7 +146,7 @@ func (s *scanner) misfit(n *node, c class, i int) error {
 	case n.sink != nil:
 		ok = c == n.sink.class || n.sink.Written && (c == number || c == boolean)
 	default:
-		ok = c == list && n.of != nil || c == object && (n.of == nil || len(n.children) > 0)
+		ok = c == list && (n.of != nil || n.rule == ruleMask) || c == object && (n.of == nil || n.rule == ruleMask)
 	}
 	if ok {
 		return nil

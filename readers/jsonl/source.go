@@ -448,6 +448,9 @@ func (n *node) place(k *sink) bool {
 		if c == nil {
 			c = n.add(step[1:], items, 0)
 		}
+		if k.Mask && at == 0 {
+			c.rule = ruleMask
+		}
 		n = c
 	}
 	if n.parent == nil || n.sink != nil || len(n.children) > 0 || n.of != nil || n.lists != k.Lists {
