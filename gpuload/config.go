@@ -1,6 +1,7 @@
 package gpuload
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -18,7 +19,16 @@ import (
 type (
 	Shuffle = order.Shuffle
 	Last    = order.Last
+	// Oversize is what happens to a sample that alone is more than a Limit.
+	Oversize = order.Oversize
 )
+
+// Limit bounds the elements of a batch in all: of lists or texts (bytes), or the sum of a scalar
+// field of whole numbers.
+type Limit struct {
+	Field string `json:"field"`
+	Most  int64  `json:"most"`
+}
 
 // The kinds of Shuffle, and the policies of Last.
 const (
@@ -29,6 +39,10 @@ const (
 	Drop  = order.Drop
 	Pad   = order.Pad
 	Short = order.Short
+
+	Refuse = order.Refuse
+	Alone  = order.Alone
+	Skip   = order.Skip
 )
 
 // Tier is where the samples of an epoch come from.
@@ -66,7 +80,7 @@ type Config struct {
 	// them.
 	Keys bool
 
-	Batch   int     // samples per rank and step
+	Batch   int     // samples per rank and step; with Budget at most so many, by default order.MaxPacked
 	Shuffle Shuffle // None
 	// Window makes samples of several rows: the name of a view that the set has ("NAME", or
 	// "NAME,out=2" for fewer rows behind the anchor), or IN+OUT rows around an anchor, "3+1" by
@@ -81,6 +95,16 @@ type Config struct {
 	// first tokens, without a random offset. labels=shift delivers "labels", too: the tokens that
 	// follow each. It wants mmap shards or pairs of Megatron-LM, and no Window.
 	Tokens string
+	// Budget makes batches of as many samples as have no more in all than each Limit says, and so
+	// batches of different numbers of samples. It wants Last Drop or Short. Positions of a State are
+	// batches then. docs/design/loader.md defines which samples come together.
+	Budget []Limit
+	// Padded: what a Limit counts is the samples of a batch times the longest of them.
+	Padded bool
+	// BudgetWindow is within how many samples of the order those of about the same length, by the
+	// first Limit, come together; 1, the default, keeps the order.
+	BudgetWindow int64
+	Oversize     Oversize // what happens to a sample over a Limit; by default Refuse
 	// ShuffleWindow is from how many samples a global batch of a Block shuffle is drawn.
 	// It is part of the order. By default it is samples of 256 MiB.
 	ShuffleWindow int64
@@ -216,7 +240,32 @@ func (c *Config) check() error {
 	if c.Stage == "" {
 		c.Stage = defaultStage
 	}
-	return c.checkNumbers()
+	return cmp.Or(c.checkBudget(), c.checkNumbers())
+}
+
+// checkBudget fills in what Budget says of batches.
+func (c *Config) checkBudget() error {
+	if len(c.Budget) == 0 {
+		if c.Padded || c.BudgetWindow != 0 || c.Oversize != "" {
+			return shardify.Misuse("padded, budget window and oversize say how a budget is used: give one")
+		}
+		return nil
+	}
+	if c.Batch == 0 {
+		c.Batch = order.MaxPacked
+	}
+	if c.BudgetWindow == 0 {
+		c.BudgetWindow = 1
+	}
+	switch {
+	case c.Window != "" || c.Tokens != "":
+		return shardify.Misuse("budget with window or tokens: those samples are of one length; give a batch size")
+	case c.Last == Pad:
+		return shardify.Misuse("budget with last=pad: batches have different numbers of samples; want drop or short")
+	case c.Synthetic:
+		return shardify.Misuse("budget and synthetic: give one")
+	}
+	return oneOf("oversize", &c.Oversize, Refuse, Alone, Skip)
 }
 
 // inOrder reports that an epoch goes through the samples once, one after the other.

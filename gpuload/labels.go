@@ -1,18 +1,15 @@
 package gpuload
 
 import (
-	"cmp"
-	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/gpuload/internal/load"
-	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/index/view"
+	"github.com/shardify/shardify/internal/printable"
 )
 
 // labels are the values of a scalar integer field, of all samples or of indices.
@@ -21,7 +18,7 @@ func (d *Dataset) labels(name string, indices []int64) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := d.readLabels(f, allRuns, d.Len())
+	all, err := d.readLabels(f, (*load.Shards).All, d.Len())
 	if err != nil || indices == nil {
 		return all, err
 	}
@@ -35,31 +32,16 @@ func (d *Dataset) labels(name string, indices []int64) ([]int64, error) {
 	return some, nil
 }
 
-// allRuns is all samples.
-func allRuns(s *load.Shards) (runs []load.Run) {
-	const step = 64 << 10
-	for _, sh := range s.Shards {
-		for lo := int64(0); lo < sh.Record.Samples; lo += step {
-			runs = append(runs, load.Run{Sh: sh, Lo: lo, Hi: min(lo+step, sh.Record.Samples), Row: sh.Lo + lo})
-		}
-	}
-	return runs
-}
-
 func (d *Dataset) labelField(name string) (*shardify.Field, error) {
 	schema := d.Schema()
 	i := shardify.FieldIndex(schema, name)
 	if i < 0 {
 		return nil, dataset.NoField("balance", schema, name)
 	}
-	if !isLabel(&schema[i]) {
+	if !load.IsLabel(&schema[i]) {
 		return nil, shardify.Mismatch("balance: field %s is not a scalar integer", name)
 	}
 	return &schema[i], nil
-}
-
-func isLabel(f *shardify.Field) bool {
-	return f.Levels == 0 && f.Elem() == 1 && len(f.Shape) == 0 && !f.Nullable && (f.DType.IsInt() || f.DType == shardify.Bool)
 }
 
 // readLabels reads a label field of some runs.
@@ -76,25 +58,7 @@ func (d *Dataset) readFixed(f *shardify.Field, runs func(*load.Shards) []load.Ru
 	if _, err := d.project([]string{quoteGlob(f.Name)}); err != nil {
 		return nil, nil, err
 	}
-	layout, err := index.NewLayout([]shardify.Field{*f}, false)
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := load.NewShards(d.sets(), layout, verify)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer s.Close()
-	t := load.NewTable(layout, load.HostMemory{}, nil)
-	defer t.Close()
-	l := load.Reader{Shards: s, Crew: load.NewCrew(maxWorkers - 1)}
-	if err := l.Load(context.Background(), t, rows, runs(s)); err != nil {
-		return nil, nil, err
-	}
-	if i := layout.Columns[0].Valid; i >= 0 {
-		valid = slices.Clone(t.Bytes(i))
-	}
-	return slices.Clone(t.Bytes(layout.Columns[0].Values)), valid, nil
+	return load.ReadFixed(d.sets(), f, runs, rows, verify)
 }
 
 // quoteGlob is a glob that matches one name only.
@@ -124,7 +88,7 @@ func (w *samples) noteLabels() {
 	}
 	text := fmt.Sprintf("block shuffle of a set of %d inputs that was never shuffled: a window of %d samples", inputs, w.Order.Window())
 	schema := w.Set.Schema()
-	i := slices.IndexFunc(schema, func(f shardify.Field) bool { return isLabel(&f) && slices.Contains(labelNames, f.Name) })
+	i := slices.IndexFunc(schema, func(f shardify.Field) bool { return load.IsLabel(&f) && slices.Contains(labelNames, f.Name) })
 	if i < 0 {
 		w.notes.add("%s holds a few blocks of %d neighbours; shuffle=global mixes all", text, w.Order.Block())
 		return
@@ -152,27 +116,5 @@ func (w *samples) probe(f *shardify.Field) (window, set string) {
 	if err != nil {
 		return "", "" // Next will say it
 	}
-	return mixText(labels[:probes]), mixText(labels[probes:])
-}
-
-// mixText is the most frequent labels: "3: 81 %, 7: 19 %".
-func mixText(labels []int64) string {
-	counts := map[int64]int{}
-	for _, v := range labels {
-		counts[v]++
-	}
-	keys := slices.SortedFunc(maps.Keys(counts), func(a, b int64) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-	})
-	var b strings.Builder
-	for i, k := range keys[:min(len(keys), 4)] {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%d: %d %%", k, 100*counts[k]/len(labels))
-	}
-	if len(keys) > 4 {
-		fmt.Fprintf(&b, " and %d more", len(keys)-4)
-	}
-	return b.String()
+	return printable.Shares(labels[:probes]), printable.Shares(labels[probes:])
 }

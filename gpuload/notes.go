@@ -26,7 +26,11 @@ func (w *samples) noteOrder(tier Tier) {
 	if w.Order.Mixed() && (tier == TierStream || tier == TierStaged) {
 		w.notes.add("inputs that are mixed and do not fit into memory are read sample by sample")
 	}
-	if st.Count(0) == 0 {
+	if p := st.Packs; p != nil {
+		w.notePacks(p)
+		return
+	}
+	if st.Count(0, 0) == 0 {
 		w.notes.add("an epoch of %s samples has no batch: %d on each of %d ranks want %s samples; use last=pad or a smaller batch", printable.Count(st.Length), st.Batch, st.World, printable.Count(st.Global()))
 	}
 	w.noteLast()
@@ -40,11 +44,21 @@ func (w *samples) noteLast() {
 	st := &w.Steps
 	left := st.Length % st.Global()
 	switch {
-	case left == 0 || !w.cfg.lastIsDefault() || st.Count(0) == 0:
+	case left == 0 || !w.cfg.lastIsDefault() || st.Count(0, 0) == 0:
 	case st.Last == Drop:
 		w.notes.add("an epoch leaves out %s of %s samples, which fill no batch on every rank: the default with a shuffle; last=short delivers them", printable.Count(left), printable.Count(st.Length))
 	default:
 		_, _, rows := st.Rows(st.Length - left)
 		w.notes.add("the last batch of an epoch has %d of %d samples on this rank: the default without a shuffle; last=drop leaves it out on every rank", rows, st.Batch)
+	}
+}
+
+// notePacks says what the batches of the first epoch are.
+func (w *samples) notePacks(p *order.Packs) {
+	if w.cfg.Shuffle == Block {
+		w.notes.add("a budget with a block shuffle reads each sample by itself; shuffle=global mixes all at the same price")
+	}
+	if p.Batches(w.cfg.Epoch) == 0 {
+		w.notes.add("an epoch of %s samples has no batch: each sample is more than the budget", printable.Count(w.Steps.Length))
 	}
 }

@@ -33,15 +33,18 @@ func (p *place) set(epoch int, position int64) {
 // Steps is the number of steps of a whole epoch, the same on every rank: of batches,
 // unless Config.Group is set. With Drop it is 0 where an epoch has fewer samples than Batch
 // times World: Next then returns io.EOF each time, and Notes names both numbers.
-func (l *Loader) Steps() int { return int(l.want.Steps.Count(0)) }
+// With Config.Budget epochs differ: it is that of the current one.
+func (l *Loader) Steps() int {
+	epoch, _ := l.place.at()
+	return int(l.want.Steps.Count(epoch, 0))
+}
 
 // Together is the most steps that a batch holds.
 func (l *Loader) Together() int { return int(l.want.Steps.Together) }
 
 // Remaining is the number of steps up to the end of the current epoch.
 func (l *Loader) Remaining() int {
-	_, position := l.place.at()
-	return int(l.want.Steps.Count(position))
+	return int(l.want.Steps.Count(l.place.at()))
 }
 
 // Strided reports that the rows of a step go to the ranks in turn, as under a Block shuffle;

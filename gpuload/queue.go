@@ -288,8 +288,8 @@ func (q *queue) claim(ready bool) *slot {
 	if len(q.free) == 0 {
 		return nil
 	}
-	for q.steps.Count(q.at) == 0 {
-		if q.ends > 0 && q.steps.Count(0) == 0 {
+	for q.steps.Count(q.epoch, q.at) == 0 {
+		if q.ends > 0 && q.steps.Count(q.epoch, 0) == 0 {
 			return nil // epochs without steps: one at a time
 		}
 		q.tickets = append(q.tickets, ticket{Epoch: q.epoch})

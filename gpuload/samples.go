@@ -53,6 +53,9 @@ func (d *Dataset) want(cfg *Config, notes *noteList) (*samples, error) {
 		Length: w.Order.Len(), Batch: int64(cfg.Batch), Rank: int64(cfg.Rank), World: int64(cfg.World),
 		Last: cfg.Last, Strided: w.Order.Windowed() || w.Order.Streams() > 1,
 	}
+	if w.Steps.Packs = w.Order.Packs(); w.Steps.Packs != nil {
+		w.Steps.Batch, w.Steps.Strided = 1, false
+	}
 	if w.Out, w.Casts, err = load.CastLayout(w.Layout, cfg.Cast); err != nil {
 		return nil, err
 	}
@@ -86,13 +89,16 @@ const maxTogether = 64
 
 // together is how many steps fit into Config.Group.
 func (w *samples) together() int64 {
+	if w.Steps.Packs != nil {
+		return 1
+	}
 	for i := range w.Out.Tensors {
 		if w.Out.Tensors[i].Lead != index.LeadSamples {
 			return 1
 		}
 	}
 	fit := w.cfg.Group / (w.Steps.Batch * max(deviceRow(w.Out), 1))
-	return max(min(fit, maxTogether, w.Steps.Count(0)), 1)
+	return max(min(fit, maxTogether, w.Steps.Count(0, 0)), 1)
 }
 
 // fits refuses batches that take more memory than the machine has, as many as there are at a time.
@@ -127,7 +133,7 @@ func (w *samples) fields() (fields []shardify.Field, wanted func(name string) bo
 }
 
 // order makes the order that a configuration describes.
-func (d *Dataset) order(c *Config, w *window, s *stream) (*order.Order, error) {
+func (d *Dataset) order(c *Config, w *window, s *stream) (_ *order.Order, err error) {
 	if d.Len() == 0 {
 		var empty []string
 		for _, in := range d.sets() {
@@ -159,6 +165,11 @@ func (d *Dataset) order(c *Config, w *window, s *stream) (*order.Order, error) {
 			return nil, err
 		}
 		o.Labels = labels
+	}
+	if len(c.Budget) > 0 {
+		if o.Pack, err = d.packing(c); err != nil {
+			return nil, err
+		}
 	}
 	return order.New(o)
 }

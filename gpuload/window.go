@@ -102,7 +102,7 @@ func (d *Dataset) build(in *input, spec *view.Spec) (*index.View, error) {
 		return nil, err
 	}
 	if places != nil {
-		b, _, err := one.readFixed(places, allRuns, in.Samples, verify)
+		b, _, err := one.readFixed(places, (*load.Shards).All, in.Samples, verify)
 		if err == nil {
 			r.Each, err = view.Patches(b, in.Samples)
 		}
@@ -115,7 +115,7 @@ func (d *Dataset) build(in *input, spec *view.Spec) (*index.View, error) {
 		if err != nil {
 			return nil, err
 		}
-		b, valid, err := one.readFixed(f, allRuns, in.Samples, verify)
+		b, valid, err := one.readFixed(f, (*load.Shards).All, in.Samples, verify)
 		if err != nil {
 			return nil, err
 		}

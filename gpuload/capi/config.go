@@ -32,23 +32,28 @@ type config struct {
 	Seed          uint64 `json:"seed"`
 	Epoch         int    `json:"epoch"`
 	Last          string `json:"last"`
-	Rank          int    `json:"rank"`
-	World         int    `json:"world"`
-	Balance       string `json:"balance"`
-	Samples       int64  `json:"samples"`
-	Device        string `json:"device"`
-	Tier          string `json:"tier"`
-	Memory        size   `json:"memory"`
-	DeviceMem     size   `json:"device_memory"`
-	Stage         string `json:"stage"`
-	KeepStage     bool   `json:"keep_stage"`
-	Cache         string `json:"cache"`
-	CacheSize     size   `json:"cache_size"`
-	Local         int    `json:"local_ranks"`
-	Depth         int    `json:"depth"`
-	Workers       int    `json:"workers"`
-	Verify        string `json:"verify"`
-	Synthetic     bool   `json:"synthetic"`
+	// Budget and what follows it make batches of other numbers of samples.
+	Budget       []gpuload.Limit `json:"budget"`
+	Padded       bool            `json:"padded"`
+	BudgetWindow int64           `json:"budget_window"`
+	Oversize     string          `json:"oversize"`
+	Rank         int             `json:"rank"`
+	World        int             `json:"world"`
+	Balance      string          `json:"balance"`
+	Samples      int64           `json:"samples"`
+	Device       string          `json:"device"`
+	Tier         string          `json:"tier"`
+	Memory       size            `json:"memory"`
+	DeviceMem    size            `json:"device_memory"`
+	Stage        string          `json:"stage"`
+	KeepStage    bool            `json:"keep_stage"`
+	Cache        string          `json:"cache"`
+	CacheSize    size            `json:"cache_size"`
+	Local        int             `json:"local_ranks"`
+	Depth        int             `json:"depth"`
+	Workers      int             `json:"workers"`
+	Verify       string          `json:"verify"`
+	Synthetic    bool            `json:"synthetic"`
 	// Numbers has a GPU write the samples' numbers down: a tensor more.
 	Numbers bool `json:"numbers"`
 	// Trace is the file that the timeline goes to.
@@ -104,6 +109,7 @@ func (c *config) loaderConfig() gpuload.Config {
 	g := gpuload.Config{
 		Columns: c.Columns, Keys: c.Keys, Batch: c.Batch, Shuffle: gpuload.Shuffle(c.Shuffle), Window: c.Window, Tokens: c.Tokens, ShuffleWindow: c.ShuffleWindow, Streams: c.Streams,
 		Seed: c.Seed, Epoch: c.Epoch, Last: gpuload.Last(c.Last), Rank: c.Rank, World: c.World, Mix: c.Mix, Balance: c.Balance, Samples: c.Samples,
+		Budget: c.Budget, Padded: c.Padded, BudgetWindow: c.BudgetWindow, Oversize: gpuload.Oversize(c.Oversize),
 		Tier: gpuload.Tier(c.Tier), Memory: int64(c.Memory), DeviceMemory: int64(c.DeviceMem), LocalRanks: c.Local, Stage: c.Stage, KeepStage: c.KeepStage, Cache: c.Cache, CacheSize: int64(c.CacheSize),
 		Depth: c.Depth, Group: c.Group, Workers: c.Workers, Verify: gpuload.Verify(c.Verify), Synthetic: c.Synthetic, Device: c.Device, Numbers: c.Numbers,
 		Patience: time.Duration(min(c.Patience, 1e9) * float64(time.Second)),

@@ -294,6 +294,17 @@ func goRestore(handle C.uint64_t, text *C.char, size C.size_t, errText **C.char)
 	})
 }
 
+//export goBatches
+func goBatches(handle C.uint64_t, epoch, from C.int64_t, report C.int, text **C.char, errText **C.char) C.int {
+	return withLoader(handle, errText, func(l *loader) (int, error) {
+		b, err := l.batchesOf(int(epoch), int64(from), report != 0)
+		if err != nil {
+			return failed, err
+		}
+		return ok, answer(text, b)
+	})
+}
+
 //export goStats
 func goStats(handle C.uint64_t, text **C.char, errText **C.char) C.int {
 	return withLoader(handle, errText, func(l *loader) (int, error) { return ok, answer(text, l.Stats()) })

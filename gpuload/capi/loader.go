@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/shardify/shardify/gpuload"
+	"github.com/shardify/shardify/gpuload/order"
 )
 
 // The results and layouts of shardify.h.
@@ -52,9 +53,11 @@ type loader struct {
 	info    info
 	slots   int
 	grow    bool // slots, where the caller holds all but one
+
 	// How the rows of a step are placed: docs/design/loader.md section 1.
 	strided            bool
 	rank, world, batch int64
+	drop               bool
 
 	use sync.Mutex // one Next at a time, so that the place before it is known
 
@@ -94,7 +97,7 @@ func openLoader(text []byte, indices []int64, weights []float64) (_ *loader, err
 	if err != nil {
 		return nil, err
 	}
-	l := &loader{lent: map[*batch]struct{}{}, grow: c.Grow, rank: int64(c.Rank), world: int64(max(c.World, 1)), batch: int64(c.Batch)}
+	l := &loader{lent: map[*batch]struct{}{}, grow: c.Grow, rank: int64(c.Rank), world: int64(max(c.World, 1)), batch: int64(c.Batch), drop: c.Last == string(gpuload.Drop)}
 	if l.set, err = gpuload.Open(context.Background(), c.Paths...); err != nil {
 		return nil, err
 	}
@@ -406,9 +409,36 @@ func (l *loader) close() error {
 
 // idsAt computes the samples of a step that is gone.
 func (l *loader) idsAt(epoch, from int64, ids []int64) {
-	if l.strided {
+	switch p := l.Order().Packs(); {
+	case p != nil && from+l.rank < p.Batches(int(epoch)):
+		copy(ids, p.Samples(int(epoch), from+l.rank))
+	case p != nil:
+	case l.strided:
 		l.Order().IDs(ids, int(epoch), from+l.rank, l.world)
-	} else {
+	default:
 		l.Order().IDs(ids, int(epoch), from+l.rank*l.batch, 1)
 	}
+}
+
+// batches is what shardify_batches answers.
+type batches struct {
+	Steps  int64         `json:"steps"`
+	Report *order.Report `json:"report,omitempty"`
+}
+
+// batchesOf says how many steps an epoch of batches by a budget has from a batch on, and what all hold.
+func (l *loader) batchesOf(epoch int, from int64, report bool) (b batches, err error) {
+	p := l.Order().Packs()
+	if p == nil {
+		return b, errors.New("batches are of one size, without a budget")
+	}
+	left := max(p.Batches(epoch)-from, 0)
+	if b.Steps = left / l.world; !l.drop {
+		b.Steps = (left + l.world - 1) / l.world
+	}
+	if report {
+		r := p.Report(epoch)
+		b.Report = &r
+	}
+	return b, nil
 }

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 // The version of this interface. A program refuses a library of another.
-#define SHARDIFY_ABI 9
+#define SHARDIFY_ABI 10
 
 // Results.
 enum {
@@ -111,6 +111,9 @@ int shardify_settle(uint64_t batch, char **error);
 // State as JSON: where the next batch begins, and going there.
 int shardify_state(uint64_t loader, char **state, char **error);
 int shardify_restore(uint64_t loader, const char *state, size_t size, char **error);
+
+// shardify_batches says how many steps an epoch has from a position on, and with report = 1 what its batches by a budget hold, as JSON.
+int shardify_batches(uint64_t loader, int64_t epoch, int64_t from, int report, char **batches, char **error);
 
 int shardify_stats(uint64_t loader, char **stats, char **error);
 // shardify_close ends a Loader. Lent batches stay valid until they are let go.

@@ -63,6 +63,7 @@ int shardify_restore(uint64_t loader, const char *state, size_t size, char **err
     HERE(goRestore(loader, (char *)state, size, error));
 }
 
+int shardify_batches(uint64_t loader, int64_t epoch, int64_t from, int report, char **batches, char **error) { HERE(goBatches(loader, epoch, from, report, batches, error)); }
 int shardify_stats(uint64_t loader, char **stats, char **error) { HERE(goStats(loader, stats, error)); }
 
 int shardify_close(uint64_t loader, char **error) { HERE(goClose(loader, error)); }

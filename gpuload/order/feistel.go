@@ -31,7 +31,8 @@ const (
 	forClasses            // the classes of one round
 	forMembers            // the members of a class
 	// 8 and 9 are of package images.
-	forOffset = 10 // where a sample of a stream begins
+	forOffset  = 10 // where a sample of a stream begins
+	forBatches = 11 // the batches of a window, by a budget
 )
 
 // rounds of the Feistel network. With halves of three bits and more, six give

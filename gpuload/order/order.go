@@ -61,6 +61,7 @@ type Order struct {
 	mix     *mixer
 	draw    *weighted
 	balance *balanced
+	packs   *Packs
 	text    string // of all parameters but the seed
 }
 
@@ -86,11 +87,13 @@ type Config struct {
 	// Samples is the length of an epoch with Mix, Weights or Labels; 0 is that of
 	// the set.
 	Samples int64
+	// Pack, if set, makes batches by budgets.
+	Pack *Packing
 }
 
 // New makes an order.
-func New(c Config) (*Order, error) {
-	o := &Order{seed: c.Seed, shuffle: c.Shuffle, indices: c.Indices, shape: newShape(1, 1, 1)}
+func New(c Config) (o *Order, err error) {
+	o = &Order{seed: c.Seed, shuffle: c.Shuffle, indices: c.Indices, shape: newShape(1, 1, 1)}
 	if err := o.setItems(&c); err != nil {
 		return nil, err
 	}
@@ -121,7 +124,10 @@ func New(c Config) (*Order, error) {
 		return nil, fmt.Errorf("epochs of %d samples", o.length)
 	}
 	o.text = o.describe(&c)
-	return o, nil
+	if c.Pack != nil {
+		o.packs, err = o.pack(c.Pack)
+	}
+	return o, err
 }
 
 func (o *Order) setItems(c *Config) error {
@@ -211,8 +217,14 @@ func (o *Order) describe(c *Config) string {
 	digest("mix", len(c.Mix), func(i int) uint64 { return math.Float64bits(c.Mix[i]) })
 	digest("weights", len(c.Weights), func(i int) uint64 { return math.Float64bits(c.Weights[i]) })
 	digest("balance", len(c.Labels), func(i int) uint64 { return uint64(c.Labels[i]) })
+	if c.Pack != nil {
+		c.Pack.describe(&b)
+	}
 	return b.String()
 }
+
+// Packs is the batches by budgets; nil without.
+func (o *Order) Packs() *Packs { return o.packs }
 
 // Len is the positions of an epoch.
 func (o *Order) Len() int64 { return o.length }
@@ -248,7 +260,7 @@ func (o *Order) Item(i int64) int64 {
 }
 
 // Windowed reports an order whose windows can be read ahead.
-func (o *Order) Windowed() bool { return o.shuffle == Block && !o.Drawn() }
+func (o *Order) Windowed() bool { return o.shuffle == Block && !o.Drawn() && o.packs == nil }
 
 // Mixed reports a Block shuffle of several inputs, which has no windows to read ahead.
 func (o *Order) Mixed() bool { return o.shuffle == Block && o.mix != nil }

@@ -125,7 +125,7 @@ func TestEveryWorldHasTheSameGlobalSteps(t *testing.T) {
 				var have [][]int64
 				for rank := range world {
 					s := Steps{Length: o.Len(), Batch: global / world, Rank: rank, World: world, Last: last, Strided: c.Shuffle == Block}
-					for step := range s.Count(0) {
+					for step := range s.Count(0, 0) {
 						if rank == 0 {
 							have = append(have, nil)
 						}
@@ -162,7 +162,7 @@ func TestARankReadsItsOwnStreams(t *testing.T) {
 			owner := map[int64]int64{}
 			for rank := range world {
 				s := Steps{Length: o.Len(), Batch: 24 / world, Rank: rank, World: world, Last: Drop, Strided: true}
-				for step := range s.Count(from) {
+				for step := range s.Count(0, from) {
 					first, stride, n := s.Rows(from + step*s.Global())
 					for j := range n {
 						stream := (first + j*stride) % 12

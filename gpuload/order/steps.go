@@ -13,6 +13,8 @@ type Steps struct {
 	Strided bool
 	// Together is the most steps that are taken as one.
 	Together int64
+	// Packs, if set, is the batches: a position is the number of one then, and Batch is 1.
+	Packs *Packs
 }
 
 // Step is one rank's rows of one step, or of several that are taken together.
@@ -31,11 +33,24 @@ type Step struct {
 func (s *Steps) Global() int64 { return s.Batch * s.World }
 
 // Most is the most rows of a Step.
-func (s *Steps) Most() int64 { return s.Batch * s.Together }
+func (s *Steps) Most() int64 {
+	if s.Packs != nil {
+		return s.Packs.most
+	}
+	return s.Batch * s.Together
+}
 
-// Count is the steps from a position to the end of the epoch.
-func (s *Steps) Count(from int64) int64 {
-	left := max(s.Length-from, 0)
+// positions is the positions of an epoch.
+func (s *Steps) positions(epoch int) int64 {
+	if s.Packs != nil {
+		return s.Packs.Batches(epoch)
+	}
+	return s.Length
+}
+
+// Count is the steps from a position to the end of an epoch.
+func (s *Steps) Count(epoch int, from int64) int64 {
+	left := max(s.positions(epoch)-from, 0)
 	if s.Last != Drop {
 		return (left + s.Global() - 1) / s.Global()
 	}
@@ -56,7 +71,14 @@ func (s *Steps) Rows(at int64) (first, stride, n int64) {
 
 // At is the steps from a position on. All but the last of an epoch are full.
 func (s *Steps) At(epoch int, at int64) Step {
-	n := min(s.Together, s.Count(at))
+	if s.Packs != nil {
+		rows := 0
+		if first := at + s.Rank; first < s.positions(epoch) {
+			rows = len(s.Packs.Samples(epoch, first))
+		}
+		return Step{epoch, at / s.World, 1, at, at + s.Rank, 1, rows, int64(rows)}
+	}
+	n := min(s.Together, s.Count(epoch, at))
 	first, stride, _ := s.Rows(at)
 	_, _, last := s.Rows(at + (n-1)*s.Global())
 	return Step{epoch, at / s.Global(), n, at, first, stride, int((n-1)*s.Batch + last), n * s.Batch}
@@ -64,6 +86,12 @@ func (s *Steps) At(epoch int, at int64) Step {
 
 // Fill writes the samples of a step's rows.
 func (s *Steps) Fill(ids []int64, of *Step, c *Cursor) {
+	if s.Packs != nil {
+		if len(ids) > 0 {
+			copy(ids, s.Packs.Samples(of.Epoch, of.First))
+		}
+		return
+	}
 	if s.Strided || s.World == 1 { // then a step's rows follow those of the one before
 		c.Fill(ids, of.First, of.Stride)
 		return
@@ -76,4 +104,4 @@ func (s *Steps) Fill(ids []int64, of *Step, c *Cursor) {
 }
 
 // End is the position behind a step.
-func (s *Steps) End(of *Step) int64 { return min(of.From+of.Steps*s.Global(), s.Length) }
+func (s *Steps) End(of *Step) int64 { return min(of.From+of.Steps*s.Global(), s.positions(of.Epoch)) }

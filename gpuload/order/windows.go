@@ -55,7 +55,7 @@ func (w *Windows) FirstStream(q int64) int64 { return q % w.Stride }
 // Epoch is the generations that a rank needs from a position to the end of an epoch, and
 // their first stream. ok: there are any.
 func (w *Windows) Epoch(epoch int, from int64) (a, b Key, first int64, ok bool) {
-	n := w.steps.Count(from)
+	n := w.steps.Count(epoch, from)
 	lo, stride, rows := w.steps.Rows(from)
 	if n == 0 || rows == 0 { // then later steps have none either
 		return a, b, 0, false

@@ -36,7 +36,7 @@ func TestWindowsHoldTheSamplesOfTheSteps(t *testing.T) {
 					}
 					held[k] = table
 				}
-				for at := int64(0); s.Count(at) > 0; {
+				for at := int64(0); s.Count(0, at) > 0; {
 					step := s.At(3, at)
 					at += step.Steps * s.Global()
 					want, rows := make([]int64, step.Rows), make([]int64, step.Rows)

@@ -1,7 +1,10 @@
 package printable
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -104,4 +107,26 @@ func labelOf(line []rune) int {
 		}
 	}
 	return 0
+}
+
+// Shares is the most frequent of some values: "3: 81 %, 7: 19 %".
+func Shares(values []int64) string {
+	counts := map[int64]int{}
+	for _, v := range values {
+		counts[v]++
+	}
+	keys := slices.SortedFunc(maps.Keys(counts), func(a, b int64) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	var b strings.Builder
+	for i, k := range keys[:min(len(keys), 4)] {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%d: %d %%", k, 100*counts[k]/len(values))
+	}
+	if len(keys) > 4 {
+		fmt.Fprintf(&b, " and %d more", len(keys)-4)
+	}
+	return b.String()
 }

@@ -49,13 +49,14 @@ if TYPE_CHECKING:
     from .loader import Loader
     from .loaderbatch import LoaderBatch
     from .opening import open
-    from .options import Decode, Device
+    from .options import Budget, Decode, Device
     from .profiling import profile
     from .schema import Field, bf16_to_f32
 
 __version__ = "0.1.0"
 __all__ = [
     "Batch",
+    "Budget",
     "ChangedError",
     "ClosedError",
     "Converted",
@@ -104,7 +105,7 @@ _HOMES = {
     "loader": ["Loader"],
     "loaderbatch": ["LoaderBatch"],
     "opening": ["open"],
-    "options": ["Decode", "Device"],
+    "options": ["Budget", "Decode", "Device"],
     "profiling": ["profile"],
     "schema": ["Field", "bf16_to_f32"],
     "torchset": ["LoaderDataset"],

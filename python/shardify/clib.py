@@ -30,7 +30,7 @@ from .errors import (
     UsageError,
 )
 
-ABI = 9
+ABI = 10
 VARIABLE = "SHARDIFY_LIBRARY"
 OK, END, AGAIN, ERROR, FORKED = 0, 1, 2, -1, -2
 
@@ -88,6 +88,7 @@ _FUNCTIONS: Dict[str, Any] = {
     "settle": [c_uint64, _error],
     "state": [c_uint64, POINTER(c_void_p), _error],
     "restore": [c_uint64, c_char_p, c_size_t, _error],
+    "batches": [c_uint64, c_int64, c_int64, c_int, POINTER(c_void_p), _error],
     "stats": [c_uint64, POINTER(c_void_p), _error],
     "close": [c_uint64, _error],
     "probe": [c_char_p, POINTER(c_void_p), _error],
@@ -143,6 +144,7 @@ class Library:
     settle: Any
     state: Any
     restore: Any
+    batches: Any
     stats: Any
     close: Any
     probe: Any

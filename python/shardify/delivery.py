@@ -54,15 +54,16 @@ class Delivery:
         self._address = self.step.ctypes.data
 
     def prepare(self, plan: Plan, size: int, short: bool, lend: bool, own: bool, outputs: Optional[Outputs] = None) -> None:
-        """Says what batches are to be: size rows, or fewer at the end; lent, or copies, or in
-        memory of the caller."""
-        self.plan, self._size, self._short, self._lend, self._own = plan, size, short, int(lend), own
+        """Says what batches are to be: size rows, or fewer at the end, 0: any number; lent, or copies,
+        or in memory of the caller."""
+        self.plan, self._size, self._short, self._lend, self._own = plan, size, short or size == 0, int(lend), own
         self._outputs = outputs
         together = self.info["group"]
-        self._room: Any = Memory(plan, size) if plan.on_device and not lend else Room(self.lib, plan, size * together)
+        rows = size or max(self.info["length"] // max(self.info["steps"] * self._world, 1), 1)  # about, with a budget
+        self._room: Any = Memory(plan, rows) if plan.on_device and not lend else Room(self.lib, plan, rows * together)
         room = self._room
         # One call brings what nothing is to be made of before it is copied.
-        self._fetch = not lend and room.fixed and not plan.objects and not plan.images
+        self._fetch = size > 0 and not lend and room.fixed and not plan.objects and not plan.images
         self._parting: Optional[Parting] = None
         if together > 1 or self._fetch and not plan.on_device and Parting.fits(plan):
             self._parting = Parting(plan, size, short, size * self._world, self.info["length"], self._ids_at)
@@ -85,6 +86,10 @@ class Delivery:
     def place(self, address: int) -> None:
         """An error if an address is not in the memory of the loader's GPU."""
         self.lib.call(self.lib.place, self.usable(), address)
+
+    def batches(self, epoch: int, position: int = 0, report: int = 0) -> Any:
+        """How many steps an epoch has from a position on, and what its batches by a budget hold."""
+        return self.lib.ask(self.lib.batches, self.usable(), epoch, position, report)
 
     def stats(self) -> Any:
         return self.lib.ask(self.lib.stats, self.usable())

@@ -70,6 +70,8 @@ class Loader(Generic[B]):
 
     data           a folder that shardify wrote, a list of them, or {folder: share} to mix them
     batch_size     samples of each batch on each rank
+    budget         {"tokens": 4096} in place of batch_size: batches of as many samples as have no more tokens in
+                   all; shardify.Budget has more arguments. plan_report() says what the batches hold
     split          which part of sets that have splits
     columns        only these fields, as names or globs
     keys           the samples' own names as "__key__"
@@ -143,8 +145,9 @@ class Loader(Generic[B]):
     def __init__(
         self,
         data: Any,
-        batch_size: int,
+        batch_size: Optional[int] = None,
         *,
+        budget: Union[None, Mapping[str, int], options.Budget] = None,
         split: Optional[str] = None,
         columns: Union[None, str, Sequence[str]] = None,
         keys: bool = False,
@@ -209,7 +212,9 @@ class Loader(Generic[B]):
                 "copy=False: framework=%r may still read what it has let go of, and write into what it was lent: leave copy=True" % kind.name
             )
         self.rank, self.world_size, local, source = ranks.find(rank, world_size)
-        self.batch_size = loaderconfig.whole("batch_size", batch_size, 1)
+        packed, self.batch_size = loaderconfig.budget(budget, batch_size)
+        self._packed = bool(packed)
+        self._limits = {b["field"]: b["most"] for b in packed.get("budget", ())}
         if transform is not None and not callable(transform):
             raise TypeError("transform=%r: want a function of a batch" % (transform,))
         order = loaderconfig.shuffle(shuffle)
@@ -220,7 +225,9 @@ class Loader(Generic[B]):
         if ids == "device" and fixed:
             raise UnsupportedError('ids="device" does not go with out= and ring=, which have tensors of the fields alone')
         self._last = given or ("short" if loaderconfig.in_order(order, weights, balance) else "drop")
-        given_paths, mix = loaderconfig.paths(data, self.batch_size)
+        given_paths, mix = loaderconfig.paths(data, batch_size)
+        if packed and (fixed or self._last == "pad"):
+            raise UnsupportedError("budget= makes batches of different numbers of samples: not with out=, ring= and last='pad'")
         self._folders = folders = [os.path.join(p, split) if split else p for p in given_paths]
         loaderconfig.choice("on_error", on_error, OnError)
         deep: int = _DEPTH if depth is None else loaderconfig.whole("depth", depth)
@@ -240,7 +247,7 @@ class Loader(Generic[B]):
             "streams": loaderconfig.whole("streams", streams),
             "seed": seed,
             "epoch": loaderconfig.whole("epoch", epoch),
-            "last": "drop" if self._last == "drop" else "pad",
+            "last": self._last if packed else "drop" if self._last == "drop" else "pad",
             "rank": self.rank,
             "world": self.world_size,
             "local_ranks": local,
@@ -264,12 +271,13 @@ class Loader(Generic[B]):
             "grow": kind.grows and name != "host",
             "group": self._GROUP if name == "host" and kind.name in GROUPED and not fixed and not more.any else 0,
             "cast": casting.casts(cast),
+            **packed,
         }
         chosen, weighed = loaderconfig.indices(indices), loaderconfig.weights(weights)
         try:
             self._delivery = made = Delivery(config, chosen, weighed)
         except (NotADatasetError, UnsupportedError) as e:
-            call = "shardify.%s(%%r, %d, split=%%r)" % (self._NAME, self.batch_size)
+            call = "shardify.%s(%%r, %s, split=%%r)" % (self._NAME, "budget=%r" % (self._limits,) if packed else self.batch_size)
             raise opening.explain(given_paths, split, call) or e from None
         self._info = info = made.info
         _open.add(self)
@@ -282,12 +290,12 @@ class Loader(Generic[B]):
             to = None
             if fixed:
                 to = outputs.Outputs(self._plan, self.batch_size, out, ring or 0, made.place)
-            made.prepare(self._plan, self.batch_size, self._last == "short", not copy or not self._plan.copied, copy, to)
+            made.prepare(self._plan, 0 if packed else self.batch_size, self._last == "short", not copy or not self._plan.copied, copy, to)
         except BaseException:
             self.close()
             raise
         self._sends = False
-        if len(self) == 0:
+        if not packed and len(self) == 0:
             self._warn_of_none(self.batch_size * self.world_size, self.world_size, 4)
         if transform_threads is None:
             # On a GPU the stream of the loop's thread counts, which another thread does not have: it sends
@@ -297,7 +305,7 @@ class Loader(Generic[B]):
         self.transform, self._threads = transform, transform_threads
         self._notes: List[str] = list(info["notes"] or ())
         self._notes += [d.note for d in decoders.values() if getattr(d, "note", "")]
-        if given is None:
+        if given is None and not packed:
             self._note_last()
         if source not in ("", "arguments") and self.world_size > 1:
             self._notes.append("rank %d of %d, from %s" % (self.rank, self.world_size, source))
@@ -339,8 +347,22 @@ class Loader(Generic[B]):
     # ---- what it is
 
     def __len__(self) -> int:
-        """Batches of a whole epoch, the same on every rank."""
-        return int(self._info["steps"])
+        """Batches of a whole epoch, the same on every rank. With budget= epochs differ: of the next batch's."""
+        if not self._packed or self._delivery is None or not self._delivery.handle:
+            return int(self._info["steps"])
+        return int(self._delivery.batches(self.epoch)["steps"])
+
+    def plan_report(self, epoch: Optional[int] = None) -> Dict[str, Any]:
+        """What the batches of an epoch by budget= hold, over all ranks: how many there are, their samples, the samples
+        in none, and by limit what all have, what the largest has, and how full they are: fill."""
+        if not self._packed:
+            raise UnsupportedError("plan_report: batches of one size need none; it is for budget=")
+        out: Dict[str, Any] = self._made().batches(self.epoch if epoch is None else epoch, 0, 1)["report"]
+        limits = self._limits
+        for key in ("used", "largest"):
+            out[key] = dict(zip(limits, out[key]))
+        out["fill"] = {f: out["used"][f] / max(out["batches"] * most, 1) for f, most in limits.items()}
+        return out
 
     def __repr__(self) -> str:
         return "shardify.Loader(%d samples, %d batches of %d, rank %d of %d, %s on %s%s)" % (
@@ -420,6 +442,8 @@ class Loader(Generic[B]):
     @property
     def remaining(self) -> int:
         """Batches from here to the end of the epoch."""
+        if self._packed:
+            return int(self._made().batches(*self._place())["steps"])
         left = self._info["length"] - self._place()[1]
         step = self.batch_size * self.world_size
         return int(left // step if self._last == "drop" else -(-left // step))

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import near
 from .errors import SchemaError
-from .options import Decode, Device, Last, Shuffle
+from .options import Budget, Decode, Device, Last, Oversize, Shuffle
 from .schema import Field
 
 Path = Union[str, "os.PathLike[str]"]
@@ -22,12 +22,12 @@ LAST = get_args(Last)
 FOREIGN = {**{f.name: "give decode=shardify.Decode(%s=%%s)" % f.name for f in fields_of(Decode)}, **near.LOADER}
 
 
-def paths(data: Any, batch: int) -> Tuple[List[str], Optional[List[float]]]:
+def paths(data: Any, batch: Any) -> Tuple[List[str], Optional[List[float]]]:
     """Folders, and their shares of a mixture."""
     mix = None
     made = getattr(data, "folders", None)  # of shardify.open
     if made is not None:
-        raise TypeError("Loader: want a folder, not the data set that shardify.open makes of it: shardify.Loader(%r, %d)" % (made[0] if len(made) == 1 else made, batch))
+        raise TypeError("Loader: want a folder, not the data set that shardify.open makes of it: shardify.Loader(%r, %r)" % (made[0] if len(made) == 1 else made, batch))
     if isinstance(data, (str, os.PathLike)):
         data = [data]
     elif data is None or isinstance(data, (int, float)):
@@ -91,6 +91,22 @@ def whole(name: str, n: Any, least: int = 0, bits: int = 63, most: Optional[int]
     if most is not None and i > most:
         raise ValueError("%s=%d: want at most %d" % (name, i, most))
     return i
+
+
+def budget(given: Any, batch: Any) -> Tuple[Dict[str, Any], int]:
+    """The library's configuration of a budget, and the samples of a batch, at most with a budget."""
+    if given is None:
+        if batch is None:
+            raise TypeError("Loader: want batch_size, or budget={field: most} for batches of other numbers of samples")
+        return {}, whole("batch_size", batch, 1)
+    if batch is not None:
+        raise ValueError("batch_size=%r and budget=: give one; Budget(..., max_batch=%r) is the most samples of a batch" % (batch, batch))
+    b = given if isinstance(given, Budget) else Budget(given)
+    if not isinstance(b.limits, Mapping) or not b.limits:
+        raise TypeError("budget=%r: want {field: most}, or shardify.Budget" % (given,))
+    limits = [{"field": str(f), "most": whole("budget of %s" % f, n)} for f, n in b.limits.items()]
+    config = {"budget": limits, "padded": bool(b.padded), "budget_window": whole("window", b.window, 1), "oversize": choice("oversize", b.oversize, Oversize)}
+    return config, whole("max_batch", b.max_batch, 1, bits=31)
 
 
 def window(given: Any, drawn_from: Any) -> Tuple[Optional[str], Any]:

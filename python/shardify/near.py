@@ -50,6 +50,7 @@ LOADER: Words = {
     "prefetch_queue_depth": "give depth=%s",
     "collate_fn": "batches come stacked: jagged= says how lists come, and transform= is called with each batch",
     "sampler": "give the numbers of the samples as indices=, or shuffle=, weights= or balance=",
+    **{n: "give budget={field: %s} for batches of so many elements" for n in ("max_tokens", "max_num", "token_budget")},
     "batch_sampler": "give the numbers of the samples as indices=, or shuffle=, weights= or balance=",
     "generator": "the order depends on seed=NUMBER",
     "batch": "give batch_size=%s",

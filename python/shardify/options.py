@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, fields
-from typing import Any, Dict, Literal, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Literal, Mapping, Optional, Sequence, Tuple, Union
 
 from . import near
 
@@ -19,6 +19,7 @@ OnError = Literal["fail", "skip"]
 Labels = Literal["shift", "same"]
 Documents = Literal["position_ids", "cu_seqlens", "mask"]
 Ids = Literal["host", "device"]
+Oversize = Literal["error", "alone", "drop"]
 Framework = Literal["auto", "torch", "numpy", "cupy", "jax", "dlpack"]
 Backend = Literal["auto", "native", "pillow", "torchvision", "nvjpeg", "nvimgcodec"]
 Size = Union[int, Tuple[int, int]]
@@ -63,6 +64,28 @@ class Device:
     device_memory: Union[None, int, str] = None
     stage: Union[None, str, "os.PathLike[str]"] = None
     keep_stage: bool = False
+
+
+@near.keywords("shardify.Budget")
+@dataclass(frozen=True)
+class Budget:
+    """Batches of as many samples as have no more in all than each limit says: Loader(data, budget=Budget({"tokens": 4096})).
+
+    limits     {field: most}: elements of a list, bytes of a text, or the sum of a scalar field of whole numbers.
+               Several limits hold together
+    padded     what counts is the samples of a batch times the longest of them
+    max_batch  the most samples of a batch
+    window     within how many samples of the order those of about the same length, by the first limit, come
+               together; 1 keeps the order
+    oversize   a sample that alone is over a limit: "error" before the first batch, "alone": a batch of its own,
+               "drop": left out and counted by plan_report()
+    """
+
+    limits: Mapping[str, int]
+    padded: bool = False
+    max_batch: int = 1 << 16
+    window: int = 1
+    oversize: Oversize = "error"
 
 
 def placed(device: Any, **keywords: Any) -> Dict[str, Any]:

@@ -40,7 +40,7 @@ class LoaderDataset(IterableDataset):  # type: ignore[misc,type-arg,unused-ignor
         for name, value in options.items():
             if name not in known:
                 raise near.keyword("LoaderDataset", name, value, known, loaderconfig.FOREIGN)
-        for name in ("copy", "trace"):
+        for name in ("copy", "trace", "budget"):
             if options.get(name) not in (None, True):
                 raise ValueError("LoaderDataset: %s=%r is for Loader alone" % (name, options[name]))
         rank, world, _, _ = ranks.find(options.pop("rank", None), options.pop("world_size", None))

@@ -42,14 +42,34 @@ const holdBytes = 256 << 20
 // Load makes t a table of rows rows and fills those that runs name; the others
 // have empty lists and undefined fixed fields.
 func (l *Reader) Load(ctx context.Context, t *Table, rows int64, runs []Run) error {
-	if err := t.Reset(rows); err != nil {
+	tarBytes, err := l.begin(t, rows, runs)
+	if err != nil {
 		return err
+	}
+	return l.passes(ctx, t, tarBytes > 0 || l.has(index.LeadOffsets))
+}
+
+// Measure is Load without the data: where the lists of rows begin.
+func (l *Reader) Measure(ctx context.Context, t *Table, rows int64, runs []Run) error {
+	if _, err := l.begin(t, rows, runs); err != nil {
+		return err
+	}
+	l.hold = false
+	if err := l.each(ctx, t, (*span).measure); err != nil {
+		return err
+	}
+	return layOut(t, index.LeadOffsets)
+}
+
+// begin makes spans of runs. It returns how many bytes of tars they are, about.
+func (l *Reader) begin(t *Table, rows int64, runs []Run) (tarBytes int64, err error) {
+	if err := t.Reset(rows); err != nil {
+		return 0, err
 	}
 	for cap(l.spans) < len(runs) {
 		l.spans = append(l.spans[:cap(l.spans)], span{})
 	}
 	l.spans = l.spans[:len(runs)]
-	tarBytes := int64(0)
 	for i := range runs {
 		l.spans[i].Run = runs[i]
 		if sh := runs[i].Sh; sh.Tar != nil {
@@ -57,7 +77,7 @@ func (l *Reader) Load(ctx context.Context, t *Table, rows int64, runs []Run) err
 		}
 	}
 	l.hold = tarBytes <= holdBytes
-	return l.passes(ctx, t, tarBytes > 0 || l.has(index.LeadOffsets))
+	return tarBytes, nil
 }
 
 // passes: lengths where there are any, then lengths of lists in lists, then data.

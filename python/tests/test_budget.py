@@ -1,0 +1,125 @@
+"""Batches by a budget: budget=."""
+
+from __future__ import annotations
+
+import fixture
+import numpy as np
+import pytest
+from loading import FRAMEWORKS, as_numpy, needs_library
+
+import shardify
+from shardify import Budget
+
+pytestmark = needs_library
+
+SCHEMA = [
+    {"name": "x", "dtype": "f32", "shape": [3]},
+    {"name": "tokens", "dtype": "i32", "levels": 1, "lengths": "n_tokens"},
+    {"name": "n", "dtype": "i64"},
+]
+
+
+def rows(n=200, seed=3):
+    r = np.random.default_rng(seed)
+    return [{"x": [k, k + 1, k + 2], "tokens": list(range(k, k + int(r.integers(0, 60)))), "n": int(r.integers(0, 9))} for k in range(n)]
+
+
+@pytest.fixture
+def data(tmp_path):
+    schema = [{k: v for k, v in f.items() if k != "lengths"} for f in SCHEMA]
+    fixture.write(tmp_path / "set", schema, rows(), shards=[80, 120])
+    return str(tmp_path / "set")
+
+
+def of(batch, name):
+    v = as_numpy(batch[name])
+    return v["values"] if isinstance(v, dict) else v
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("copy", [True, False])
+@pytest.mark.parametrize("columns", [None, ["x"]])
+def test_every_sample_once(data, framework, copy, columns):
+    want = rows()
+    given = dict(budget={"tokens": 300}, shuffle="global", seed=1, last="short", framework=framework, copy=copy, device="cpu")
+    if columns:  # of fixed size alone
+        given.update(columns=columns, budget={"n": 40})
+        with pytest.raises(shardify.SchemaError, match="budget"):
+            shardify.Loader(data, **{**given, "budget": {"m": 40}})
+    loader = shardify.Loader(data, **given)
+    for epoch in range(2):
+        seen, sizes, steps = [], [], len(loader)
+        for batch in loader:
+            ids = batch.ids
+            seen += ids.tolist()
+            sizes.append(len(ids))
+            assert batch.rows == batch.size == len(ids) and batch.valid.all()
+            assert np.array_equal(of(batch, "x"), [want[i]["x"] for i in ids])
+            if columns is None:
+                tokens = [t for i in ids for t in want[i]["tokens"]]
+                assert len(tokens) <= 300 and of(batch, "tokens").tolist() == tokens
+            else:
+                assert sum(want[i]["n"] for i in ids) <= 40
+        assert sorted(seen) == list(range(200)) and len(sizes) == steps and len(set(sizes)) > 1
+        report = loader.plan_report(epoch)
+        assert report["batches"] == steps and report["samples"] == 200 and report["dropped"] == 0
+
+
+def test_ranks_and_resume(data):
+    """Each rank has as many steps; what a rank has not had comes after a restart, for another world, too."""
+    loaders = [shardify.Loader(data, budget=Budget({"tokens": 200}, window=50), shuffle="global", rank=r, world_size=3, device="cpu", framework="numpy") for r in range(3)]
+    assert len({len(loader) for loader in loaders}) == 1
+    steps = [[b.ids.tolist() for b in loader] for loader in loaders]
+    whole = [s[r] for s in zip(*steps) for r in range(3)]
+    assert len(whole) == 3 * len(steps[0]) and len(sum(whole, [])) == len(set(sum(whole, [])))
+    loader = shardify.Loader(data, budget=Budget({"tokens": 200}, window=50), shuffle="global", rank=0, world_size=3, device="cpu", framework="numpy")
+    for k, _ in enumerate(loader):
+        if k == 2:
+            break
+    state = loader.state_dict()
+    assert loader.remaining == len(steps[0]) - 3
+    other = shardify.Loader(data, budget=Budget({"tokens": 200}, window=50), shuffle="global", last="short", rank=0, world_size=1, device="cpu", framework="numpy")
+    other.load_state_dict(state)
+    rest = [b.ids.tolist() for b in other]
+    assert rest[: len(whole) - 9] == whole[9:]
+    with pytest.raises(shardify.StateError):
+        shardify.Loader(data, budget={"tokens": 201}, shuffle="global", device="cpu").load_state_dict(state)
+
+
+def test_padded_and_oversize(data):
+    want = rows()
+    loader = shardify.Loader(data, budget=Budget({"tokens": 400}, padded=True, window=200), last="short", jagged="pad", device="cpu", framework="numpy")
+    for batch in loader:
+        longest = max(len(want[i]["tokens"]) for i in batch.ids)
+        assert len(batch.ids) * longest <= 400 and of(batch, "tokens").shape == (len(batch.ids), longest)
+    assert loader.plan_report(0)["fill"]["tokens"] > 0.8
+    long = [k for k, s in enumerate(want) if len(s["tokens"]) > 50]
+    with pytest.raises(ValueError, match="sample %d has tokens %d, and the budget is 50" % (long[0], len(want[long[0]]["tokens"]))):
+        shardify.Loader(data, budget={"tokens": 50}, device="cpu")
+    alone = shardify.Loader(data, budget=Budget({"tokens": 50}, oversize="alone"), last="short", device="cpu")
+    assert [b.ids.tolist() for b in alone if b.ids[0] in long] == [[k] for k in long]
+    drop = shardify.Loader(data, budget=Budget({"tokens": 50}, oversize="drop"), last="short", device="cpu")
+    assert sorted(sum((b.ids.tolist() for b in drop), [])) == [k for k in range(200) if k not in long]
+    assert drop.plan_report()["dropped"] == len(long)
+
+
+@pytest.mark.parametrize(
+    "given, error, want",
+    [
+        (dict(), TypeError, "want batch_size"),
+        (dict(batch_size=4, budget={"tokens": 9}), ValueError, "give one"),
+        (dict(budget={}), TypeError, "want {field: most}"),
+        (dict(budget={"tokens": -1}), ValueError, "want 0 or more"),
+        (dict(budget={"tokens": 1.5}), ValueError, "want a whole number"),
+        (dict(budget={"x": 9}), shardify.SchemaError, "neither a list"),
+        (dict(budget={"tokens": 99}, last="pad"), shardify.UnsupportedError, "last='pad'"),
+        (dict(budget=Budget({"tokens": 99}, oversize="skip")), ValueError, "oversize"),
+        (dict(budget=Budget({"tokens": 99}, window=0)), ValueError, "window"),
+        (dict(budget={"tokens": 99}, ring=2), shardify.UnsupportedError, "ring="),
+    ],
+)
+def test_errors(data, given, error, want):
+    with pytest.raises(error, match=want):
+        shardify.Loader(data, device="cpu", **given)
+    with pytest.raises(shardify.UnsupportedError, match="budget="):
+        shardify.Loader(data, 4, device="cpu").plan_report()
