@@ -73,6 +73,7 @@ PEERS = {
     "megatron": "mosaic",
     "uproot": "uproot",
     "conventions": "conventions",
+    "coco": "conventions",
     "hdf5": "hdf5",
     "parquet": "parquet",
     "groups": "parquet",
