@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         UsageError,
     )
+    from .graphs import Graph
     from .loader import Loader
     from .loaderbatch import LoaderBatch
     from .opening import open
@@ -69,6 +70,7 @@ __all__ = [
     "Field",
     "ForkedError",
     "InputNotFoundError",
+    "Graph",
     "Loader",
     "LoaderBatch",
     "LoaderDataset",  # pyright: ignore[reportUnsupportedDunderAll]
@@ -102,6 +104,7 @@ _HOMES = {
     "collating": ["collate"],
     "converting": ["Converted", "Progress", "convert"],
     "dataset": ["Dataset", "View"],
+    "graphs": ["Graph"],
     "loader": ["Loader"],
     "loaderbatch": ["LoaderBatch"],
     "opening": ["open"],

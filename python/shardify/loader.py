@@ -11,7 +11,7 @@ import time
 import warnings
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterator, List, Mapping, NoReturn, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterator, List, Literal, Mapping, NoReturn, Optional, Sequence, Tuple, Union
 
 from . import amounts, callbacks, casting, clib, loaderconfig, near, opening, options, outputs, ranks, sequences, skipping
 from .columns import Plan
@@ -20,6 +20,7 @@ from .delivery import Delivery
 from .epochs import Epoch
 from .errors import ClosedError, NotADatasetError, UnsupportedError
 from .frameworks import choose, device_name
+from .graphs import Collate, Graph
 from .groups import GROUPED, Made
 from .loaderbatch import LoaderBatch
 from .options import MAX_THREADS, Backend, Decode, Documents, Ids, Jagged, Labels, Last, OnError, Shuffle, Size, Tier, Verify
@@ -126,6 +127,7 @@ class Loader(Generic[B]):
                    becomes shorter (with last="pad" it is padding), and `skipped` counts and names it
     ids            "device": batches have `device_ids` beside `ids`, on the GPU and written by it. It wants
                    tier="pinned" or "device", or shuffle="block"
+    collate        "graph", or a shardify.Graph: a batch is one graph, as torch_geometric's Batch
     transform      called with every batch; its result is what the loop gets
     transform_threads  for transform and decode. 0: on the thread of the loop; N: on N threads, ahead of
                    it, in order. Default: 1 with decode= on the host, else 0
@@ -192,6 +194,7 @@ class Loader(Generic[B]):
         crop: Optional[Size] = None,
         on_error: OnError = "fail",
         ids: Ids = "host",
+        collate: Union[None, Literal["graph"], Graph] = None,
         transform: Optional[Callable[[LoaderBatch], B]] = None,
         transform_threads: Optional[int] = None,
         synthetic: bool = False,
@@ -284,6 +287,7 @@ class Loader(Generic[B]):
         try:
             fields = parse_schema(info["schema"])
             self.framework = kind.name
+            graph = None if collate is None else Collate(collate, fields, kind.name, jagged)
             self._decoders = decoders = loaderconfig.decoders(decode, resize, crop, fields, seed)
             self._skipped = skipping.made(on_error, decoders, kind.name, folders, self._last == "pad")
             self._plan = Plan(info, fields, kind(info["device"]), jagged, pad_value, decoders, more)
@@ -302,7 +306,8 @@ class Loader(Generic[B]):
             # there what the library decoded ahead, and transforms.
             self._sends = self._plan.on_device and all(p.on_host for p in self._plan.images)
             transform_threads = 1 if decoders and (self._sends or not self._plan.on_device) else 0
-        self.transform, self._threads = transform, transform_threads
+        self.transform: Any = transform if graph is None else graph if transform is None else lambda batch: transform(graph(batch))
+        self._threads = transform_threads
         self._notes: List[str] = list(info["notes"] or ())
         self._notes += [d.note for d in decoders.values() if getattr(d, "note", "")]
         if given is None and not packed:
