@@ -123,6 +123,44 @@ func TestTheDeviceDeliversEverySampleBitExact(t *testing.T) {
 	}
 }
 
+// TestRowsInOrderAreCopiedWithoutTheirNumbers: a batch whose rows follow each other in pinned memory
+// is one copy, and the host computes no number of a sample for it.
+func TestRowsInOrderAreCopiedWithoutTheirNumbers(t *testing.T) {
+	useFakeDriver(t)
+	device.Assume(0, &cuda.Speed{Batch: true, EngineRow: 1 << 10})
+	t.Cleanup(func() { device.Assume(0, nil) })
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[16],y:i64", samples: 1000, shard: 300})
+	want := contents(t, index.FormatMmap, dir)
+	d := mustOpen(t, dir)
+	for _, c := range []Config{{Batch: 64}, {Batch: 64, World: 2, Rank: 1}, {Batch: 16, Group: 8 << 10}, {Batch: 600}} {
+		c.Tier, c.Last, c.Device = TierPinned, Pad, "cuda:0"
+		l := mustLoader(t, d, c)
+		samples := 0
+		for {
+			b, err := l.Next(bg)
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			host := fetch(t, b)
+			for i, id := range b.IDs()[:b.Rows()] {
+				compareRow(t, host, i, want, id)
+				samples++
+			}
+			comparePadding(t, host)
+			b.Release()
+		}
+		if n := l.meter.Computed.Load(); n != 0 || samples != 1000 && (c.World != 2 || samples < 488) {
+			t.Errorf("%+v: %d samples, the host computed the numbers of %d", c, samples, n)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // comparePadding: fixed fields of rows behind the last sample are zeros.
 func comparePadding(t testing.TB, b *Batch) {
 	t.Helper()

@@ -46,9 +46,18 @@ type Batch struct {
 	Indices *Window
 	Columns []Column
 	// Engine are columns in host memory without a Cast that the copy engine copies row by
-	// row. They want IDs and have no second source.
+	// row. They have no second source, and want IDs unless the batch is InOrder.
 	Engine []Column
 }
+
+// InOrder reports that the formula's rows follow each other in the first sources.
+func (b *Batch) InOrder() bool {
+	f := b.Formula
+	return f != nil && f.Kind == order.Sequence && f.Stride == 1 && b.Indices == nil && (uint64(b.Rows) <= f.Batch || f.Batch == f.Global)
+}
+
+// asksIDs reports that the copy engine needs the number of each row.
+func (b *Batch) asksIDs() bool { return len(b.Engine) > 0 && b.Rows > 0 && !b.InOrder() }
 
 // Send is the start of a copy of pinned memory to the beginning of a tensor.
 type Send struct {
@@ -83,7 +92,7 @@ func (s *Slot) check(b *Batch) error {
 		return fmt.Errorf("batch of %d rows of %d, split at %d", b.Rows, b.Size, b.Split)
 	}
 	listed := b.Formula == nil && len(b.Columns) > 0
-	if (listed || len(b.Engine) > 0) && int64(len(b.IDs)) != b.Rows || listed && int64(len(s.rows)) < b.Rows*8 {
+	if (listed || b.asksIDs()) && int64(len(b.IDs)) != b.Rows || listed && int64(len(s.rows)) < b.Rows*8 {
 		return fmt.Errorf("%d row numbers for %d rows, of a slot for %d", len(b.IDs), b.Rows, len(s.rows)/8)
 	}
 	if b.Parted && (b.Split < b.Rows || len(b.Engine) > 0) {
@@ -95,7 +104,7 @@ func (s *Slot) check(b *Batch) error {
 		}
 	}
 	for i := range b.Engine {
-		if err := b.checkColumn(s, &b.Engine[i], true); err != nil {
+		if err := b.checkColumn(s, &b.Engine[i], listed || b.asksIDs()); err != nil {
 			return err
 		}
 	}
@@ -131,6 +140,9 @@ func (b *Batch) checkColumn(s *Slot, c *Column, listed bool) error {
 			continue
 		}
 		if !listed {
+			if first := b.Formula.First; b.InOrder() && (first > uint64(f.Rows) || hi > f.Rows-int64(first)) {
+				return fmt.Errorf("gather of rows %d to %d of %d", first, first+uint64(hi), f.Rows)
+			}
 			if n := b.Formula.Perm.N; b.Formula.Kind == order.Permuted && b.Indices == nil && int64(n) > f.Rows {
 				return fmt.Errorf("gather of rows up to %d of %d", n, f.Rows)
 			}
@@ -449,16 +461,21 @@ func (s *Slot) byEngine(c *Column, b *Batch) error {
 	}
 	s.sends = true
 	dst, src := s.tensors[c.Tensor].at, addressOf(c.From[0].Host)
-	for k := int64(0); k < b.Size; {
-		id := func(k int64) int64 {
-			if k < b.Rows {
-				return b.IDs[k]
-			}
-			return -1
+	id := func(k int64) int64 {
+		if k < b.Rows {
+			return b.IDs[k]
 		}
-		first, n := id(k), int64(1)
-		for k+n < b.Size && (first < 0 && id(k+n) < 0 || first >= 0 && id(k+n) == first+n) {
-			n++
+		return -1
+	}
+	for k, n := int64(0), int64(0); k < b.Size; k += n {
+		var first int64
+		if k == 0 && b.Rows > 0 && b.InOrder() {
+			first, n = int64(b.Formula.First), b.Rows
+		} else {
+			first, n = id(k), 1
+			for k+n < b.Size && (first < 0 && id(k+n) < 0 || first >= 0 && id(k+n) == first+n) {
+				n++
+			}
 		}
 		to := dst + uint64(k*row)
 		if first < 0 {
@@ -468,7 +485,6 @@ func (s *Slot) byEngine(c *Column, b *Batch) error {
 		} else if err := s.pieces.add(s.d, s.d.copies, to, src+uint64(first*row), n*row); err != nil {
 			return err
 		}
-		k += n
 	}
 	return nil
 }

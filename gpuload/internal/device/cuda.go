@@ -254,13 +254,13 @@ func (d *CUDA) Gather(crew *load.Crew, s *Slot, r *Rows) error {
 			m.From[0].First, m.From[0].Rows = parted.first, parted.held
 			m.From[1] = cuda.Source{Host: r.From[0].Data[i], Rows: r.From[0].Counts[i]}
 		}
-		if d.byEngine(&m, r, t.Caster(i)) {
+		if d.byEngine(b, &m, r, t.Caster(i)) {
 			b.Engine = append(b.Engine, m)
 		} else {
 			b.Columns = append(b.Columns, m)
 		}
 	}
-	if b.Formula == nil || len(b.Engine) > 0 && b.Rows > 0 {
+	if b.Formula == nil || len(b.Engine) > 0 && b.Rows > 0 && !b.InOrder() {
 		var err error
 		if b.IDs, err = r.By.Listed(); err != nil {
 			return err
@@ -281,9 +281,9 @@ func (d *CUDA) Gather(crew *load.Crew, s *Slot, r *Rows) error {
 
 // byEngine reports whether the copy engine is the better choice for a column: for long rows in
 // host memory, and for rows that follow each other.
-func (d *CUDA) byEngine(m *cuda.Column, r *Rows, k *load.Caster) bool {
+func (d *CUDA) byEngine(b *cuda.Batch, m *cuda.Column, r *Rows, k *load.Caster) bool {
 	n := m.Row
-	if f := r.Formula; f != nil && f.Kind == order.Sequence && f.Global == f.Batch && d.indices == nil {
+	if b.InOrder() {
 		n *= max(r.Rows, 1)
 	}
 	from := &m.From[0]
