@@ -11,7 +11,9 @@
 #
 # Every figure is a line of OUT/lines.jsonl as soon as it is known, so a call that is cut keeps what it had. A call
 # ends after SHARDIFY_GPU_LIMIT seconds (540) at the latest. SHARDIFY_GPU_BYTES is how much memory is measured
-# (1 GiB; Loaders 2 GiB). Data go to $TMPDIR (default /dev/shm), which wants 8 GB. GPULOAD_LIBCUDA names another driver.
+# (1 GiB; Loaders 2 GiB). SHARDIFY_GPU_ONLY is a pattern: of the rates of Loaders, those are measured whose
+# ROW/SHUFFLE/TIER/BATCH it matches. Data go to $TMPDIR (default /dev/shm), which wants 8 GB. GPULOAD_LIBCUDA names
+# another driver.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 case ${1:-} in

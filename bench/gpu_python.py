@@ -6,6 +6,7 @@ a line of JSON to $SHARDIFY_GPU_LINES for every figure and every check.
 
 import json
 import os
+import re
 import sys
 import tempfile
 import time
@@ -97,12 +98,17 @@ def on(torch):
 def ours(folder):
     torch, shardify = need_torch(), need_shardify()
     device, synchronize = on(torch)
-    left = 2 * 2 * len(ROWS)
+    only = re.compile(os.environ.get("SHARDIFY_GPU_ONLY", ""))
+    tiers = ("pinned", "device") if device.type == "cuda" else ("pinned",)
+    wanted = {(row, tier, batch) for row in ROWS for tier in tiers for batch in batches_of(row)[1] if only.search("%d/global/%s/%d" % (row, tier, batch))}
+    left = max(len(wanted), 1)
     for row in ROWS:
         n, sizes = batches_of(row)
         path = make(folder, "x:u8[%d]" % row, n)
-        for tier in ("pinned", "device") if device.type == "cuda" else ("pinned",):
+        for tier in tiers:
             for batch in sizes:
+                if (row, tier, batch) not in wanted:
+                    continue
                 if time.monotonic() > END:
                     return
                 memory = {"device_memory": n * row + (64 << 20)} if tier == "device" else {}

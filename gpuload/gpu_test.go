@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strconv"
 	"testing"
 	"time"
@@ -88,12 +89,28 @@ func TestLoaderFigures(t *testing.T) {
 		{TierPinned, None, 0}, {TierPinned, Block, 0}, {TierPinned, Global, 0}, {TierStream, None, 0}, {TierStream, Block, 0},
 		{TierDevice, Block, bytes + 64<<20}, {TierDevice, Global, bytes + 64<<20},
 	}
-	left := 2 * len(rows) * len(ways)
+	only := regexp.MustCompile(os.Getenv("SHARDIFY_GPU_ONLY"))
+	left := 0
+	figure := func(row, batch int64, shuffle Shuffle, tier Tier) bool {
+		return only.MatchString(fmt.Sprintf("%d/%s/%s/%d", row, shuffle, tier, batch))
+	}
+	for _, row := range rows {
+		for _, way := range ways {
+			for _, batch := range []int64{256, (16 << 20) / row} {
+				if figure(row, batch, way.shuffle, way.tier) {
+					left++
+				}
+			}
+		}
+	}
 	for _, row := range rows {
 		n := max(bytes/row, 16)
 		d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: fmt.Sprintf("x:u8[%d]", row), samples: int(n)}))
 		for _, way := range ways {
 			for _, batch := range []int64{256, (16 << 20) / row} {
+				if !figure(row, batch, way.shuffle, way.tier) {
+					continue
+				}
 				c := Config{Batch: int(min(max(batch, 1), n/4)), Shuffle: way.shuffle, Tier: way.tier, DeviceMemory: way.memory, Seed: 1, Verify: load.VerifyNone, Device: "cuda:0"}
 				limit := time.Until(end) / time.Duration(left)
 				left--

@@ -251,6 +251,33 @@ func TestLargeSamplesAreReadOneByOne(t *testing.T) {
 	}
 }
 
+// TestLongStretchesAreReadInPieces: batches of more than pieceBytes, in order, are exact.
+func TestLongStretchesAreReadInPieces(t *testing.T) {
+	for _, format := range []string{index.FormatMmap, index.FormatWDS} {
+		dir := makeSet(t, setOptions{format: format, schema: "x:u8[65536],a:f32*40,y:i64", samples: 240, shard: 100, keyed: true})
+		want, d := contents(t, format, dir), mustOpen(t, dir)
+		l := mustLoader(t, d, Config{Batch: 200, Tier: TierStream, Last: Pad, Keys: true, Workers: 4, Device: "host"})
+		for at := int64(0); at < 240; {
+			b, err := l.Next(bg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := b.Bytes(); n < 2*pieceBytes {
+				t.Errorf("batches of %d bytes are read in one piece", n)
+			}
+			for i, id := range b.IDs()[:b.Rows()] {
+				compareRow(t, b, i, want, id)
+				compareKey(t, b, i, want, id)
+				if id != at {
+					t.Fatalf("sample %d at %d", id, at)
+				}
+				at++
+			}
+			b.Release()
+		}
+	}
+}
+
 func TestSyntheticDeliversTheSameSlots(t *testing.T) {
 	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:i64", samples: 400})
 	want := contents(t, index.FormatMmap, dir)

@@ -2,12 +2,18 @@ package gpuload
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/gpuload/order"
 )
+
+// pieceBytes is about how much of samples that follow each other is read by one call. One
+// goroutine copies from the page cache slower than a GPU's link takes it; a batch's pieces are read
+// by several.
+const pieceBytes = 4 << 20
 
 // maker makes batches, one at a time: it is one goroutine's memory.
 type maker struct {
@@ -30,12 +36,17 @@ type maker struct {
 	dense    []bool
 	anchors  []int64
 	slack    int64
+	piece    int   // samples that are read at a time
 	straight bool  // they are long, and read where they are to be
 	at       *slot // that is being made on a device
 }
 
 func newMaker(ctx context.Context, q *queue, w *samples, dev *target, from *sources, m *meter) *maker {
 	k := &maker{ctx: ctx, queue: q, want: w, dev: dev, from: from, meter: m, load: load.Reader{Shards: from.Shards, Crew: from.Crew}, rows: make([]int64, w.Steps.Most()), slack: w.slack()}
+	k.piece = math.MaxInt
+	if !w.Set.remote() {
+		k.piece = int(max(pieceBytes/max(w.Set.columnBytes(w.Layout)/max(w.Set.Len(), 1), 1), 1))
+	}
 	if w.Casts != nil || w.View != nil {
 		k.raw = load.NewTable(w.Layout, load.HostMemory{}, &m.Usage)
 	}
@@ -271,7 +282,7 @@ func (m *maker) direct(s *slot) error {
 	m.runs = m.runs[:0]
 	for j := 0; j < len(ids); {
 		n := 1
-		for j+n < len(ids) && ids[j+n] == ids[j]+int64(n) {
+		for j+n < len(ids) && n < m.piece && ids[j+n] == ids[j]+int64(n) {
 			n++
 		}
 		m.runs = m.from.Shards.Runs(m.runs, ids[j], int64(n), int64(j))

@@ -665,7 +665,8 @@ def painted(monkeypatch):
             image, cut = shown
             seen.append(cut)
             pixels = image.permute(1, 2, 0).numpy()
-            pixels = Image.fromarray(pixels[:, :, 0] if shape[0] == 1 else pixels).resize(cut.out, 2, cut.box(1.0, cut.source))
+            whole = Image.fromarray(pixels[:, :, 0] if shape[0] == 1 else pixels)
+            pixels = decode._rows_first(Image)(whole, cut.out, cut.box(1.0, cut.source))
             pixels = np.asarray(pixels).reshape(shape[1:] + shape[:1])
             rows.append(pixels[:, ::-1] if cut.mirrored else pixels)
         out = np.stack(rows) if last else np.stack(rows).transpose(0, 3, 1, 2)

@@ -417,7 +417,7 @@ def test_pixels_of_the_gpu_are_those_of_pillow(driver):
         """
 import types
 from PIL import Image
-from shardify import pixels
+from shardify import decode, pixels
 from shardify.geometry import Cut, Shaping, draws
 
 class Memory:
@@ -469,7 +469,8 @@ def shaping():
 
 def shown(a, cut):
     # What the host makes of it.
-    p = Image.fromarray(a[:, :, 0] if a.shape[2] == 1 else a).resize(cut.out, Image.BILINEAR, cut.box(1.0, cut.source))
+    p = Image.fromarray(a[:, :, 0] if a.shape[2] == 1 else a)
+    p = decode._rows_first(Image)(p, cut.out, cut.box(1.0, cut.source))
     p = np.asarray(p).reshape(cut.out[1], cut.out[0], -1)
     return p[:, ::-1] if cut.mirrored else p
 
