@@ -140,7 +140,7 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 	if fact := repeats(ctx, o.Source); fact != "" {
 		rep.Facts = append(rep.Facts, fact)
 	}
-	for _, p := range propose.For(o.Source, o.Args.Table) {
+	for _, p := range propose.Look(ctx, o.Source, o.Args.Table, r.Given["labels"] != "") {
 		rep.propose(ctx, r, &p)
 	}
 	checked := images{table: o.Args.Table, files: r.Format.Whole, left: mostPixels}
@@ -215,16 +215,21 @@ func (rep *Report) propose(ctx context.Context, r Request, p *propose.Proposal) 
 	if !p.Options {
 		r.Settings = p.Settings
 		rep.Ways = append(rep.Ways, r)
-	} else {
+		rep.Facts = append(rep.Facts, p.Why+": "+p.Flags())
+		return
+	}
+	for _, missing := range append(p.Missing, "")[:max(len(p.Missing), 1)] {
 		way := r.By(&format.Way{Options: p.Settings})
+		if missing != "" {
+			way = way.By(&format.Way{Options: format.Options{"missing": missing}})
+		}
 		way.tried = true
-		more, err := Inputs(ctx, way)
-		if err != nil || more.Cause != nil {
+		if more, err := Inputs(ctx, way); err == nil && more.Cause == nil {
+			rep.Ways = append(rep.Ways, more.Ways...)
+			rep.Facts = append(rep.Facts, p.Why+": "+p.Flags())
 			return
 		}
-		rep.Ways = append(rep.Ways, more.Ways...)
 	}
-	rep.Facts = append(rep.Facts, p.Why+": "+p.Flags())
 }
 
 // By is the request with the settings of one way to read the inputs.

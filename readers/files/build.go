@@ -151,7 +151,7 @@ func (b *builder) look(ctx context.Context) (err error) {
 
 // byStems groups the files of each folder.
 func (b *builder) byStems(ctx context.Context) (*verdict, error) {
-	auto, missing := b.options[optStem] == stemAuto, b.options[optMissing]
+	auto, missing := b.options[optStem] == stemAuto, b.strange()
 	known, err := b.group(ctx, stemOf(b.options))
 	if err != nil {
 		return nil, err
@@ -176,6 +176,14 @@ func (b *builder) byStems(ctx context.Context) (*verdict, error) {
 	}
 	b.known = v.known
 	return v, nil
+}
+
+// strange is what --missing says of files that are like no sample: nothing beside a table, where it is about rows.
+func (b *builder) strange() string {
+	if isTable(b.options[optLabels]) {
+		return "fail"
+	}
+	return b.options[optMissing]
 }
 
 // group groups the files by a rule for stems.

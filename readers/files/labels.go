@@ -81,7 +81,7 @@ func (b *builder) paired(level int) error {
 		return nil
 	}
 	if list := b.known.sides.find(level); list != nil {
-		return pairedError(list, b.known.uniform(b.known.strays(b.options[optMissing])))
+		return pairedError(list, b.known.uniform(b.known.strays(b.strange())))
 	}
 	return nil
 }

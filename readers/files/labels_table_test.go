@@ -122,3 +122,12 @@ func TestConformanceWithALabelTable(t *testing.T) {
 		return Format.Open(context.Background(), format.OpenArgs{Table: table, Columns: columns, State: state, Options: opts("labels", name, "key", "file")})
 	})
 }
+
+// TestOtherTablesBesideLabelsAreNoSamples: --missing is about rows where a table has the labels.
+func TestOtherTablesBesideLabelsAreNoSamples(t *testing.T) {
+	image := strings.Repeat("a", 50) // tables are the smaller part
+	dir := folder(t, "train/1.jpg="+image, "train/2.jpg="+image, "train/3.jpg="+image, "test/4.jpg="+image, "labels.csv=id,breed\n1,pug\n2,corgi\n3,pug\n", "submission.csv=id,pug\n4,0.5\n")
+	src := openTable(t, listing(t, dir), opts("labels", filepath.Join(dir, "labels.csv"), "key", "id", "missing", "fill"))
+	equal(t, describe(src), []string{"jpg:u8:jpg", "breed:u8:txt?"})
+	equal(t, dump(t, src), []string{"test/4 jpg=" + image + " breed=-", "train/1 jpg=" + image + " breed=pug", "train/2 jpg=" + image + " breed=corgi", "train/3 jpg=" + image + " breed=pug"})
+}

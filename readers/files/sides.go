@@ -340,12 +340,12 @@ func pairedError(list []*side, alike bool) error {
 	doubt.Ways = pairWays(list)
 	paired := doubt.Ways != nil
 	if alike {
-		classes := []format.Way{format.With(optLabels, labels.Always, "classes of the folders"), format.With(optLabels, labels.Never, "samples of one kind of all files")}
+		at := len(doubt.Ways)
 		if perhaps {
-			doubt.Ways = append(classes[:1:1], append(doubt.Ways, classes[1])...)
-		} else {
-			doubt.Ways = append(doubt.Ways, classes...)
+			at = 0
 		}
+		doubt.Ways = slices.Insert(doubt.Ways, at, format.With(optLabels, labels.Always, "classes of the folders"))
+		doubt.Ways = append(doubt.Ways, format.With(optLabels, labels.Never, "samples of one kind of all files"))
 	}
 	if doubt.Ways == nil {
 		return shardify.Hint(shardify.Mismatch("%s", text), cure)

@@ -240,7 +240,7 @@ var table = []row{
 	{"plan/splits/column", "plans", "internal/key internal/numeric shardify"},
 	{"convert/flow/route", "plans", "format plan plan/splits plan/splits/column shardify"},
 	{"transform/condition", "transforms", "shardify transform/expr transform/op"},
-	{"pipeline/internal/propose", "application", "format internal/filekind internal/printable shardify storage/walk"},
+	{"pipeline/internal/propose", "application", "format internal/filekind internal/glance internal/printable readers shardify storage storage/storages storage/walk"},
 }
 
 func rowOf(name string) *row {

@@ -7,6 +7,7 @@
 package propose
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"regexp"
@@ -30,6 +31,21 @@ type Proposal struct {
 	Unless []string
 	// Other: what the inputs say is lost without these settings.
 	Other bool
+	// Missing are values of --missing, of which the first is meant with which the inputs can be read.
+	Missing []string
+}
+
+// Look is what is proposed for a source and its inputs by their names, by the first rows of tables beside
+// them, and by what some of the files hold. labelled: there is a table already.
+func Look(ctx context.Context, src shardify.Source, t *format.Table, labelled bool) []Proposal {
+	out := For(src, t)
+	if _, files := src.(format.Owner); !files || len(t.Roots) != 1 || t.Len() == 0 {
+		return out
+	}
+	if !labelled {
+		out = append(out, tables(ctx, t)...)
+	}
+	return out
 }
 
 // Flags are the settings as flags.

@@ -1,0 +1,143 @@
+package propose
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/glance"
+	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
+)
+
+const (
+	tableRows  = 1000      // that are looked at
+	tableBytes = 256 << 20 // larger tables are not opened to look at them
+	mostTables = 8
+)
+
+// tables proposes the tables beside files that name them: a column has names of files, with or without
+// folder and extension.
+func tables(ctx context.Context, t *format.Table) (out []Proposal) {
+	var names map[string]bool
+	fs, looked := storages.Of(t), 0
+	for e, err := range fs.List(ctx, t.Roots[0]) {
+		if err != nil || looked == mostTables {
+			break
+		}
+		if !tabular(e) {
+			continue
+		}
+		if looked++; names == nil {
+			names = namesOfFiles(t)
+		}
+		file := storage.Join(t.Roots[0], e.Name)
+		if on, many := joins(ctx, fs, file, names); on != "" {
+			value := file
+			if many {
+				value += " rows=many"
+			}
+			out = append(out, Proposal{Options: true, Missing: []string{"", "fill", "drop"}, Settings: format.Options{"labels": value, "key": on},
+				Why: "column " + on + " of " + e.Name + " has names of the files"})
+		}
+	}
+	return out
+}
+
+// tabular reports whether a file may be a table of labels. Submissions of Kaggle are tables to be filled in.
+func tabular(e storage.Entry) bool {
+	known := slices.Contains([]string{".csv", ".tsv", ".txt", ".jsonl", ".json", ".parquet"}, strings.ToLower(path.Ext(e.Name)))
+	return known && e.Type == storage.Regular && e.Size <= tableBytes && !strings.HasPrefix(e.Name, ".") && !strings.Contains(strings.ToLower(e.Name), "submission")
+}
+
+// namesOfFiles are what rows may call files.
+func namesOfFiles(t *format.Table) map[string]bool {
+	m := map[string]bool{}
+	for i := range t.Len() {
+		name := string(t.NameBytes(i))
+		base := path.Base(name)
+		stem, _, _ := strings.Cut(base, ".")
+		for _, n := range []string{name, strings.TrimSuffix(name, path.Ext(name)), base, strings.TrimSuffix(base, path.Ext(base)), stem} {
+			m[n] = true
+		}
+	}
+	return m
+}
+
+// joins finds the column of a table that has names of files; many: they come again. "" if no column has
+// them, or there is no other column.
+func joins(ctx context.Context, fs storage.FS, file string, names map[string]bool) (on string, many bool) {
+	f, _, err := readers.Choose(ctx, fs, "", []string{file})
+	if err != nil || f.Whole {
+		return "", false
+	}
+	options, err := format.CheckOptions(f.Options, nil)
+	if err != nil {
+		return "", false
+	}
+	o, err := readers.Open(ctx, f, readers.Request{FS: fs, Inputs: []string{file}, Options: options, Jobs: 1})
+	if err != nil {
+		return "", false
+	}
+	defer o.Source.Close()
+	schema := o.Source.Schema()
+	if len(schema) < 2 {
+		return "", false
+	}
+	seen, found, rows := make([]map[string]bool, len(schema)), make([]int, len(schema)), 0
+	for _, sp := range glance.First(ctx, o.Source, tableRows) {
+		r, err := o.Source.Reader(sp.Run)
+		if err != nil {
+			return "", false
+		}
+		b, done := glance.Read(ctx, r, sp)
+		if b != nil {
+			rows += b.Samples
+			for i := range b.Columns {
+				if seen[i] == nil {
+					seen[i] = map[string]bool{}
+				}
+				count(&b.Columns[i], b.Samples, names, seen[i], &found[i])
+			}
+		}
+		done()
+		r.Close()
+	}
+	best := -1
+	for i := range found {
+		if 10*found[i] >= 9*rows && found[i] > 0 && (best < 0 || len(seen[i]) > len(seen[best])) {
+			best = i
+		}
+	}
+	if best < 0 || strings.Contains(schema[best].Name, ",") {
+		return "", false
+	}
+	return schema[best].Name, len(seen[best]) < found[best]
+}
+
+// count counts the values of a column that are names of files.
+func count(c *shardify.Column, rows int, names, seen map[string]bool, found *int) {
+	for k := range rows {
+		value := ""
+		switch {
+		case c.Media == "txt" && c.Levels == 1 && c.DType == shardify.U8:
+			lo, hi := c.Range(k, k+1)
+			value = string(bytes.TrimPrefix(c.Data[lo:hi], []byte("./")))
+		case c.DType == shardify.I64 && c.Levels == 0 && len(c.Shape) == 0:
+			value = strconv.FormatInt(int64(binary.LittleEndian.Uint64(c.Data[8*k:])), 10)
+		default:
+			return
+		}
+		if names[value] {
+			seen[value] = true
+			*found++
+		}
+	}
+}
