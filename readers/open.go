@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/readers/internal/labels"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/storage/walk"
@@ -166,8 +167,11 @@ func List(ctx context.Context, f format.Input, r Request) (*format.Table, []form
 		left = slices.DeleteFunc(left, func(l format.Leftover) bool { return l.Count == int64(t.Len()) && f.StandIn(l.Name) != "" })
 	}
 	if err == nil && f.Whole {
-		table, _ := CutTable(r.Options["labels"])
-		return withoutLabels(ctx, t, left, table)
+		for _, table := range labels.Files(r.Options["labels"]) {
+			if t, left, err = withoutLabels(ctx, t, left, table); err != nil {
+				return nil, nil, err
+			}
+		}
 	}
 	return t, left, err
 }

@@ -52,7 +52,7 @@ func TestFlagsGivenTwice(t *testing.T) {
 // TestGivenTwiceSaysBoth: the error names the flag and both values, and is one of usage.
 func TestGivenTwiceSaysBoth(t *testing.T) {
 	for args, want := range map[string]string{
-		"convert x -o y --labels a --labels b":   "--labels is given twice, a and b: it takes one value",
+		"convert x -o y --key a --key b":         "--key is given twice, a and b: it takes one value",
 		"convert x -o y --split a=1 --split b=1": "--split is given twice, a=1 and b=1: it takes one value",
 		"convert x -o y --object a --object=b":   "--object is given twice, a and b: it takes one value",
 		"convert x -o y --seed 1 --seed 2":       "--seed is given twice, 1 and 2: it takes one value",

@@ -86,7 +86,7 @@ class Settings(TypedDict, total=False):
     key: Optional[Text]
     keyed: Optional[bool]
     keys: Optional[Literal["auto", "ordinal", "path", "shard"]]
-    labels: Optional[Text]
+    labels: Optional[Texts]
     lists: Optional[Literal["auto", "off"]]
     mds_compression: Optional[Literal["none", "zstd"]]
     missing: Optional[Literal["drop", "fail", "fill", "intersect"]]

@@ -76,17 +76,17 @@ func build(ctx context.Context, a format.OpenArgs, options format.Options) (*con
 	if err := b.look(ctx); err != nil {
 		return nil, err
 	}
-	table, err := b.readLabels(ctx, a.Jobs)
+	tables, err := b.readLabels(ctx, a.Jobs)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.choose(a.Columns, table); err != nil {
+	if err := b.choose(a.Columns, tables); err != nil {
 		return nil, err
 	}
 	if err := b.arrange(ctx); err != nil {
 		return nil, err
 	}
-	if err := b.joinLabels(table); err != nil {
+	if err := b.joinLabels(tables); err != nil {
 		return nil, err
 	}
 	c := &content{
@@ -199,13 +199,13 @@ func (b *builder) group(ctx context.Context, by labels.Stem) (f *knowledge, err 
 func (b *builder) path(i int) string { return quote([]byte(b.table.Path(i))) }
 
 // choose narrows the members to the wanted columns.
-func (b *builder) choose(columns []string, table *labels.Table) error {
+func (b *builder) choose(columns []string, tables []*labels.Table) error {
 	available := []string{labelField} // for all that is known yet
 	for i := range b.all {
 		available = append(available, b.all[i].Field)
 	}
-	if table != nil {
-		for _, f := range table.Fields() {
+	for _, t := range tables {
+		for _, f := range t.Fields() {
 			available = append(available, f.Name)
 		}
 	}

@@ -2,10 +2,8 @@ package files
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/labels"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -19,8 +17,8 @@ func isTable(mode string) bool {
 	return true
 }
 
-// readLabels reads the table of --labels FILE; nil without one.
-func (b *builder) readLabels(ctx context.Context, jobs int) (*labels.Table, error) {
+// readLabels reads the tables of --labels FILE; nil without one.
+func (b *builder) readLabels(ctx context.Context, jobs int) ([]*labels.Table, error) {
 	mode, key := b.options[optLabels], b.options[optKey]
 	switch {
 	case !isTable(mode) && key != "":
@@ -30,61 +28,40 @@ func (b *builder) readLabels(ctx context.Context, jobs int) (*labels.Table, erro
 	case !labels.IsTable(mode):
 		return nil, shardify.Unsupported("--labels %q: want auto, none, folder or a file .csv, .tsv, .jsonl or .parquet", mode)
 	}
-	t, err := labels.Read(ctx, storages.Of(b.table), mode, key, jobs)
+	tables, err := labels.Read(ctx, storages.Of(b.table), mode, key, jobs)
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range t.Fields() {
-		for j := range b.all {
-			if b.all[j].Field == f.Name {
-				return nil, shardify.Annotate(shardify.Mismatch("there are files *.%s, and there is a column %s", b.all[j].Field, b.all[j].Field), "read", mode, "")
-			}
-		}
+	from := map[string]string{}
+	for i := range b.all {
+		from[b.all[i].Field] = "there are files *." + b.all[i].Field
 	}
-	b.left = append(b.left, t.Left...)
-	return t, nil
+	for _, t := range tables {
+		for _, f := range t.Fields() {
+			if other := from[f.Name]; other != "" {
+				return nil, shardify.Annotate(shardify.Mismatch("%s, and there is a column %s", other, f.Name), "read", t.File, "")
+			}
+			from[f.Name] = t.File + " has one"
+		}
+		b.left = append(b.left, t.Left...)
+	}
+	return tables, nil
 }
 
-// joinLabels finds the row of each sample.
-func (b *builder) joinLabels(t *labels.Table) error {
-	if t == nil {
+// joinLabels finds the rows of each sample.
+func (b *builder) joinLabels(tables []*labels.Table) error {
+	if tables == nil {
 		return nil
 	}
-	j, err := t.Join(b.m.samples, b.sampleNames)
+	j, err := labels.JoinAll(tables, b.m.samples, b.sampleNames, b.options[optMissing])
 	if err != nil {
 		return err
 	}
-	missing := b.options[optMissing]
-	if missing == "fail" && (j.Bare.Count > 0 || j.Unused.Count > 0) {
-		return unmatched(t, j)
+	b.joined, b.left, b.notes = j.Columns, append(b.left, j.Left...), append(b.notes, j.Notes...)
+	if j.Kept != nil {
+		b.keep(j.Kept)
 	}
-	if j.Unused.Count > 0 {
-		b.left = append(b.left, format.Leftover{Name: j.Unused.First[0], Reason: "rows of labels for no sample (--missing " + missing + ")", Count: j.Unused.Count})
-	}
-	if j.Bare.Count > 0 && missing == "drop" {
-		b.left = append(b.left, format.Leftover{Name: j.Bare.First[0], Reason: "samples without labels (--missing drop)", Count: j.Bare.Count})
-		if err := b.keep(j); err != nil {
-			return err
-		}
-	}
-	if b.m.samples == 0 {
-		return shardify.Mismatch("no sample has labels: nothing is left by --missing drop")
-	}
-	b.joined = j.Columns
 	return nil
-}
-
-// unmatched is the error about names on either side.
-func unmatched(t *labels.Table, j *labels.Joined) error {
-	text := fmt.Sprintf("joined by %s", j.By)
-	if j.Bare.Count > 0 {
-		text += fmt.Sprintf("; samples without labels: %s", j.Bare.String())
-	}
-	if j.Unused.Count > 0 {
-		text += fmt.Sprintf("; labels without a sample: %s", j.Unused.String())
-	}
-	text += "; --missing drop leaves both out, --missing fill writes samples without labels as missing values"
-	return shardify.Annotate(shardify.Mismatch("%s", text), "read", t.File, t.Key)
 }
 
 // sampleNames gives the names of a sample's files.
@@ -104,11 +81,11 @@ func (b *builder) sampleNames(k int, by labels.By, do func(name []byte)) {
 	}
 }
 
-// keep leaves out the samples without labels.
-func (b *builder) keep(j *labels.Joined) error {
+// keep leaves out the other samples.
+func (b *builder) keep(kept []bool) {
 	m := &matrix{members: b.m.members}
 	for k := range b.m.samples {
-		if !j.Has(k) {
+		if !kept[k] {
 			continue
 		}
 		m.samples++
@@ -119,5 +96,4 @@ func (b *builder) keep(j *labels.Joined) error {
 	}
 	m.simplify(b.table.Len())
 	b.m = m
-	return j.Keep()
 }

@@ -131,3 +131,31 @@ func TestOtherTablesBesideLabelsAreNoSamples(t *testing.T) {
 	equal(t, describe(src), []string{"jpg:u8:jpg", "breed:u8:txt?"})
 	equal(t, dump(t, src), []string{"test/4 jpg=" + image + " breed=-", "train/1 jpg=" + image + " breed=pug", "train/2 jpg=" + image + " breed=corgi", "train/3 jpg=" + image + " breed=pug"})
 }
+
+// TestManyRowsOfASample become lists, in folders and in pairs; --missing keeps samples without rows,
+// with empty lists, or does not.
+func TestManyRowsOfASample(t *testing.T) {
+	table, name := labelled(t, "file,x,y\n3.jpg,1,2\n1.jpg,3,4\n3.jpg,5,6\n9.jpg,0,0\n")
+	more := filepath.Join(t.TempDir(), "captions.csv")
+	if err := os.WriteFile(more, []byte("id,text\n1,one\n2,two\n2,zwei\n3,three\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	value := "boxes=" + name + " on=file rows=many,texts=" + more + " on=id rows=many"
+	src := openTable(t, table, opts("labels", value, "missing", "fill"))
+	equal(t, describe(src), []string{"cls:i64(a,b)", "jpg:u8:jpg", "json:u8:json", "x:i64", "y:i64", "text:u8:txt"})
+	if n := strings.Join(src.(format.Noter).Notes(), "\n"); !strings.Contains(n, `1 sample ("b/2") without a row in `+name) {
+		t.Errorf("notes %q", n)
+	}
+	if l := src.(format.Reporter).Leftovers(); len(l) != 1 || l[0].Name != "9.jpg" || l[0].Count != 1 {
+		t.Errorf("left out %v", l)
+	}
+	if got := len(dump(t, openTable(t, table, opts("labels", value, "missing", "drop")))); got != 2 {
+		t.Errorf("%d samples with all labels", got)
+	}
+	pairs := listing(t, folder(t, "im/1.jpg", "ma/1.png", "im/3.jpg", "ma/3.png"))
+	src = openTable(t, pairs, opts("pair", "image=im,mask=ma", "labels", "boxes="+name+" on=file rows=many", "missing", "drop"))
+	equal(t, describe(src), []string{"image:u8:jpg", "mask:u8:png", "x:i64", "y:i64"})
+	readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
+		return Format.Open(context.Background(), format.OpenArgs{Table: table, Columns: columns, State: state, Options: opts("labels", value, "missing", "fill")})
+	})
+}

@@ -170,7 +170,7 @@ var table = []row{
 	{"convert/flow", "plans", "convert/flow/route format index internal/numeric plan plan/splits shardify storage"},
 	{"convert/shuffle", "plans", "format index internal/openfiles shardify storage"},
 	{"transform", "transform", "augment convert/flow format internal/columns internal/suggest plan plan/splits shardify storage transform/cast transform/codes transform/condition transform/expr transform/fields transform/lists transform/op transform/samples transform/sequence transform/tables"},
-	{"readers", "tables", "dataset format index readers/arrow readers/csv readers/files readers/hdf5 readers/internal/grid readers/jsonl readers/mds readers/megatron readers/mmap readers/netcdf3 readers/npz readers/parquet readers/root readers/sqlite readers/synth readers/tar readers/text readers/wds readers/zarr shardify storage storage/local storage/storages storage/walk"},
+	{"readers", "tables", "dataset format index readers/arrow readers/csv readers/files readers/hdf5 readers/internal/grid readers/internal/labels readers/jsonl readers/mds readers/megatron readers/mmap readers/netcdf3 readers/npz readers/parquet readers/root readers/sqlite readers/synth readers/tar readers/text readers/wds readers/zarr shardify storage storage/local storage/storages storage/walk"},
 	{"writers", "tables", "format shardify writers/mds writers/megatron writers/mmap writers/wds"},
 	{"gpuload", "loader", "dataset format gpuload/internal/device gpuload/internal/load gpuload/internal/tier gpuload/order index index/view internal/host internal/poison internal/printable shardify stage storage/storages"},
 	{"gpuload/internal/cuda", "loader", "gpuload/order shardify"},

@@ -51,7 +51,7 @@ func (f *formatFlags) add(kind string, decl []format.Option) {
 				fl.NoOptDefVal = "true"
 			}
 		} else {
-			f.fs.Lookup(o.Name).Value.(*optionValue).also(o.Values)
+			f.fs.Lookup(o.Name).Value.(interface{ also(values []string) }).also(o.Values)
 		}
 		if !slices.Contains(owners, kind) { // wds and mmap are read and written
 			f.owners[o.Name] = append(owners, kind)
@@ -85,8 +85,8 @@ type listValue struct{ *optionValue }
 func (v listValue) Repeats() {}
 
 func (v listValue) Set(s string) error {
-	if v.s != "" {
-		s = v.s + "," + s
+	if before := v.given[v.o.Name]; before != "" {
+		s = before + "," + s
 	}
 	return v.optionValue.Set(s)
 }

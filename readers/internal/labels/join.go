@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/key"
 )
 
@@ -31,16 +32,92 @@ func (b By) String() string {
 // input. The bytes are do's during the call.
 type Names func(k int, by By, do func(name []byte))
 
-// Joined is a table in the order of the samples.
+// Joined is tables in the order of the samples.
 type Joined struct {
 	Columns []shardify.Column
-	By      By
-	// Bare are samples without labels; they are marked as missing. Unused are names of
+	Left    []format.Leftover
+	Notes   []string
+	// Kept are the samples that are left, if some are not.
+	Kept []bool
+}
+
+// JoinAll joins tables to samples. missing says what becomes of rows without a sample and samples
+// without rows: fail, drop or fill.
+func JoinAll(tables []*Table, samples int, names Names, missing string) (*Joined, error) {
+	out := &Joined{}
+	var all []*joined
+	for _, t := range tables {
+		j, err := t.join(samples, names)
+		if err != nil {
+			return nil, err
+		}
+		if missing == "fail" && (j.bare.Count > 0 || j.unused.Count > 0) {
+			return nil, j.unmatched()
+		}
+		if j.unused.Count > 0 {
+			out.Left = append(out.Left, format.Leftover{Name: j.unused.First[0], Reason: "rows of labels for no sample (--missing " + missing + ")", Count: j.unused.Count})
+		}
+		switch {
+		case j.bare.Count == 0:
+		case missing == "drop":
+			out.Left = append(out.Left, format.Leftover{Name: j.bare.First[0], Reason: "samples without labels (--missing drop)", Count: j.bare.Count})
+			if out.Kept == nil {
+				out.Kept = slices.Repeat([]bool{true}, samples)
+			}
+			for k, row := range j.order {
+				out.Kept[k] = out.Kept[k] && row != j.none()
+			}
+		case t.spec.rows == rowsMany:
+			out.Notes = append(out.Notes, fmt.Sprintf("%s without a row in %s: empty lists (--missing fill)", j.bare.Of("sample", "samples"), t.File))
+		}
+		all = append(all, j)
+	}
+	if out.Kept != nil && !slices.Contains(out.Kept, true) {
+		return nil, shardify.Mismatch("no sample has labels: nothing is left by --missing drop")
+	}
+	for _, j := range all {
+		if out.Kept != nil {
+			k := -1
+			j.order = slices.DeleteFunc(j.order, func(int32) bool { k++; return !out.Kept[k] })
+		}
+		cols, err := j.gather()
+		if err != nil {
+			return nil, err
+		}
+		out.Columns = append(out.Columns, cols...)
+	}
+	return out, nil
+}
+
+// joined is the rows that samples have in a table.
+type joined struct {
+	by By
+	// bare are samples without labels; they are marked as missing. unused are names of
 	// rows that no sample has, and how many.
-	Bare   Listed
-	Unused Listed
+	bare   Listed
+	unused Listed
 	order  []int32 // rows of the samples; that behind the last one has no values
 	table  *Table
+}
+
+// none is the row without values.
+func (j *joined) none() int32 { return int32(j.table.rows.Rows) }
+
+// unmatched is the error about names on either side.
+func (j *joined) unmatched() error {
+	text := fmt.Sprintf("joined by %s", j.by)
+	if j.bare.Count > 0 {
+		text += fmt.Sprintf("; samples without labels: %s", j.bare.String())
+	}
+	if j.unused.Count > 0 {
+		text += fmt.Sprintf("; labels without a sample: %s", j.unused.String())
+	}
+	as := "as missing values"
+	if j.table.spec.rows == rowsMany {
+		as = "with empty lists"
+	}
+	text += "; --missing drop leaves both out, --missing fill writes samples without labels " + as
+	return shardify.Annotate(shardify.Mismatch("%s", text), "read", j.table.File, j.table.Key)
 }
 
 // Listed counts what it has examples of.
@@ -74,8 +151,8 @@ func (l *Listed) String() string {
 	return fmt.Sprintf("%d (%s%s)", l.Count, strings.Join(l.First, ", "), more)
 }
 
-// Join finds the row of each sample, by the kind of name under which most are found.
-func (t *Table) Join(samples int, names Names) (*Joined, error) {
+// join finds the row of each sample, by the kind of name under which most are found.
+func (t *Table) join(samples int, names Names) (*joined, error) {
 	var best *rowsBy
 	for by := range kinds {
 		x, err := t.find(by, samples, names)
@@ -89,7 +166,7 @@ func (t *Table) Join(samples int, names Names) (*Joined, error) {
 			break
 		}
 	}
-	return t.join(best, names)
+	return t.joinBy(best, names)
 }
 
 // rowsBy is the rows that samples have by one kind of name.
@@ -141,19 +218,19 @@ func (t *Table) find(by By, samples int, names Names) (*rowsBy, error) {
 	return x, nil
 }
 
-// join joins by one kind of name.
-func (t *Table) join(x *rowsBy, names Names) (*Joined, error) {
+// joinBy joins by one kind of name.
+func (t *Table) joinBy(x *rowsBy, names Names) (*joined, error) {
 	if x.two >= 0 {
 		return nil, shardify.Mismatch("sample %s has several rows: its files are named by more than one", nameOf(x.two, names))
 	}
-	j := &Joined{By: x.by, order: x.order, table: t}
+	j := &joined{by: x.by, order: x.order, table: t}
 	none := int32(t.rows.Rows)
 	taken := make([]int32, none) // by sample+1
 	var doubled Listed
 	for k, row := range x.order {
 		switch {
 		case row == none:
-			j.Bare.add(func() string { return nameOf(k, names) })
+			j.bare.add(func() string { return nameOf(k, names) })
 		case taken[row] > 0:
 			doubled.add(func() string {
 				return fmt.Sprintf("%s for %s and %s", t.names.Text(int(row)), nameOf(int(taken[row])-1, names), nameOf(k, names))
@@ -167,10 +244,10 @@ func (t *Table) join(x *rowsBy, names Names) (*Joined, error) {
 	}
 	for row, s := range taken {
 		if s == 0 {
-			j.Unused.add(func() string { return string(t.names.Text(row)) })
+			j.unused.add(func() string { return string(t.names.Text(row)) })
 		}
 	}
-	return j, j.gather()
+	return j, nil
 }
 
 // nameOf is what a sample is called in errors.
@@ -185,25 +262,16 @@ func nameOf(k int, names Names) string {
 }
 
 // gather takes the rows of the samples.
-func (j *Joined) gather() error {
-	all := shardify.Batch{Samples: j.table.rows.Rows + 1, Columns: j.table.rows.Cols}
-	cols, err := all.TakeColumns(j.order, shardify.NewPool(1).Overdraft()) // which stays
+func (j *joined) gather() ([]shardify.Column, error) {
+	cols, err := takeAll(j.table.rows.Cols, j.table.rows.Rows+1, j.order)
 	for i := range cols {
 		c := &cols[i]
+		if j.table.spec.rows == rowsMany {
+			c.Valid = nil // no rows are an empty list
+		}
 		if c.Nullable = slices.Contains(c.Valid, 0); !c.Nullable {
 			c.Valid = nil
 		}
 	}
-	j.Columns = cols
-	return err
-}
-
-// Has reports whether sample k has labels.
-func (j *Joined) Has(k int) bool { return j.order[k] != int32(j.table.rows.Rows) }
-
-// Keep leaves only the samples that have labels.
-func (j *Joined) Keep() error {
-	none := int32(j.table.rows.Rows)
-	j.order = slices.DeleteFunc(j.order, func(row int32) bool { return row == none })
-	return j.gather()
+	return cols, err
 }

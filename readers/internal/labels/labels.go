@@ -45,6 +45,9 @@ type Table struct {
 	Key  string
 	// Left names columns that cannot be labels, and why.
 	Left  []format.Leftover
+	all   string     // the value of --labels
+	spec  spec       // of this table
+	fill  bool       // missing values in lists are NaN, 0 or empty
 	sort  bool       // columns by name
 	text  bool       // CSV whose first line has the names of its columns
 	names key.Column // of the rows, as in the file
@@ -67,25 +70,36 @@ func formatOf(name string) *format.Input {
 	return nil
 }
 
-// IsTable reports whether a text names a table, FILE[ KEY=VALUE]...
+// IsTable reports whether a text names a table, [NAME=]FILE[ KEY=VALUE]...
 func IsTable(text string) bool {
-	name, _ := format.CutTable(text, formats)
-	return formatOf(name) != nil
+	s, _ := parse(text)
+	return formatOf(s.file) != nil
 }
 
-// Read reads a table, FILE[ KEY=VALUE]... with options of its format. key is the column with the
-// names of samples.
-func Read(ctx context.Context, fs storage.FS, text, key string, jobs int) (*Table, error) {
-	name, own := format.CutTable(text, formats)
-	t := &Table{File: name, Key: key}
-	err := t.read(ctx, fs, own, jobs)
-	if in := formatOf(name); in != nil {
-		err = in.TableError(err, "labels", text)
+// Read reads the tables of --labels, separated by commas: [NAME=]FILE[ KEY=VALUE]... with options of
+// their formats. key is the column with the names of samples of those that do not say on=COLUMN.
+func Read(ctx context.Context, fs storage.FS, text, key string, jobs int) (tables []*Table, err error) {
+	idle := key != ""
+	for _, one := range split(text) {
+		s, err := parse(one)
+		if err != nil {
+			return nil, err
+		}
+		idle = idle && s.on != ""
+		t := &Table{File: s.file, Key: cmp.Or(s.on, key), all: text, spec: s}
+		err = t.read(ctx, fs, s.options, jobs)
+		if in := formatOf(s.file); in != nil {
+			err = in.TableError(err, optLabels.Name, one)
+		}
+		if err != nil {
+			return nil, shardify.Annotate(err, "read", s.file, "")
+		}
+		tables = append(tables, t)
 	}
-	if err != nil {
-		return nil, shardify.Annotate(err, "read", name, "")
+	if idle {
+		return nil, shardify.Misuse("--key %s has no effect: each table of --labels says on=COLUMN", key)
 	}
-	return t, nil
+	return tables, nil
 }
 
 func (t *Table) read(ctx context.Context, fs storage.FS, own []string, jobs int) error {
@@ -115,12 +129,11 @@ func (t *Table) read(ctx context.Context, fs storage.FS, own []string, jobs int)
 		if t.Key != "" && !strings.ContainsAny(t.Key, `,*?[\`) {
 			own = append(own, "types="+t.Key+":text") // names are what they look like
 		}
-	case !slices.ContainsFunc(own, func(w string) bool { return strings.HasPrefix(w, "null-items=") }):
-		own = append(own, "null-items=fill") // lists are not labels
 	}
 	if a.Options, err = in.TableOptions(own); err != nil {
 		return err
 	}
+	t.fill = format.FillsItems(a.Options)
 	src, err := in.Open(ctx, a)
 	if errors.Is(err, shardify.ErrUsage) && in == &csv.Format { // there may be no such column
 		a.Options[in.Name] = strings.TrimSuffix(strings.TrimSuffix(a.Options[in.Name], "types="+t.Key+":text"), ",")
@@ -164,7 +177,7 @@ func (t *Table) load(ctx context.Context, src shardify.Source) error {
 	var names shardify.Column
 	for i := range all {
 		c := &all[i]
-		why := unfit(&c.Field)
+		why := t.unfit(&c.Field)
 		switch {
 		case c.Name == t.Key && (why != "" || c.DType.IsFloat() || c.DType == shardify.Bool):
 			return shardify.Mismatch("the names in %s: %s", t.Key, cmp.Or(why, "they are neither text nor whole numbers"))
@@ -173,14 +186,16 @@ func (t *Table) load(ctx context.Context, src shardify.Source) error {
 				return shardify.Corrupt(-1, "row %d has no name under %q", k, t.Key)
 			}
 			names = texts(c, rows)
+			*c = shardify.Column{Field: c.Field}
 		case why != "":
 			t.Left = append(t.Left, format.Leftover{Name: c.Name, Reason: why})
 		default:
 			if err := shardify.ValidName(c.Name); err != nil {
 				return err
 			}
-			widen(c, rows)
+			widen(c)
 			cols = append(cols, *c)
+			*c = shardify.Column{Field: c.Field}
 		}
 	}
 	if t.sort { // objects have no order
@@ -190,18 +205,34 @@ func (t *Table) load(ctx context.Context, src shardify.Source) error {
 		return shardify.Mismatch("no column of labels beside %s%s", t.Key, t.why())
 	}
 	t.names = key.Column{Data: names.Data, Ends: names.Offsets[0]}
-	if t.rows, err = key.NewTable([]shardify.Column{cleaned(&names, rows)}, cols, rows); err != nil {
+	clean := cleaned(&names, rows)
+	if clean, cols, rows, err = t.several(&clean, cols, rows); err != nil {
+		return err
+	}
+	if t.rows, err = key.NewTable([]shardify.Column{clean}, cols, rows); err != nil {
+		var e *shardify.Error
+		if errors.Is(err, shardify.ErrSchema) && errors.As(err, &e) { // a name is in two rows
+			err = format.Cure(e, format.With(optLabels.Name, t.replace("rows=many"), "lists of the rows of each name"),
+				format.With(optLabels.Name, t.replace("rows=first"), "the first row of each name"))
+		}
 		return shardify.Annotate(err, "read", t.File, t.Key)
 	}
 	return nil
 }
 
-// unfit says why a field is not a label.
-func unfit(f *shardify.Field) string {
-	if key.IsText(f) && f.Media == "txt" || f.Levels == 0 && len(f.Shape) == 0 {
-		return ""
+// unfit says why a field is not a label. A name may be neither a list nor of several numbers.
+func (t *Table) unfit(f *shardify.Field) string {
+	lists := f.Levels
+	if f.Media == "txt" {
+		lists--
 	}
-	return "it is neither a number nor text"
+	switch {
+	case f.Name == t.Key && (lists > 0 || len(f.Shape) > 0), f.Media != "" && f.Media != "txt", f.Ragged:
+		return "it is neither a number nor text"
+	case f.Levels > 1 && t.spec.rows == rowsMany:
+		return "it has lists in its rows, of which rows=many would make a level too many"
+	}
+	return ""
 }
 
 // texts is a column of texts, or of whole numbers as texts.
@@ -236,15 +267,18 @@ func cleaned(names *shardify.Column, rows int) shardify.Column {
 }
 
 // widen gives numbers the types that labels have.
-func widen(c *shardify.Column, rows int) {
+func widen(c *shardify.Column) {
 	to := shardify.I64
 	switch {
-	case c.Levels > 0, c.DType == shardify.Bool, c.DType == shardify.U64:
+	case c.Media != "", c.DType == shardify.Bool, c.DType == shardify.U64:
 		return
 	case c.DType.IsFloat():
 		to = shardify.F64
 	}
-	data := make([]byte, 8*rows)
+	if c.DType == to {
+		return
+	}
+	data := make([]byte, 8*(len(c.Data)/c.DType.Size()))
 	numeric.Convert(data, to, c.Data, c.DType)
 	c.DType, c.Data = to, data
 }
@@ -274,7 +308,7 @@ func (t *Table) noKey(schema []shardify.Field) error {
 	}
 	names := strings.Join(list, ", ")
 	if t.Key == "" {
-		return shardify.Mismatch("--key COLUMN must say which column has the names of the samples: %s", names)
+		return shardify.Mismatch("--key COLUMN, or on=COLUMN behind the name of the table, must say which column has the names of the samples: %s", names)
 	}
 	cure := ""
 	if t.text {

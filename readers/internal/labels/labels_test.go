@@ -10,10 +10,12 @@ import (
 	"path"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage/local"
 )
 
@@ -24,6 +26,15 @@ func write(t testing.TB, name, text string) string {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// readOne reads the tables of a value of --labels, and gives the first.
+func readOne(text, key string, jobs int) (*Table, error) {
+	list, err := Read(context.Background(), local.Files, text, key, jobs)
+	if err != nil {
+		return nil, err
+	}
+	return list[0], nil
 }
 
 // TestTypesFollowFromAllValues: one value decides the type of its column, and what
@@ -53,7 +64,7 @@ func TestTypesFollowFromAllValues(t *testing.T) {
 		for i, s := range c.cells {
 			text += fmt.Sprintf("%d,%s\n", i, s)
 		}
-		tab, err := Read(context.Background(), local.Files, write(t, "l.csv", text), "k", 1)
+		tab, err := readOne(write(t, "l.csv", text), "k", 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,11 +91,11 @@ func TestAllFormatsGiveTheSameLabels(t *testing.T) {
 	}
 	var first []shardify.Column
 	for name, text := range files {
-		tab, err := Read(context.Background(), local.Files, write(t, name, text), "file", 1)
+		tab, err := readOne(write(t, name, text), "file", 1)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		j, err := tab.Join(2, stems("b", "a"))
+		j, err := JoinAll([]*Table{tab}, 2, stems("b", "a"), "fill")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,38 +134,38 @@ func TestNamesInAnyForm(t *testing.T) {
 		{[3]string{"1.jpg", "2.jpg", "3.jpg"}, ByBase},
 		{[3]string{"1", "2", "3"}, ByBaseStem},
 	} {
-		tab, err := Read(context.Background(), local.Files, write(t, "l.csv", "k,v\n"+c.keys[0]+",a\n"+c.keys[1]+",b\n"+c.keys[2]+",c\n"), "k", 1)
+		tab, err := readOne(write(t, "l.csv", "k,v\n"+c.keys[0]+",a\n"+c.keys[1]+",b\n"+c.keys[2]+",c\n"), "k", 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		j, err := tab.Join(3, samples)
-		if err != nil || j.By != c.want || j.Bare.Count+j.Unused.Count > 0 {
-			t.Errorf("%v: joined by %v, %v without labels, %v unused, %v", c.keys, j.By, j.Bare, j.Unused, err)
+		j, err := tab.join(3, samples)
+		if err != nil || j.by != c.want || j.bare.Count+j.unused.Count > 0 {
+			t.Errorf("%v: joined by %v, %v without labels, %v unused, %v", c.keys, j.by, j.bare, j.unused, err)
 		}
 	}
 }
 
 // TestWhatDoesNotFitIsListed names both sides.
 func TestWhatDoesNotFitIsListed(t *testing.T) {
-	tab, err := Read(context.Background(), local.Files, write(t, "l.csv", "k,v\na,1\nx,2\ny,3\n"), "k", 1)
+	tab, err := readOne(write(t, "l.csv", "k,v\na,1\nx,2\ny,3\n"), "k", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := tab.Join(2, stems("a", "b"))
+	j, err := JoinAll([]*Table{tab}, 2, stems("a", "b"), "fill")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if j.Bare.String() != `1 ("b")` || j.Unused.String() != "2 (x, y)" {
-		t.Errorf("without labels %v, unused %v", j.Bare.String(), j.Unused.String())
+	if l := j.Left; len(l) != 1 || l[0].Name != "x" || l[0].Count != 2 || j.Kept != nil {
+		t.Errorf("left out %v, kept %v", l, j.Kept)
 	}
 	if c := j.Columns[0]; !c.Field.Nullable || c.Valid[0] != 1 || c.Valid[1] != 0 {
 		t.Errorf("%+v", c)
 	}
-	if err := j.Keep(); err != nil {
+	if j, err = JoinAll([]*Table{tab}, 2, stems("a", "b"), "drop"); err != nil {
 		t.Fatal(err)
 	}
-	if c := j.Columns[0]; c.Field.Nullable || len(c.Data) != 8 {
-		t.Errorf("after Keep: %+v", c)
+	if c := j.Columns[0]; c.Field.Nullable || len(c.Data) != 8 || !slices.Equal(j.Kept, []bool{true, false}) || len(j.Left) != 2 {
+		t.Errorf("dropped: %+v, %v, %v", c, j.Kept, j.Left)
 	}
 }
 
@@ -181,29 +192,29 @@ func TestBadTablesAreRefused(t *testing.T) {
 		{"a.jsonl", "{\"k\":null,\"v\":1}", "k", "the names in k"},
 		{"a.jsonl", "{\"k\":\"x\",\"v\":1}\n{\"v\":1}", "k", "no name"},
 		{"a.jsonl", "{\"k\":1.5,\"v\":1}", "k", "whole numbers"},
-		{"a.jsonl", "{\"k\":\"x\",\"v\":[1]}", "k", "neither a number nor text"},
+		{"a.jsonl", "{\"k\":[\"x\"],\"v\":1}", "k", "neither a number nor text"},
 		{"a.parquet", "PAR1", "k", "Parquet"},
 	} {
-		_, err := Read(context.Background(), local.Files, write(t, c.name, c.text), c.key, 1)
+		_, err := readOne(write(t, c.name, c.text), c.key, 1)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %.40q: %v, want %q", c.name, c.text, err, c.want)
 		}
 	}
-	if _, err := Read(context.Background(), local.Files, write(t, "l.csv", "k,v\na,1\n./a,2\n"), "k", 1); err == nil || !strings.Contains(err.Error(), "is in rows 0 and 1") {
+	if _, err := readOne(write(t, "l.csv", "k,v\na,1\n./a,2\n"), "k", 1); err == nil || !strings.Contains(err.Error(), "is in rows 0 and 1") {
 		t.Errorf("two rows of a name: %v", err)
 	}
-	tab, err := Read(context.Background(), local.Files, write(t, "l.csv", "k,v\na,1\n"), "k", 1)
+	tab, err := readOne(write(t, "l.csv", "k,v\na,1\n"), "k", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tab.Join(2, stems("x/a", "y/a")); err == nil || !strings.Contains(err.Error(), "folders") {
+	if _, err := JoinAll([]*Table{tab}, 2, stems("x/a", "y/a"), "fill"); err == nil || !strings.Contains(err.Error(), "folders") {
 		t.Errorf("a row of two samples: %v", err)
 	}
 }
 
 // TestParquetLabels takes numbers and text of a Parquet file.
 func TestParquetLabels(t *testing.T) {
-	tab, err := Read(context.Background(), local.Files, "../../parquet/testdata/polars.parquet", "a", 1)
+	tab, err := readOne("../../parquet/testdata/polars.parquet", "a", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,18 +222,18 @@ func TestParquetLabels(t *testing.T) {
 	for _, f := range tab.Fields() {
 		names = append(names, f.Name)
 	}
-	if got := strings.Join(names, " "); got != "s st.u st.v cat" || tab.rows.Rows != 50 {
+	if got := strings.Join(names, " "); got != "s l arr st.u st.v cat" || tab.rows.Rows != 50 {
 		t.Errorf("%d rows of %s; left out %v", tab.rows.Rows, got, tab.Left)
 	}
 }
 
 // TestStateIsTheLabels: what a plan keeps gives the same columns.
 func TestStateIsTheLabels(t *testing.T) {
-	tab, err := Read(context.Background(), local.Files, write(t, "l.csv", "k,i,f,s\na,1,0.5,x\nb,,,\nc,-9,2,zz\n"), "k", 1)
+	tab, err := readOne(write(t, "l.csv", "k,i,f,s\na,1,0.5,x\nb,,,\nc,-9,2,zz\n"), "k", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := tab.Join(3, stems("c", "a", "b"))
+	j, err := JoinAll([]*Table{tab}, 3, stems("c", "a", "b"), "fill")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,17 +252,131 @@ func TestStateIsTheLabels(t *testing.T) {
 	}
 }
 
+// TestManyRowsOfAName become lists in the order of the table, whose state gives the same columns.
+func TestManyRowsOfAName(t *testing.T) {
+	name := write(t, "l.csv", "k,i,f,s,b\nc,1,0.5,x,true\na,2,1,yy,false\nc,-9,2,,true\nb,4,3,z,false\nc,5,4,w,false\n")
+	tab, err := readOne("n="+name+" on=k rows=many", "", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := JoinAll([]*Table{tab}, 4, stems("d", "c", "a", "b"), "fill")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	fields := []shardify.Field{}
+	for _, c := range j.Columns {
+		fields = append(fields, c.Field)
+		got = append(got, fmt.Sprintf("%s %d %s %v", c.Name, c.Levels, c.Counter, c.Offsets))
+	}
+	want := []string{"i 1 n [[0 0 3 4 5]]", "f 1 n [[0 0 3 4 5]]", "s 2 n [[0 0 3 4 5] [0 1 1 2 4 5]]", "b 1 n [[0 0 3 4 5]]"}
+	if !slices.Equal(got, want) || fmt.Sprint(shardify.View[int64](j.Columns[0].Data)) != "[1 -9 5 2 4]" || string(j.Columns[2].Data) != "xwyyz" {
+		t.Errorf("%q, %v, %q", got, shardify.View[int64](j.Columns[0].Data), j.Columns[2].Data)
+	}
+	b := AppendState([]byte{}, j.Columns, 4)
+	again, rest, err := ReadState(append(bytes.Clone(b), 7), fields, 4)
+	if err != nil || len(rest) != 1 || !reflect.DeepEqual(again, j.Columns) {
+		t.Errorf("%+v, %d bytes left, %v; want %+v", again, len(rest), err, j.Columns)
+	}
+	for n := range len(b) {
+		if _, _, err := ReadState(b[:n], fields, 4); !errors.Is(err, shardify.ErrCorrupt) {
+			t.Errorf("%d of %d bytes: %v", n, len(b), err)
+		}
+	}
+	for lo := range int64(4) {
+		for hi := lo; hi <= 4; hi++ {
+			for i := range j.Columns {
+				c := Batch(&j.Columns[i], lo, hi, shardify.NewPool(1).Overdraft())
+				if from, to := j.Columns[i].Range(int(lo), int(hi)); !bytes.Equal(c.Data, j.Columns[i].Data[from:to]) || len(c.Offsets[0]) != int(hi-lo)+1 || c.Offsets[0][0] != 0 {
+					t.Errorf("samples %d to %d of %s: %+v", lo, hi, c.Name, c)
+				}
+			}
+		}
+	}
+	tab, err = readOne(name+" on=k rows=first", "", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j, err = JoinAll([]*Table{tab}, 3, stems("c", "a", "b"), "fill"); err != nil || fmt.Sprint(shardify.View[int64](j.Columns[0].Data)) != "[1 2 4]" || len(tab.Left) != 1 || tab.Left[0].Count != 2 {
+		t.Errorf("the first rows: %+v, %v, %v", j.Columns, tab.Left, err)
+	}
+}
+
+// TestMissingValuesInLists are refused with what fills them.
+func TestMissingValuesInLists(t *testing.T) {
+	name := write(t, "l.csv", "k,i,f\na,1,0.5\na,,\nb,3,2\n")
+	_, err := readOne(name+" on=k rows=many", "", 1)
+	var cured *format.Cured
+	if !errors.As(err, &cured) || !strings.Contains(err.Error(), `i of row 1, of "a", is missing`) {
+		t.Fatal(err)
+	}
+	tab, err := readOne(cured.Ways[0].Options["labels"], "", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(shardify.View[int64](tab.rows.Cols[0].Data), shardify.View[float64](tab.rows.Cols[1].Data)); got != "[1 0 3] [0.5 NaN 2]" {
+		t.Error(got)
+	}
+}
+
+// TestListsOfJSON are labels as they are, and with rows=many lists of a level more.
+func TestListsOfJSON(t *testing.T) {
+	name := write(t, "l.jsonl", `{"k":"b","boxes":[[1,2,3,4],[5,6,7,8]],"n":[1,2],"words":["x","yy"]}`+"\n"+`{"k":"a","boxes":[],"n":[],"words":[]}`+"\n")
+	for words, want := range map[string]string{"": "boxes 2 , n 1 , words 2 ", " rows=many": "n 2 rows"} {
+		tab, err := readOne(name+" on=k"+words, "", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := JoinAll([]*Table{tab}, 2, stems("a", "b"), "fill")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		var fields []shardify.Field
+		for _, c := range j.Columns {
+			got, fields = append(got, fmt.Sprintf("%s %d %s", c.Name, c.Levels, c.Counter)), append(fields, c.Field)
+		}
+		if strings.Join(got, ", ") != want || len(got)+len(tab.Left) != 3 {
+			t.Errorf("%q: %q, left out %v", words, got, tab.Left)
+		}
+		again, rest, err := ReadState(AppendState(nil, j.Columns, 2), fields, 2)
+		if err != nil || len(rest) != 0 || !reflect.DeepEqual(again, j.Columns) {
+			t.Errorf("%+v, %v; want %+v", again, err, j.Columns)
+		}
+	}
+}
+
+// TestTablesAreSeparatedByCommas, which their options have, too.
+func TestTablesAreSeparatedByCommas(t *testing.T) {
+	for text, want := range map[string]string{
+		"a.csv":                              "a.csv",
+		"a,b.csv":                            "a,b.csv",
+		"a.csv sep=, on=k,n=b.csv rows=many": "a.csv sep=, on=k|n=b.csv rows=many",
+		"a.csv types=x:text,y:i64,b c.jsonl": "a.csv types=x:text,y:i64|b c.jsonl",
+		"x=1.csv on=k rows=many,d/y.parquet": "x=1.csv on=k rows=many|d/y.parquet",
+	} {
+		if got := strings.Join(split(text), "|"); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	for _, text := range []string{"n=a.csv on=k", "a.csv rows=two", "__n=a.csv rows=many"} {
+		if _, err := readOne(text, "", 1); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
 // TestPackedTables: a name says how a table is packed.
 func TestPackedTables(t *testing.T) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	z.Write([]byte("k,v,o\na,1,true\nb,2,\n"))
 	z.Close()
-	tab, err := Read(context.Background(), local.Files, write(t, "l.CSV.gz", b.String()), "k", 2)
+	tab, err := readOne(write(t, "l.CSV.gz", b.String()), "k", 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := tab.Join(2, stems("b", "a"))
+	j, err := JoinAll([]*Table{tab}, 2, stems("b", "a"), "fill")
 	if err != nil || len(j.Columns) != 2 || !bytes.Equal(j.Columns[1].Valid, []byte{0, 1}) || j.Columns[1].DType != shardify.Bool || shardify.View[int64](j.Columns[0].Data)[0] != 2 {
 		t.Errorf("%+v, %v", j, err)
 	}
@@ -259,12 +384,12 @@ func TestPackedTables(t *testing.T) {
 
 // TestNamesStayAsWritten: what looks like a number is a name all the same.
 func TestNamesStayAsWritten(t *testing.T) {
-	tab, err := Read(context.Background(), local.Files, write(t, "l.csv", "k,v\n1.50,1\n2,2\ntrue,3\n"), "k", 1)
+	tab, err := readOne(write(t, "l.csv", "k,v\n1.50,1\n2,2\ntrue,3\n"), "k", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := tab.Join(3, stems("1.50", "2", "true"))
-	if err != nil || j.Bare.Count > 0 || j.Unused.Count > 0 {
+	j, err := JoinAll([]*Table{tab}, 3, stems("1.50", "2", "true"), "fill")
+	if err != nil || len(j.Left) > 0 {
 		t.Errorf("%+v, %v", j, err)
 	}
 }
@@ -276,11 +401,11 @@ func FuzzRead(f *testing.F) {
 	f.Add("{\"k\":\"a\",\"v\":1.5}\n", uint8(2))
 	f.Fuzz(func(t *testing.T, text string, kind uint8) {
 		name := "f" + []string{".csv", ".tsv", ".jsonl"}[int(kind)%3]
-		tab, err := Read(context.Background(), local.Files, write(t, name, text), "k", 1)
+		tab, err := readOne(write(t, name, text), "k", 1)
 		if err != nil {
 			return
 		}
-		j, err := tab.Join(2, stems("a", "b"))
+		j, err := JoinAll([]*Table{tab}, 2, stems("a", "b"), "fill")
 		if err != nil {
 			return
 		}

@@ -15,7 +15,7 @@ import (
 
 // The options of Named.
 var (
-	optLabels = format.Option{Name: "labels", Idle: "the folders are no classes", Kind: format.KindString, Default: Auto, Off: []string{Never}, Quiet: true, Help: Help}
+	optLabels = format.Option{Name: "labels", Idle: "the folders are no classes", Kind: format.KindString, Default: Auto, Off: []string{Never}, Quiet: true, List: true, Help: Help}
 	optKeys   = format.Option{Name: "keys", Idle: "the samples have no names", Kind: format.KindEnum, Default: Auto, Values: []string{Auto, keysPath, keysOrdinal}, Quiet: true,
 		Help: "names of samples: the path below the input, or a number; auto: the path where files that are a sample each are in several folders"}
 	optStem = format.Option{Name: "stem", Idle: "no sample has a name with two dots", Kind: format.KindEnum, Default: "first", Values: []string{"first", stemLast}, Quiet: true,
@@ -23,7 +23,7 @@ var (
 )
 
 // Help is that of the option labels, for formats that read tables of labels, too.
-const Help = "make the field cls from the name of the first folder: auto (if the folders look like classes), none, or folder (always); or FILE.csv, .tsv, .jsonl, .parquet: a field for each column, joined by --key; options of the table follow its name, as in 'FILE.csv sep=| header=none'"
+const Help = "make the field cls from the name of the first folder: auto (if the folders look like classes), none, or folder (always); or FILE.csv, .tsv, .jsonl, .parquet: a field for each column, joined by --key; options of the table follow its name, as in 'FILE.csv sep=| header=none'. 'NAME=FILE.csv on=COLUMN rows=many' makes lists, counted by NAME, of the rows of a sample; rows=first takes the first"
 
 const (
 	keysPath    = "path"

@@ -10,9 +10,12 @@ import (
 
 // Bytes is what sample k of a column takes in a batch.
 func Bytes(c *shardify.Column, k int64) int64 {
-	n := int64(8)
-	if c.Levels > 0 {
-		n += c.Offsets[0][k+1] - c.Offsets[0][k]
+	from, to := c.Range(int(k), int(k)+1)
+	n := int64(to - from)
+	lo, hi := k, k+1
+	for _, o := range c.Offsets {
+		n += 8 * (hi - lo)
+		lo, hi = o[lo], o[hi]
 	}
 	if c.Valid != nil {
 		n++
@@ -30,12 +33,13 @@ func Batch(c *shardify.Column, lo, hi int64, mem *shardify.Arena) shardify.Colum
 	from, to := c.Range(int(lo), int(hi))
 	out.Data = mem.Alloc(to - from)
 	copy(out.Data, c.Data[from:to])
-	if c.Levels > 0 {
+	for _, o := range c.Offsets {
 		offsets := mem.Int64s(int(hi-lo) + 1)
 		for i := range offsets {
-			offsets[i] = c.Offsets[0][lo+int64(i)] - int64(from)
+			offsets[i] = o[lo+int64(i)] - o[lo]
 		}
-		out.Offsets = [][]int64{offsets}
+		out.Offsets = append(out.Offsets, offsets)
+		lo, hi = o[lo], o[hi]
 	}
 	return out
 }
@@ -44,9 +48,12 @@ func Batch(c *shardify.Column, lo, hi int64, mem *shardify.Arena) shardify.Colum
 // are stored elsewhere:
 //
 //	per column:  u8 1 if values are missing, then a bit for each sample
-//	             zigzag varints, varints without a sign, or 8 bytes each, or uvarint length
-//	             and bytes
+//	             uvarint lengths of the lists at each level, unless the first column with
+//	             the counter has said them; those of texts are lengths in bytes
+//	             zigzag varints, varints without a sign, or 8 bytes each; or the bytes of texts,
+//	             of which those that are no list are uvarint length and bytes each
 func AppendState(b []byte, columns []shardify.Column, samples int) []byte {
+	counted := map[string]bool{}
 	for i := range columns {
 		c := &columns[i]
 		if c.Valid == nil {
@@ -59,28 +66,47 @@ func AppendState(b []byte, columns []shardify.Column, samples int) []byte {
 			}
 			b = append(b, bits...)
 		}
-		switch {
-		case c.Levels > 0:
+		if c.Media == "txt" && c.Levels == 1 {
 			for k := range samples {
 				text := c.Data[c.Offsets[0][k]:c.Offsets[0][k+1]]
 				b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
 			}
-		case c.DType == shardify.Bool:
-			for _, v := range c.Data {
-				b = binary.AppendVarint(b, int64(v))
+			continue
+		}
+		for l, o := range c.Offsets {
+			if l > 0 || c.Counter == "" || !counted[c.Counter] {
+				for k := range o[1:] {
+					b = binary.AppendUvarint(b, uint64(o[k+1]-o[k]))
+				}
 			}
-		case c.DType == shardify.I64:
-			for _, v := range shardify.View[int64](c.Data) {
-				b = binary.AppendVarint(b, v)
+			if l == 0 && c.Counter != "" {
+				counted[c.Counter] = true
 			}
-		case c.DType == shardify.U64:
-			for _, v := range shardify.View[uint64](c.Data) {
-				b = binary.AppendUvarint(b, v)
-			}
-		default:
-			for _, v := range shardify.View[uint64](c.Data) {
-				b = binary.LittleEndian.AppendUint64(b, v)
-			}
+		}
+		b = appendValues(b, c)
+	}
+	return b
+}
+
+func appendValues(b []byte, c *shardify.Column) []byte {
+	switch {
+	case c.Media == "txt":
+		b = append(b, c.Data...)
+	case c.DType == shardify.Bool:
+		for _, v := range c.Data {
+			b = binary.AppendVarint(b, int64(v))
+		}
+	case c.DType == shardify.I64:
+		for _, v := range shardify.View[int64](c.Data) {
+			b = binary.AppendVarint(b, v)
+		}
+	case c.DType == shardify.U64:
+		for _, v := range shardify.View[uint64](c.Data) {
+			b = binary.AppendUvarint(b, v)
+		}
+	default:
+		for _, v := range shardify.View[uint64](c.Data) {
+			b = binary.LittleEndian.AppendUint64(b, v)
 		}
 	}
 	return b
@@ -89,6 +115,7 @@ func AppendState(b []byte, columns []shardify.Column, samples int) []byte {
 // ReadState is the inverse of AppendState; it returns what follows.
 func ReadState(b []byte, fields []shardify.Field, samples int) (columns []shardify.Column, rest []byte, err error) {
 	r := varint.Reader{B: b}
+	counted := map[string][]int64{}
 	for _, f := range fields {
 		if err := f.Validate(); err != nil {
 			return nil, nil, err
@@ -104,42 +131,91 @@ func ReadState(b []byte, fields []shardify.Field, samples int) (columns []shardi
 				c.Valid[k] = 1 - bits[k/8]>>(k%8)&1
 			}
 		}
-		if c.Valid != nil && !f.Nullable || samples > len(r.B) { // a value takes a byte
+		if c.Valid != nil && !f.Nullable {
 			r.Bad = true
 			break
 		}
-		switch {
-		case f.DType == shardify.U8 && f.Levels == 1 && f.Media == "txt":
+		if f.Media == "txt" && f.Levels == 1 {
+			if samples > len(r.B) { // a length takes a byte
+				r.Bad = true
+				break
+			}
 			for range samples {
 				c.Data = append(c.Data, r.Bytes(r.U())...)
 				c.Offsets[0] = append(c.Offsets[0], int64(len(c.Data)))
 			}
-		case f.Levels > 0 || f.Shape != nil:
-			r.Bad = true
-		case f.DType == shardify.Bool:
-			c.Data = make([]byte, samples)
-			for k := range c.Data {
-				v := r.U()
-				c.Data[k] = byte(v / 2)
-				r.Bad = r.Bad || v > 2 || v == 1
-			}
-		case f.DType == shardify.I64 || f.DType == shardify.U64:
-			values := make([]uint64, samples)
-			for k := range values {
-				if values[k] = r.U(); f.DType == shardify.I64 {
-					values[k] = values[k]>>1 ^ -(values[k] & 1)
-				}
-			}
-			c.Data = shardify.Bytes(values)
-		case f.DType == shardify.F64:
-			c.Data = bytes.Clone(r.Bytes(8 * uint64(samples)))
-		default:
-			r.Bad = true
+		} else {
+			readLists(&r, &c, samples, counted)
 		}
 		columns = append(columns, c)
+		if r.Bad {
+			break
+		}
 	}
 	if r.Bad {
 		return nil, nil, shardify.Corrupt(-1, "the labels in the plan")
 	}
 	return columns, r.B, nil
+}
+
+// readLists reads the lengths of lists, and the values.
+func readLists(r *varint.Reader, c *shardify.Column, samples int, counted map[string][]int64) {
+	n := int64(samples)
+	for l := range c.Offsets {
+		o := counted[c.Counter]
+		if l > 0 || c.Counter == "" || o == nil {
+			if n > int64(len(r.B)) { // a length takes a byte
+				r.Bad = true
+				return
+			}
+			o = make([]int64, n+1)
+			for k := range n {
+				size := r.U()
+				if r.Bad = r.Bad || size > maxTable || o[k] > maxTable; r.Bad {
+					return
+				}
+				o[k+1] = o[k] + int64(size)
+			}
+		}
+		if l == 0 && c.Counter != "" {
+			counted[c.Counter] = o
+		}
+		c.Offsets[l], n = o, o[n]
+	}
+	readValues(r, c, n)
+}
+
+// readValues reads the values of n elements, each of which takes a byte or more.
+func readValues(r *varint.Reader, c *shardify.Column, n int64) {
+	each := int64(c.Elem())
+	if each > 0 && n > int64(len(r.B))/each {
+		r.Bad = true
+		return
+	}
+	n *= each
+	switch {
+	case c.Media == "txt":
+		c.Data = bytes.Clone(r.Bytes(uint64(n)))
+	case c.Media != "" || c.Ragged:
+		r.Bad = true
+	case c.DType == shardify.Bool:
+		c.Data = make([]byte, n)
+		for k := range c.Data {
+			v := r.U()
+			c.Data[k] = byte(v / 2)
+			r.Bad = r.Bad || v > 2 || v == 1
+		}
+	case c.DType == shardify.I64 || c.DType == shardify.U64:
+		values := make([]uint64, n)
+		for k := range values {
+			if values[k] = r.U(); c.DType == shardify.I64 {
+				values[k] = values[k]>>1 ^ -(values[k] & 1)
+			}
+		}
+		c.Data = shardify.Bytes(values)
+	case c.DType == shardify.F64:
+		c.Data = bytes.Clone(r.Bytes(8 * uint64(n)))
+	default:
+		r.Bad = true
+	}
 }
