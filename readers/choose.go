@@ -325,6 +325,8 @@ type census struct {
 	seen  map[string]bool   // files that may stand for others
 	pairs []pair            // files for which another may stand
 	about []string          // files about the folder, as README.md is
+	// beside counts the files of a format that are called metadata, as tables about images are.
+	beside map[string]int
 }
 
 // pair is a file and the one that stands for it, if it is there.
@@ -371,7 +373,7 @@ func container(base string) (name string, ok bool) {
 
 // count looks at the first names in a folder and those below it.
 func (at place) count(dir string) (census, error) {
-	c := census{kinds: map[string]int{}, reads: map[string]int{}, first: map[string]string{}, stems: map[string]int{}, seen: map[string]bool{}}
+	c := census{kinds: map[string]int{}, reads: map[string]int{}, first: map[string]string{}, stems: map[string]int{}, seen: map[string]bool{}, beside: map[string]int{}}
 	queue := []string{dir}
 	for dirs := 0; len(queue) > 0 && dirs < sampleDirs && c.files < sampleNames; dirs++ {
 		next := queue[0]
@@ -466,6 +468,9 @@ func (c *census) add(name, of string) {
 	dir, base := filepath.Split(name)
 	stem, _, _ := strings.Cut(base, ".")
 	c.stems[dir+stem] |= kind
+	if of != "" && stem == "metadata" {
+		c.beside[of]++
+	}
 }
 
 // decide: containers of one format have that format if no other file has their stem. A
@@ -479,7 +484,7 @@ func (c *census) decide(dir string) (f format.Input, why string, err error) {
 	}
 	kinds := slices.Sorted(maps.Keys(c.kinds))
 	if len(kinds) > 1 || len(kinds) == 1 && c.kinds[kinds[0]]*2 < c.files { // tables about the others
-		kinds = slices.DeleteFunc(kinds, func(k string) bool { f, _ := Lookup(k); return f.Companion })
+		kinds = slices.DeleteFunc(kinds, func(k string) bool { f, _ := Lookup(k); return f.Companion || c.beside[k] == c.kinds[k] })
 	}
 	name := "files"
 	switch {

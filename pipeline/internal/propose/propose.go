@@ -43,7 +43,7 @@ func Look(ctx context.Context, src shardify.Source, t *format.Table, labelled bo
 		return out
 	}
 	if !labelled {
-		out = append(out, tables(ctx, t)...)
+		out = append(out, tables(ctx, src, t)...)
 	}
 	return out
 }
@@ -67,6 +67,9 @@ func For(src shardify.Source, t *format.Table) (out []Proposal) {
 			out = append(out, *p)
 		}
 		if p := classNames(src, t); p != nil {
+			out = append(out, *p)
+		}
+		if p := ends(src, t); p != nil {
 			out = append(out, *p)
 		}
 		if p := arrayFiles(src, t); p != nil {

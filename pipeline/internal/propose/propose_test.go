@@ -49,6 +49,12 @@ func TestProposals(t *testing.T) {
 		{files{fields(jpg, cls)}, "cat/train/1.jpg dog/train/1.jpg", ""},
 		{files{fields(jpg, cls)}, "cat/train/1.jpg cat/test/1.jpg dog/x/1.jpg", ""},
 		{files{fields(jpg)}, "cat/train/1.jpg cat/test/1.jpg", ""},
+		{files{fields(jpg)}, "s1/anat/s1_T1w.nii.gz s1/anat/s1_T2w.nii.gz s2/anat/s2_T1w.nii.gz s2/anat/s2_T2w.nii.gz", "--pair T1w=.:_T1w,T2w=.:_T2w"},
+		{files{fields(jpg)}, "1_image.jpg 1_mask.png 2_image.jpg 2_mask.png 3_image.jpg", "--pair image=.:_image,mask=.:_mask"},
+		{files{fields(jpg)}, "1_cat.jpg 2_cat.jpg 3_dog.jpg 4_dog.jpg", ""},      // classes
+		{files{fields(jpg)}, "1_a.jpg 1_b.jpg", ""},                              // one sample
+		{files{fields(jpg)}, "1_a.jpg 1_b.jpg 2_a.png 2_b.jpg", ""},              // types differ
+		{files{fields(jpg, jpg)}, "1_a.jpg 1_b.jpg 2_a.jpg 2_b.jpg 1_a.txt", ""}, // samples of several files
 		{arrays{fields(cls)}, "a/1.npy a/2.npy b/1.npy b/2.npy", "--sample file"},
 		{arrays{fields(cls)}, "train/1.npy train/2.npy test/1.npy test/2.npy", ""},
 		{arrays{fields(cls)}, "a/1.npy b/1.npy", ""},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -25,7 +26,7 @@ const (
 
 // tables proposes the tables beside files that name them: a column has names of files, with or without
 // folder and extension.
-func tables(ctx context.Context, t *format.Table) (out []Proposal) {
+func tables(ctx context.Context, src shardify.Source, t *format.Table) (out []Proposal) {
 	var names map[string]bool
 	fs, looked := storages.Of(t), 0
 	for e, err := range fs.List(ctx, t.Roots[0]) {
@@ -36,7 +37,7 @@ func tables(ctx context.Context, t *format.Table) (out []Proposal) {
 			continue
 		}
 		if looked++; names == nil {
-			names = namesOfFiles(t)
+			names = namesOfFiles(src, t)
 		}
 		file := storage.Join(t.Roots[0], e.Name)
 		if on, many := joins(ctx, fs, file, names); on != "" {
@@ -57,9 +58,15 @@ func tabular(e storage.Entry) bool {
 	return known && e.Type == storage.Regular && e.Size <= tableBytes && !strings.HasPrefix(e.Name, ".") && !strings.Contains(strings.ToLower(e.Name), "submission")
 }
 
-// namesOfFiles are what rows may call files.
-func namesOfFiles(t *format.Table) map[string]bool {
+// namesOfFiles are what rows may call files and samples.
+func namesOfFiles(src shardify.Source, t *format.Table) map[string]bool {
 	m := map[string]bool{}
+	if k, ok := src.(format.Keyer); ok {
+		k.CheckKeys(math.MaxInt, func(key []byte) error {
+			m[path.Base(string(key))] = true
+			return nil
+		})
+	}
 	for i := range t.Len() {
 		name := string(t.NameBytes(i))
 		base := path.Base(name)
