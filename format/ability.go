@@ -153,8 +153,11 @@ type Owner interface {
 
 // Foldered is a Source whose samples may be in other folders than their files: those whose files
 // are in parallel folders. Folders has the inputs under the names by which they are samples; nil
-// if those are their own.
-type Foldered interface{ Folders() *Table }
+// if those are their own. Named is then the sample that an input is a file of, and false for one of no sample.
+type Foldered interface {
+	Folders() *Table
+	Named(input int) (string, bool)
+}
 
 // FoldersOf is the names of the inputs by which folders are splits.
 func FoldersOf(src shardify.Source, t *Table) *Table {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify/pipeline/inspect"
+	"github.com/shardify/shardify/verify"
 )
 
 // TestPairsAsProposed: inspect proposes the pairs of each common layout first, and what it proposes
@@ -111,4 +112,55 @@ func tarMembers(t *testing.T, dir string) string {
 	}
 	slices.Sort(out)
 	return strings.Join(out, " ")
+}
+
+// TestGlobsOfSplitsAndPairs: a glob that takes a file of a sample takes the sample; files of one sample in
+// two splits, and samples of no split, are errors. Further inputs may lack a split.
+func TestGlobsOfSplitsAndPairs(t *testing.T) {
+	root := tree(t, "README.md", "images/train/a1.jpg", "images/train/a2.jpg", "images/val/b1.jpg", "labels/train/a1.txt", "labels/train/a2.txt", "labels/val/b1.txt")
+	for _, c := range []struct{ globs, want string }{
+		{"train=train/*,val=val/*", ""},
+		{"train=images/train/*,val=images/val/*", ""},
+		{"train=labels/train/*,val=images/val/*", ""},
+		{"train=a*.jpg,val=b*", ""},
+		{"train=images/*/*,val=labels/*/*", "images/train/a1.jpg and labels/train/a1.txt are files of one sample, and in two splits"},
+		{"train=a1.*,val=b1.*", "no glob takes 2 inputs, the first is images/train/a2.jpg"},
+		{"train=train/*,val=val/*,test=test/*", "no input matches test/*"},
+	} {
+		s := Settings{Inputs: []string{root}, Output: filepath.Join(t.TempDir(), "out"), Sync: "none", SplitFrom: c.globs, Options: map[string]string{"pair": "image=images,label=labels"}}
+		_, err := Convert(t.Context(), s)
+		if c.want != "" {
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v, want %q", c.globs, err, c.want)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.globs, err)
+			continue
+		}
+		m, _ := manifestOf(t, s.Output)
+		if m.Splits["train"].Samples != 2 || m.Splits["val"].Samples != 1 {
+			t.Errorf("%s: %d and %d samples", c.globs, m.Splits["train"].Samples, m.Splits["val"].Samples)
+		}
+	}
+	s := Settings{Inputs: []string{root}, Output: filepath.Join(t.TempDir(), "out"), Sync: "none", SplitFrom: "dirs", Options: map[string]string{"pair": "image=images,label=labels"}}
+	if _, err := Convert(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	more := tree(t, "images/train/c.jpg", "labels/train/c.txt")
+	if _, err := Extend(t.Context(), s.Output, Settings{Inputs: []string{more}, Sync: "none"}, false); err != nil {
+		t.Fatal(err)
+	}
+	m, _ := manifestOf(t, s.Output)
+	if m.Splits["train"].Samples != 3 || m.Splits["val"].Samples != 1 {
+		t.Errorf("%d and %d samples", m.Splits["train"].Samples, m.Splits["val"].Samples)
+	}
+	if v, err := Verify(t.Context(), []string{s.Output}, verify.Options{}, Hooks{}); err != nil || v.Err() != nil {
+		t.Error(err, v)
+	}
+	other := tree(t, "images/test/c.jpg", "labels/test/c.txt")
+	if _, err := Extend(t.Context(), s.Output, Settings{Inputs: []string{other}, Dry: true}, false); err == nil || !strings.Contains(err.Error(), "the set has no split test") {
+		t.Errorf("a split that the set has not: %v", err)
+	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/shardify/shardify/storage/walk"
 )
 
-// ByObject makes parts of the splits that the inputs hold.
+// ByObject makes parts of the splits that the inputs hold, beside those that are known.
 func (s *Rule) ByObject(src shardify.Source) error {
 	var ranges []format.SplitRange
 	if p, ok := src.(format.Splitter); ok {
@@ -21,8 +21,11 @@ func (s *Rule) ByObject(src shardify.Source) error {
 	if len(ranges) == 0 {
 		return shardify.Mismatch("--split-from objects: the inputs hold no splits; HDF5 files with data sets such as /train/x and /test/x do")
 	}
-	s.Parts, s.Inputs = nil, nil
+	s.Inputs = nil
 	names := map[string]int{}
+	for k := range s.Parts {
+		names[s.Parts[k].Name] = k
+	}
 	for _, x := range ranges {
 		k, ok := names[x.Name]
 		if !ok {
@@ -142,10 +145,13 @@ func folder(t *format.Table, i int) (string, bool) {
 }
 
 // byDir makes a part of each folder: those given as INPUT if they are several, else
-// those in it.
+// those in it; beside the parts that are known.
 func (s *Rule) byDir(t *format.Table) error {
 	dirs := make([]string, t.Len())
 	names := map[string]int{}
+	for k := range s.Parts {
+		names[s.Parts[k].Name] = 0
+	}
 	var none []string
 	for i := range dirs {
 		dir, ok := folder(t, i)

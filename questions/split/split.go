@@ -87,8 +87,12 @@ func (*split) Open(ctx context.Context, c *ask.Conversion) (err error) {
 	}
 	if x := c.Draft.Splits.Rule; x != nil && x.Column != "" {
 		return names(ctx, c, x)
+	} else if x != nil && (x.Dirs || x.Objects) {
+		for _, name := range c.Splits { // of a set, of which further inputs may lack some
+			x.Parts = append(x.Parts, splits.Part{Name: name})
+		}
 	}
-	c.Draft.Splits.Rule, err = transform.AssignInputs(c.Draft.Splits.Rule, c.Opened.Args.Table)
+	c.Draft.Splits.Rule, err = transform.AssignInputs(c.Draft.Splits.Rule, c.Opened.Source, c.Opened.Args.Table)
 	return err
 }
 

@@ -152,6 +152,14 @@ func (s *source) Folders() *format.Table {
 	return s.names.Table
 }
 
+// Named implements format.Foldered.
+func (s *source) Named(i int) (string, bool) {
+	if s.names.Table.Root(i) > 0 { // a file in no pair
+		return "", false
+	}
+	return string(s.names.Stem(i)), true
+}
+
 // Spans cuts the samples at target bytes.
 func (s *source) Spans(ctx context.Context, target int64) iter.Seq2[shardify.Span, error] {
 	return func(yield func(shardify.Span, error) bool) {
