@@ -95,6 +95,7 @@ func TestTransformsConform(t *testing.T) {
 		"stack miss": func() (shardify.Transform, error) { return New(Stack, "m2=imiss,miss,flag", nil) },
 		"pad":        func() (shardify.Transform, error) { return New(Pad, "Jet=3:-1", nil) },
 		"pad one":    func() (shardify.Transform, error) { return New(Pad, "hmiss=2", nil) },
+		"parse":      func() (shardify.Transform, error) { return New(Parse, "nmiss=u8", nil) },
 		"pack":       func() (shardify.Transform, error) { return New(Pack, "f=[eghw]*,flag\ni=nJet,id", nil) },
 		"cast wide":  func() (shardify.Transform, error) { return New(Cast, "f16=f64,bf16=f32,Jet_*=f64,nJet=u64,m=f16", nil) },
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/transform/annotations"
 	"github.com/shardify/shardify/transform/cast"
 	"github.com/shardify/shardify/transform/codes"
 	"github.com/shardify/shardify/transform/fields"
@@ -19,6 +20,7 @@ import (
 
 // Table has every kind of operation, in the order in which they run.
 var Table = []op.Kind{
+	annotations.Parse,
 	tables.Join,
 	fields.Set,
 	samples.Fraction,
@@ -43,6 +45,7 @@ var Table = []op.Kind{
 
 // Names of the operations, which are those of their flags and recipe keys.
 const (
+	Parse          = "parse"
 	Join           = "join"
 	Set            = "set"
 	Fraction       = "fraction"

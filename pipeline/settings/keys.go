@@ -47,6 +47,7 @@ type Settings struct {
 	MaxSample int64
 	OnError   string
 
+	Parse          []string
 	Join           []string
 	Set            []string
 	Fraction       []string
@@ -135,6 +136,7 @@ var Keys = []Key{
 		return value.OneOf(&s.OnError, plan.OnErrorFail, plan.OnErrorSkip)
 	}}, InPlan, onError},
 
+	opKey(transform.Parse, matched, func(s *Settings) Value { return (*value.Texts)(&s.Parse) }),
 	opKey(transform.Join, matched.drops(" ... missing=drop"), func(s *Settings) Value { return (*value.Texts)(&s.Join) }),
 	opKey(transform.Set, matched, func(s *Settings) Value { return (*value.Texts)(&s.Set) }),
 	opKey(transform.Fraction, matched.moves(), func(s *Settings) Value { return (*value.Texts)(&s.Fraction) }),

@@ -35,6 +35,7 @@ class Settings(TypedDict, total=False):
     range: Optional[str]
     max_sample: Optional[Size]
     on_error: Optional[Literal["fail", "skip"]]
+    parse: Optional[Texts]
     join: Optional[Texts]
     set: Optional[Texts]
     fraction: Optional[Texts]

@@ -23,6 +23,7 @@ import (
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/transform"
+	"github.com/shardify/shardify/transform/annotations"
 	"github.com/shardify/shardify/transform/codes"
 	"github.com/shardify/shardify/transform/fields"
 	"github.com/shardify/shardify/transform/tables"
@@ -93,6 +94,9 @@ func (o *operations) Prepare(ctx context.Context, c *ask.Conversion) ([]string, 
 			return spec.Text(), err
 		})
 	}
+	if err == nil {
+		err = complete(c, transform.Parse, func(text string) (string, error) { return readNames(ctx, text) })
+	}
 	if c.Compile == nil {
 		c.Compile = transform.CompileWith(o.side)
 	}
@@ -154,16 +158,38 @@ func (o *operations) Planned(ctx context.Context, c *ask.Conversion, p *plan.Pla
 // maxTokenizer bounds the file of a tokenizer.
 const maxTokenizer = 256 << 20
 
-// readTokenizer reads the file of a tokenizer.
-func readTokenizer(ctx context.Context, spec codes.TokenizeSpec, from string) (*codes.Tokenizer, error) {
+// readNames puts the names of classes in the place of the file that has them.
+func readNames(ctx context.Context, text string) (string, error) {
+	spec, err := annotations.ParseSpec(text)
+	if err != nil {
+		return "", shardify.Usage("%v", err)
+	}
+	if spec.File == "" {
+		return spec.Text(), nil
+	}
+	data, err := readFile(ctx, spec.File, annotations.MaxNames)
+	if err == nil {
+		err = shardify.Annotate(spec.ReadNames(data), "read", spec.File, "")
+	}
+	return spec.Text(), err
+}
+
+// readFile reads a file beside the inputs: no more than a byte beyond most.
+func readFile(ctx context.Context, from string, most int64) ([]byte, error) {
 	r, err := storages.Stream(ctx, from)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, maxTokenizer+1))
+	data, err := io.ReadAll(io.LimitReader(r, most+1))
+	return data, shardify.Annotate(err, "read", from, "")
+}
+
+// readTokenizer reads the file of a tokenizer.
+func readTokenizer(ctx context.Context, spec codes.TokenizeSpec, from string) (*codes.Tokenizer, error) {
+	data, err := readFile(ctx, from, maxTokenizer)
 	if err != nil {
-		return nil, shardify.Annotate(err, "read", from, "")
+		return nil, err
 	}
 	return codes.OpenTokenizer(spec, data)
 }

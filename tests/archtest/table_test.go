@@ -169,7 +169,7 @@ var table = []row{
 	{"convert", "plans", "convert/flow convert/shuffle dataset format index index/tar internal/host internal/stall plan plan/splits shardify storage storage/local storage/storages"},
 	{"convert/flow", "plans", "convert/flow/route format index internal/numeric plan plan/splits shardify storage"},
 	{"convert/shuffle", "plans", "format index internal/openfiles shardify storage"},
-	{"transform", "transform", "augment convert/flow format internal/columns internal/suggest plan plan/splits shardify storage transform/cast transform/codes transform/condition transform/expr transform/fields transform/lists transform/op transform/samples transform/sequence transform/tables"},
+	{"transform", "transform", "augment convert/flow format internal/columns internal/printable internal/suggest plan plan/splits shardify storage transform/annotations transform/cast transform/codes transform/condition transform/expr transform/fields transform/lists transform/op transform/samples transform/sequence transform/tables"},
 	{"readers", "tables", "dataset format index readers/arrow readers/csv readers/files readers/hdf5 readers/internal/grid readers/internal/labels readers/jsonl readers/mds readers/megatron readers/mmap readers/netcdf3 readers/npz readers/parquet readers/root readers/sqlite readers/synth readers/tar readers/text readers/wds readers/zarr shardify storage storage/local storage/storages storage/walk"},
 	{"writers", "tables", "format shardify writers/mds writers/megatron writers/mmap writers/wds"},
 	{"gpuload", "loader", "dataset format gpuload/internal/device gpuload/internal/load gpuload/internal/tier gpuload/order index index/view internal/host internal/poison internal/printable shardify stage storage/storages"},
@@ -222,7 +222,7 @@ var table = []row{
 	{"questions/group", "questions", "format internal/key internal/value plan questions/ask questions/group/rows questions/internal/table readers shardify storage"},
 	{"questions/group/rows", "questions", "convert/shuffle format internal/key internal/numeric internal/varint plan shardify storage storage/local"},
 	{"questions/internal/table", "questions", "format internal/key pipeline/settings plan questions/ask questions/group/rows readers shardify storage storage/local"},
-	{"questions/operations", "questions", "convert/flow format index internal/glance internal/key internal/printable pipeline/settings plan questions/ask questions/internal/table shardify storage storage/local storage/storages tokenize transform transform/codes transform/fields transform/tables"},
+	{"questions/operations", "questions", "convert/flow format index internal/glance internal/key internal/printable pipeline/settings plan questions/ask questions/internal/table shardify storage storage/local storage/storages tokenize transform transform/annotations transform/codes transform/fields transform/tables"},
 	{"questions/split", "questions", "format index internal/key internal/printable internal/suggest internal/value pipeline/settings plan plan/splits plan/splits/column questions/ask readers shardify storage storage/walk transform transform/expr"},
 	{"questions/static", "questions", "dataset format index internal/key internal/printable internal/value plan questions/ask readers shardify storage storage/memory storage/storages writers"},
 	{"questions/window", "questions", "convert/flow dataset format index index/view internal/key internal/value internal/varint pipeline/settings plan plan/splits questions/ask shardify storage writers"},
@@ -241,6 +241,7 @@ var table = []row{
 	{"convert/flow/route", "plans", "format plan plan/splits plan/splits/column shardify"},
 	{"transform/condition", "transforms", "shardify transform/expr transform/op"},
 	{"pipeline/internal/propose", "application", "format internal/filekind internal/glance internal/printable readers shardify storage storage/storages storage/walk"},
+	{"transform/annotations", "transforms", "format shardify transform/codes transform/op"},
 }
 
 func rowOf(name string) *row {

@@ -44,7 +44,9 @@ func (b *binder) field(name string) (*value, error) {
 		v.kind = kindBool
 	case f.DType.IsInt():
 		v.kind = kindInt
-		v.labels, v.codes = f.Codes()
+		if v.labels, v.codes = f.Codes(); v.labels == nil && f.Attrs[format.VocabAttr] != "" {
+			v.labels = []string{} // not known before the values are surveyed
+		}
 		if c, ok := key.ClockOf(f, true); ok {
 			v.clock = &c
 		}

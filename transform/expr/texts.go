@@ -113,6 +113,9 @@ func (b *binder) compareLabel(op string, x *value, label string, n ast.Node) (*v
 	if op != "==" && op != "!=" {
 		return nil, fmt.Errorf("%s: labels are equal or not", n)
 	}
+	if len(x.labels) == 0 {
+		return b.compare(op, x, b.constInt(-1), n)
+	}
 	i := slices.Index(x.labels, label)
 	if i < 0 {
 		msg := fmt.Sprintf("%s: no label %q", n, label)
