@@ -238,8 +238,7 @@ def captions_txt(folder: str) -> Splits:
 def boxes_csv(folder: str) -> Splits:
     d, out = pd.read_csv(os.path.join(folder, "train.csv")), []
     for name, g in d.groupby("image_id"):
-        boxes = [np.array(json.loads(b), np.float32) for b in g["bbox"]]
-        out.append(dict(image_at(folder, "train/%s.%s" % (name, make.EXT)), width=g["width"].iloc[0], height=g["height"].iloc[0], bbox=boxes, source=g["source"].tolist()))
+        out.append(dict(image_at(folder, "train/%s.%s" % (name, make.EXT)), **{c: g[c].tolist() for c in ("width", "height", "bbox", "source")}))
     return {"": out}
 
 
