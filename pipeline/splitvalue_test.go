@@ -365,6 +365,35 @@ func TestNoWindowCrossesASplitByTime(t *testing.T) {
 	}
 }
 
+// TestSplitByAColumnOfAJoin: a condition may name a column that comes from another table.
+func TestSplitByAColumnOfAJoin(t *testing.T) {
+	dir := t.TempDir()
+	rows, sites := "event,x\n", "event,site\n"
+	want := map[string][]int64{"val": {}, "train": {}}
+	for i := range int64(50) {
+		rows += fmt.Sprintf("%d,%d\n", i, i*i)
+		sites += fmt.Sprintf("%d,%d\n", 49-i, (49-i)%7)
+		name := "train"
+		if i%7 == 3 {
+			name = "val"
+		}
+		want[name] = append(want[name], i)
+	}
+	in, table := filepath.Join(dir, "in.csv"), filepath.Join(dir, "sites.csv")
+	for path, text := range map[string]string{in: rows, table: sites} {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := Settings{Inputs: []string{in}, Output: filepath.Join(dir, "set"), Format: "mmap", Split: "val=site == 3; train=rest", Join: []string{table + " on=event"}, Sync: "none"}
+	if _, err := Convert(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if got := eventsOf(t, s.Output); !maps.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 func TestWrongSplitsByValue(t *testing.T) {
 	dir := t.TempDir()
 	rows := collisions(rand.New(rand.NewPCG(8, 5)), 0, 90)
