@@ -63,6 +63,7 @@ ENVIRONMENTS: Dict[str, Dict[str, List[str]]] = {
 PEERS = {
     "tar": "webdataset",
     "layouts": "webdataset",
+    "annotations": "webdataset",
     "webdataset": "webdataset",
     "foreign": "webdataset",
     "safetensors": "webdataset",
