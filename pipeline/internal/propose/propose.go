@@ -45,6 +45,9 @@ func Look(ctx context.Context, src shardify.Source, t *format.Table, labelled bo
 	if !labelled {
 		out = append(out, tables(ctx, src, t)...)
 	}
+	if p := annotations(ctx, src, t); p != nil {
+		out = append(out, *p)
+	}
 	return out
 }
 
