@@ -138,6 +138,21 @@ func (s *source) choose(x *contents) error {
 	return format.NewAmbiguous(why, ways)
 }
 
+// IsCOCO reports whether a file has the tables of COCO.
+func IsCOCO(ctx context.Context, fs storage.FS, name string) bool {
+	if !isJSON(name) {
+		return false
+	}
+	f, err := rows.OpenFile(ctx, fs, name, -1)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	s := source{settings: &settings{}}
+	x, _ := s.contentsOf(ctx, f, name)
+	return x != nil && x.coco()
+}
+
 // outline lists the members of an object that is a whole file.
 func outline(ctx context.Context, fs storage.FS, name string) (out []string, err error) {
 	f, err := rows.OpenFile(ctx, fs, name, -1)
@@ -145,8 +160,7 @@ func outline(ctx context.Context, fs storage.FS, name string) (out []string, err
 		return nil, err
 	}
 	defer f.Close()
-	var s source
-	s.settings = &settings{}
+	s := source{settings: &settings{}}
 	x, err := s.contentsOf(ctx, f, name)
 	if x == nil {
 		return nil, err

@@ -113,7 +113,7 @@ var table = []row{
 	{"index/megatron", "on disk", "index shardify"},
 	{"index/tar", "on disk", "index/npy shardify"},
 	{"stage", "on disk", "dataset format index internal/host internal/stall shardify storage storage/local storage/storages"},
-	{"readers/internal/labels", "readers", "format index internal/columns internal/key internal/numeric internal/varint readers/csv readers/jsonl readers/parquet shardify storage storage/walk"},
+	{"readers/internal/labels", "readers", "format index internal/columns internal/key internal/numeric internal/varint readers/csv readers/internal/coco readers/jsonl readers/parquet shardify storage storage/walk"},
 	{"readers/arrow", "readers", "codecs format internal/columns internal/numeric readers/internal/flatbuf readers/internal/rows readers/internal/rows/coltype readers/internal/rows/set readers/internal/rows/survey shardify storage storage/storages"},
 	{"readers/csv", "readers", "format internal/columns internal/numeric readers/internal/lines readers/internal/rows readers/internal/rows/coltype readers/internal/rows/set readers/internal/rows/survey shardify storage storage/storages"},
 	{"readers/files", "readers", "format internal/columns internal/filekind internal/printable readers/internal/labels shardify storage storage/folders storage/local/dirfd storage/storages storage/walk tokenize/chars"},
@@ -240,8 +240,9 @@ var table = []row{
 	{"plan/splits/column", "plans", "internal/key internal/numeric shardify"},
 	{"convert/flow/route", "plans", "format plan plan/splits plan/splits/column shardify"},
 	{"transform/condition", "transforms", "shardify transform/expr transform/op"},
-	{"pipeline/internal/propose", "application", "format internal/filekind internal/glance internal/printable readers shardify storage storage/storages storage/walk"},
 	{"transform/annotations", "transforms", "format shardify transform/codes transform/op"},
+	{"pipeline/internal/propose", "application", "format internal/filekind internal/glance internal/printable readers readers/jsonl shardify storage storage/storages storage/walk"},
+	{"readers/internal/coco", "readers", "format internal/key internal/numeric readers/jsonl shardify storage"},
 }
 
 func rowOf(name string) *row {

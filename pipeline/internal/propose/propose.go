@@ -43,7 +43,7 @@ func Look(ctx context.Context, src shardify.Source, t *format.Table, labelled bo
 		return out
 	}
 	if !labelled {
-		out = append(out, tables(ctx, src, t)...)
+		out = append(append(out, cocoFiles(ctx, t)...), tables(ctx, src, t)...)
 	}
 	if p := annotations(ctx, src, t); p != nil {
 		out = append(out, *p)

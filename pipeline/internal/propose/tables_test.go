@@ -24,6 +24,8 @@ func TestTablesThatNameFiles(t *testing.T) {
 		{"sample_submission.csv", "id,x\n1,0\n2,0\n", ""},        // to be filled in
 		{"a.csv", "image,x\n1.jpg\n2.jpg,6,7\n", ""},             // damaged
 		{"a.jsonl", "{\"file_name\":[\"1.jpg\"],\"x\":7}\n", ""}, // lists
+		{"instances_val.json", `{"images":[{"id":1,"file_name":"1.jpg"}],"annotations":[{"id":1}]}`, "--labels instances_val.json"},
+		{"a.json", `{"images":[{"id":1,"file_name":"1.jpg"}]}`, ""},
 		{"notes.txt", "1.jpg is better than 2.jpg\n", ""},
 	} {
 		dir := t.TempDir()

@@ -28,11 +28,10 @@ SEED, ROUNDS = int(os.environ.get("SEED", "1")), int(os.environ.get("ROUNDS", "4
 H, W = 48, 64
 
 
-def annotations(rng: np.random.Generator) -> Dict[str, Any]:
+def annotations(rng: np.random.Generator, packed: bool) -> Dict[str, Any]:
     """A file of COCO: ids in no order, crowds, key points, captions, images without annotations."""
     cats = [{"id": int(i), "name": "c%d" % i} for i in rng.permutation(30)[: rng.integers(1, 9)] * 3]
     images = [{"id": int(i), "file_name": "%d.png" % i, "height": H, "width": W} for i in rng.permutation(90)[: rng.integers(1, 12)]]
-    packed = bool(rng.random() < 0.5)
     out: List[Dict[str, Any]] = []
     for i in rng.permutation(int(rng.integers(1, 60))).tolist():
         a: Dict[str, Any] = {"id": i + 1, "image_id": images[rng.integers(0, len(images))]["id"], "category_id": cats[rng.integers(0, len(cats))]["id"]}
@@ -50,11 +49,11 @@ def annotations(rng: np.random.Generator) -> Dict[str, Any]:
     return {"info": {"x": "]}"}, "images": images, "annotations": out, "categories": cats}
 
 
-def convert(out: str, *args: str) -> Any:
+def convert(out: str, *args: str) -> str:
     shutil.rmtree(out, ignore_errors=True)
     r = subprocess.run([BINARY, "convert", *args, "-o", out, "-q"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert r.returncode == 0, r.stdout
-    return shardify.open(out)
+    return out
 
 
 def reference(name: str) -> COCO:
@@ -79,9 +78,9 @@ def coco_tables() -> str:
         rng = np.random.default_rng([SEED, k])
         name = os.path.join(WORK, "instances.json")
         with open(name, "w") as f:
-            json.dump(annotations(rng), f, indent=[None, 1][int(rng.integers(0, 2))])
+            json.dump(annotations(rng, k % 3 == 0), f, indent=[None, 1][int(rng.integers(0, 2))])
         c = reference(name)
-        ds = convert(os.path.join(WORK, "set"), name, "--object", "annotations")
+        ds = shardify.open(convert(os.path.join(WORK, "set"), name, "--object", "annotations"))
         assert len(ds) == len(c.dataset["annotations"])
         for s, a in zip(ds, c.dataset["annotations"]):
             for field in ("id", "image_id", "category_id", "iscrowd", "caption", "area"):
@@ -91,9 +90,53 @@ def coco_tables() -> str:
             mine = dict(a, segmentation=segmentation(s.get("segmentation"), s.get("segmentation.counts"), s.get("segmentation.size")))
             same(c.annToMask(mine), c.annToMask(a), "mask")  # corners that f32 has
             n += 1
-        ds = convert(os.path.join(WORK, "set"), name + ":categories")
+        ds = shardify.open(convert(os.path.join(WORK, "set"), name + ":categories"))
         assert [(s["id"], s["name"]) for s in ds] == [(x["id"], x["name"]) for x in c.dataset["categories"]]
     return "%d annotations in %d files" % (n, ROUNDS)
+
+
+def coco_images() -> str:
+    """--labels: what torchvision.datasets.CocoDetection gives, an image and loadAnns(getAnnIds(image))."""
+    n = 0
+    for k in range(ROUNDS):
+        rng = np.random.default_rng([SEED, 3, k])
+        shutil.rmtree(os.path.join(WORK, "images"), ignore_errors=True)
+        files = {split: annotations(rng, k % 3 == 0) for split in ("train2017", "val2017")[: 1 + k % 2]}
+        tables = []
+        for split, d in files.items():
+            os.makedirs(os.path.join(WORK, "images", split))
+            for im in d["images"]:
+                im["file_name"] = "%s%s" % (split[0], im["file_name"])
+                with open(os.path.join(WORK, "images", split, im["file_name"]), "wb") as f:
+                    f.write(b"\x89PNG\r\n\x1a\n" + rng.bytes(9))
+            tables.append(os.path.join(WORK, "instances_%s.json" % split))
+            with open(tables[-1], "w") as f:
+                json.dump(d, f)
+        out = os.path.join(WORK, "set")
+        convert(out, os.path.join(WORK, "images"), "--labels", ",".join(tables), "--split-from", "dirs")
+        names = {a["id"]: a["name"] for d in files.values() for a in d["categories"]}
+        for split, name in zip(files, tables):
+            c, ds = reference(name), shardify.open(os.path.join(out, split))
+            assert [names[i] for i in sorted(names)] == ds.labels("class")
+            got = {int(s["image_id"]): s for s in ds}
+            assert sorted(got) == sorted(c.imgs) and len(ds) == len(got)
+            for i, s in got.items():
+                want = c.loadAnns(c.getAnnIds(imgIds=i))
+                with open(os.path.join(WORK, "images", split, c.imgs[i]["file_name"]), "rb") as f:
+                    assert bytes(s["png"]) == f.read()
+                assert (s["height"], s["width"]) == (H, W) and len(s["boxes"]) == len(want)
+                same(s["boxes"], np.array([a["bbox"] for a in want], np.float32).reshape(-1, 4), "boxes")
+                same(s["keypoints"], np.array([a["keypoints"] for a in want], np.float32).reshape(-1, 17, 3), "keypoints")
+                assert [names[a["category_id"]] for a in want] == [ds.labels("class")[j] for j in s["class"]]
+                for field, key in (("annotation_id", "id"), ("category_id", "category_id"), ("area", "area"), ("iscrowd", "iscrowd"), ("caption", "caption")):
+                    assert list(s[field]) == [a[key] for a in want], (field, s[field])
+                for j, a in enumerate(want):
+                    mine = [p for p, at in zip(s["polygons"], s["polygons.of"]) if at == j] if "polygons" in s else []
+                    runs = [q for q, at in enumerate(s["rle.of"]) if at == j] if "rle" in s else []
+                    seg = segmentation(mine, s["rle"][runs[0]], s["rle.size"][runs[0]]) if runs else segmentation(mine, None, None)
+                    same(c.annToMask(dict(a, segmentation=seg)), c.annToMask(a), "mask")
+                    n += 1
+    return "%d annotations of images" % n
 
 
 def arrays() -> str:
@@ -113,7 +156,7 @@ def arrays() -> str:
             with open(name, "w") as f:
                 json.dump({"version": "1", "data": rows} if field else rows, f, indent=[None, 2][k % 2])
             want = datasets.load_dataset("json", data_files=name, field=field, split="train", cache_dir=os.path.join(WORK, "cache"))
-            ds = convert(os.path.join(WORK, "set"), name, *(["--object", field] if field else []))
+            ds = shardify.open(convert(os.path.join(WORK, "set"), name, *(["--object", field] if field else [])))
             assert len(ds) == len(want)
             for s, w, r in zip(ds, want, rows):
                 assert s["x"] == r["x"] and abs(s["x"] - w["x"]) < 1e-9, (s, w)  # datasets rounds numbers of an array
@@ -128,4 +171,4 @@ def arrays() -> str:
 
 if __name__ == "__main__":
     os.makedirs(WORK, exist_ok=True)
-    main([("COCO tables", coco_tables), ("JSON arrays", arrays)])
+    main([("COCO tables", coco_tables), ("COCO beside images", coco_images), ("JSON arrays", arrays)])

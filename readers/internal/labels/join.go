@@ -247,6 +247,8 @@ func (t *Table) joinBy(x *rowsBy, names Names) (*joined, error) {
 			j.unused.add(func() string { return string(t.names.Text(row)) })
 		}
 	}
+	j.unused.Count += t.strays.Count
+	j.unused.First = append(j.unused.First, t.strays.First...)
 	return j, nil
 }
 

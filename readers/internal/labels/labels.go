@@ -44,14 +44,15 @@ type Table struct {
 	File string
 	Key  string
 	// Left names columns that cannot be labels, and why.
-	Left  []format.Leftover
-	all   string     // the value of --labels
-	spec  spec       // of this table
-	fill  bool       // missing values in lists are NaN, 0 or empty
-	sort  bool       // columns by name
-	text  bool       // CSV whose first line has the names of its columns
-	names key.Column // of the rows, as in the file
-	rows  *key.Table // by their names, without what says nothing about samples
+	Left   []format.Leftover
+	all    string     // the value of --labels
+	spec   spec       // of this table
+	fill   bool       // missing values in lists are NaN, 0 or empty
+	sort   bool       // columns by name
+	text   bool       // CSV whose first line has the names of its columns
+	strays Listed     // what is of no row
+	names  key.Column // of the rows, as in the file
+	rows   *key.Table // by their names, without what says nothing about samples
 }
 
 // Fields are the columns beside the key.
@@ -63,7 +64,7 @@ var formats = []*format.Input{&csv.Format, &jsonl.Format, &parquet.Format}
 // formatOf is the format of a table; nil if it cannot be read.
 func formatOf(name string) *format.Input {
 	for _, f := range formats {
-		if f.Sniff(nil, name) {
+		if f.Sniff(nil, name) || f.Reads != nil && f.Reads(nil, name) {
 			return f
 		}
 	}
@@ -80,16 +81,25 @@ func IsTable(text string) bool {
 // their formats. key is the column with the names of samples of those that do not say on=COLUMN.
 func Read(ctx context.Context, fs storage.FS, text, key string, jobs int) (tables []*Table, err error) {
 	idle := key != ""
+	var list []spec
 	for _, one := range split(text) {
 		s, err := parse(one)
 		if err != nil {
 			return nil, err
 		}
+		list = append(list, s)
+	}
+	tables, list, err = readCOCO(ctx, fs, list, jobs)
+	if err != nil {
+		return nil, err
+	}
+	idle = idle && key != "file_name"
+	for _, s := range list {
 		idle = idle && s.on != ""
 		t := &Table{File: s.file, Key: cmp.Or(s.on, key), all: text, spec: s}
 		err = t.read(ctx, fs, s.options, jobs)
 		if in := formatOf(s.file); in != nil {
-			err = in.TableError(err, optLabels.Name, one)
+			err = in.TableError(err, optLabels.Name, s.text)
 		}
 		if err != nil {
 			return nil, shardify.Annotate(err, "read", s.file, "")
@@ -117,7 +127,7 @@ func (t *Table) read(ctx context.Context, fs storage.FS, own []string, jobs int)
 	}
 	in := formatOf(t.File)
 	if in == nil {
-		return shardify.Unsupported("labels in a file %s; CSV, TSV, JSON lines and Parquet are read", filepath.Ext(t.File))
+		return shardify.Unsupported("labels in a file %s; CSV, TSV, JSON, COCO and Parquet are read", filepath.Ext(t.File))
 	}
 	table := &format.Table{Roots: []string{t.File}, FS: fs}
 	table.Append(0, "", at.Size, at.ModTime)

@@ -105,9 +105,7 @@ func appendValues(b []byte, c *shardify.Column) []byte {
 			b = binary.AppendUvarint(b, v)
 		}
 	default:
-		for _, v := range shardify.View[uint64](c.Data) {
-			b = binary.LittleEndian.AppendUint64(b, v)
-		}
+		b = append(b, c.Data...) // floats
 	}
 	return b
 }
@@ -213,8 +211,8 @@ func readValues(r *varint.Reader, c *shardify.Column, n int64) {
 			}
 		}
 		c.Data = shardify.Bytes(values)
-	case c.DType == shardify.F64:
-		c.Data = bytes.Clone(r.Bytes(8 * uint64(n)))
+	case c.DType == shardify.F64, c.DType == shardify.F32:
+		c.Data = bytes.Clone(r.Bytes(uint64(c.DType.Size()) * uint64(n)))
 	default:
 		r.Bad = true
 	}
