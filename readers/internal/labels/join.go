@@ -245,6 +245,7 @@ func (t *Table) joinBy(x *rowsBy, names Names) (*joined, error) {
 	for row, s := range taken {
 		if s == 0 {
 			j.unused.add(func() string { return string(t.names.Text(row)) })
+			j.unused.Count += t.rowsOf(row) - 1
 		}
 	}
 	j.unused.Count += t.strays.Count

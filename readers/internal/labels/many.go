@@ -85,6 +85,15 @@ func (t *Table) several(names *shardify.Column, cols []shardify.Column, rows int
 	return keys[0], cols, n, nil
 }
 
+// rowsOf is how many rows of the file a row of the table is.
+func (t *Table) rowsOf(row int) int64 {
+	if t.spec.rows != rowsMany {
+		return 1
+	}
+	o := t.rows.Cols[0].Offsets[0]
+	return o[row+1] - o[row]
+}
+
 // list makes lists of a column: the values of each name.
 func (t *Table) list(c, names *shardify.Column, rows int, g *groups) (shardify.Column, error) {
 	for i, ok := range c.Valid {
