@@ -85,6 +85,7 @@ func JoinAll(tables []*Table, samples int, names Names, missing string) (*Joined
 			return nil, err
 		}
 		out.Columns = append(out.Columns, cols...)
+		collect(cols)
 	}
 	return out, nil
 }

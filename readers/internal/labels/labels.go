@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -183,6 +184,7 @@ func (t *Table) load(ctx context.Context, src shardify.Source) error {
 	if rows == 0 {
 		return shardify.Mismatch("no row of labels")
 	}
+	collect(all)
 	var cols []shardify.Column
 	var names shardify.Column
 	for i := range all {
@@ -219,6 +221,7 @@ func (t *Table) load(ctx context.Context, src shardify.Source) error {
 	if clean, cols, rows, err = t.several(&clean, cols, rows); err != nil {
 		return err
 	}
+	collect(cols)
 	if t.rows, err = key.NewTable([]shardify.Column{clean}, cols, rows); err != nil {
 		var e *shardify.Error
 		if errors.Is(err, shardify.ErrSchema) && errors.As(err, &e) { // a name is in two rows
@@ -228,6 +231,19 @@ func (t *Table) load(ctx context.Context, src shardify.Source) error {
 		return shardify.Annotate(err, "read", t.File, t.Key)
 	}
 	return nil
+}
+
+// collect collects garbage where columns are large: the copies of a step would be there until the heap
+// has doubled, before --memory is known to the runtime.
+func collect(cols []shardify.Column) {
+	const large = 16 << 20
+	var n int64
+	for i := range cols {
+		n += cols[i].Bytes()
+	}
+	if n > large {
+		runtime.GC()
+	}
 }
 
 // unfit says why a field is not a label. A name may be neither a list nor of several numbers.

@@ -203,6 +203,20 @@ func TestBadTablesAreRefused(t *testing.T) {
 	if _, err := readOne(write(t, "l.csv", "k,v\na,1\n./a,2\n"), "k", 1); err == nil || !strings.Contains(err.Error(), "is in rows 0 and 1") {
 		t.Errorf("two rows of a name: %v", err)
 	}
+	for words := range strings.SplitSeq("rows=many rows=first", " ") {
+		_, err := readOne(write(t, "l.csv", "k,v\na,1\n./a,2\n"), "k", 1)
+		var cured *format.Cured
+		if !errors.As(err, &cured) || len(cured.Ways) != 2 {
+			t.Fatalf("no ways: %v", err)
+		}
+		i := slices.IndexFunc(cured.Ways, func(w format.Way) bool { return strings.HasSuffix(w.Options["labels"], words) })
+		if i < 0 {
+			t.Fatalf("no way with %s: %v", words, cured.Ways)
+		}
+		if _, err := readOne(cured.Ways[i].Options["labels"], "k", 1); err != nil {
+			t.Errorf("%s: %v", words, err)
+		}
+	}
 	tab, err := readOne(write(t, "l.csv", "k,v\na,1\n"), "k", 1)
 	if err != nil {
 		t.Fatal(err)
