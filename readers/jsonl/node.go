@@ -229,17 +229,8 @@ func (g *gather) walk(n *node, path []string, maybe bool, counter string, items 
 	given := g.settings.types.Of(field)
 	written := given != nil && given.DType == shardify.Invalid && n.lines[object] == 0 && n.lines[list] == 0
 	maybe = maybe || n.nulls > 0 || n.parent != nil && !n.items && n.count < n.parent.values()
-	if n.rule == ruleMask && len(have) == 2 && have[0] == object {
-		first := len(g.leaves)
-		if n.of != nil {
-			g.walk(n.of, append(path[:len(path):len(path)], "l"), true, field, n.of.count)
-		}
-		for _, c := range n.children {
-			g.walk(c, append(path[:len(path):len(path)], "k"+c.name), true, "", items)
-		}
-		for i := range g.leaves[first:] {
-			g.leaves[first+i].Mask = true
-		}
+	if n.masks(have) {
+		g.mask(n, path, field, items)
 		return
 	}
 	if len(have) > 1 && !written {
@@ -290,6 +281,25 @@ func (g *gather) walk(n *node, path []string, maybe bool, counter string, items 
 		l.Shape, l.Role = n.parent.shape()
 	}
 	g.keep(l, n, items)
+}
+
+// masks reports whether a node is a list in some records and an object in others, as masks may be.
+func (n *node) masks(have []class) bool {
+	return n.rule == ruleMask && len(have) == 2 && have[0] == object
+}
+
+// mask goes down both.
+func (g *gather) mask(n *node, path []string, field string, items int64) {
+	first := len(g.leaves)
+	if n.of != nil {
+		g.walk(n.of, append(path[:len(path):len(path)], "l"), true, field, n.of.count)
+	}
+	for _, c := range n.children {
+		g.walk(c, append(path[:len(path):len(path)], "k"+c.name), true, "", items)
+	}
+	for i := range g.leaves[first:] {
+		g.leaves[first+i].Mask = true
+	}
 }
 
 // keep adds the leaf of a node, which is in so many lists in all.
