@@ -20,6 +20,7 @@ import (
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/storage/walk"
+	"github.com/shardify/shardify/storage/zips"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -393,7 +394,7 @@ func (at place) count(dir string) (census, error) {
 				c.about = append(c.about, storage.Join(next, name))
 			case e.Type == storage.Folder && isRoot(name):
 				c.add(storage.Join(next, name), "")
-			case e.Type == storage.Folder || e.Type == storage.Link && at.isDir(storage.Join(next, name)):
+			case e.Type == storage.Folder || (e.Type == storage.Link || zips.IsArchive(name)) && at.isDir(storage.Join(next, name)):
 				queue = append(queue, storage.Join(next, name))
 			default:
 				c.note(storage.Join(next, name))

@@ -181,7 +181,7 @@ func (r *reader) fail(err error, i, j int, sample int64) error {
 	e := &shardify.Error{Op: "read", File: walk.Quote(r.files.Table.Path(i)), Field: r.schema[j].Name, Sample: sample, Offset: -1, Err: err}
 	var inner *shardify.Error
 	if errors.As(err, &inner) && !failed {
-		e.Err = inner.Err
+		e.Err, e.Object, e.Offset = inner.Err, inner.Object, inner.Offset
 	}
 	return e
 }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/storage/zips"
 	"github.com/shardify/shardify/tests/race"
 )
 
@@ -67,7 +67,7 @@ func deflate(t *testing.T, file string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, member{f.Name, npy.Deflated, b})
+		all = append(all, member{f.Name, zips.Deflated, b})
 	}
 	name := filepath.Join(t.TempDir(), filepath.Base(file))
 	writeFile(t, name, archive(all...))
@@ -94,7 +94,7 @@ func axesOf(rng *rand.Rand, n int, method uint16) []member {
 func TestLastAxisOfFortranOrderIsReadInParts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
 	const n = 500
-	for _, method := range []uint16{npy.Stored, npy.Deflated} {
+	for _, method := range []uint16{zips.Stored, zips.Deflated} {
 		table := folder(t, npz("a.npz", member{"x.npy", method, npyBytes("|u1", true, []int{4, 5, 3, n}, random(rng, 60*n))}))
 		src, err := Format.Open(context.Background(), format.OpenArgs{Table: table, Options: format.Options{"axis": "-1"}})
 		if err != nil {
@@ -117,7 +117,7 @@ func TestPartOfAScatteredArrayTakesItsShare(t *testing.T) {
 		axis  string
 		array []byte
 	}{{"1", npyBytes("<f4", false, []int{50, n, 2}, random(rng, 400*n))}, {"0", npyBytes("<f4", true, []int{n, 100}, random(rng, 400*n))}} {
-		table := folder(t, npz("a.npz", member{"x.npy", npy.Deflated, m.array}))
+		table := folder(t, npz("a.npz", member{"x.npy", zips.Deflated, m.array}))
 		src, err := Format.Open(context.Background(), format.OpenArgs{Table: table, Options: format.Options{"axis": m.axis}})
 		if err != nil {
 			t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/storage/zips"
 )
 
 // columnsOf makes one file's arrays of every kind of column, n rows each.
@@ -20,7 +20,7 @@ func columnsOf(rng *rand.Rand, n int, method uint16) []member {
 	}
 	other := method
 	if method == 99 { // a mixture
-		method, other = npy.Stored, npy.Deflated
+		method, other = zips.Stored, zips.Deflated
 	}
 	return []member{
 		{"x.npy", method, npyBytes("<f4", false, []int{n, 16, 7}, floats(rng, n*16*7))},
@@ -35,7 +35,7 @@ func columnsOf(rng *rand.Rand, n int, method uint16) []member {
 			false, []int{n, 5}, random(rng, n*5*18))},
 		{"none.npy", method, npyBytes("<f4", false, []int{n, 0}, nil)},
 		{"raw.npy", other, npyBytes("|V3", false, []int{n}, random(rng, n*3))},
-		{"mean.npy", npy.Stored, npyBytes("<i4", false, nil, random(rng, 4))},
+		{"mean.npy", zips.Stored, npyBytes("<i4", false, nil, random(rng, 4))},
 	}
 }
 
@@ -83,10 +83,10 @@ func TestConformance(t *testing.T) {
 	ragged := func(i int) []member {
 		n := shape(i)
 		return []member{
-			{"x.npy", uint16(i % 2 * npy.Deflated), npyBytes("<f4", i%3 == 1, n, random(rng, 4*n[0]*n[1]*n[2]))},
-			{"label.npy", npy.Stored, npyBytes("<i8", false, nil, random(rng, 8))},
-			{"fixed.npy", npy.Deflated, npyBytes("<u2", false, []int{4, 2}, random(rng, 16))},
-			{"words.npy", npy.Stored, npyBytes("|S4", false, []int{i}, random(rng, 4*i))},
+			{"x.npy", uint16(i % 2 * zips.Deflated), npyBytes("<f4", i%3 == 1, n, random(rng, 4*n[0]*n[1]*n[2]))},
+			{"label.npy", zips.Stored, npyBytes("<i8", false, nil, random(rng, 8))},
+			{"fixed.npy", zips.Deflated, npyBytes("<u2", false, []int{4, 2}, random(rng, 16))},
+			{"words.npy", zips.Stored, npyBytes("|S4", false, []int{i}, random(rng, 4*i))},
 		}
 	}
 	var raggeds []member
@@ -98,38 +98,38 @@ func TestConformance(t *testing.T) {
 		table   *format.Table
 		options format.Options
 	}{
-		{"stored", folder(t, file("a.npz", columnsOf(rng, 40, npy.Stored)), file("b.npz", columnsOf(rng, 1, npy.Stored)), file("c.npz", columnsOf(rng, 77, npy.Stored))), nil},
-		{"deflated", folder(t, file("a.npz", columnsOf(rng, 40, npy.Deflated)), file("b.npz", columnsOf(rng, 77, npy.Deflated))), nil},
-		{"mixed", folder(t, file("a.npz", columnsOf(rng, 40, 99)), file("b.npz", columnsOf(rng, 0, npy.Stored)), file("c.npz", columnsOf(rng, 30, npy.Stored)),
+		{"stored", folder(t, file("a.npz", columnsOf(rng, 40, zips.Stored)), file("b.npz", columnsOf(rng, 1, zips.Stored)), file("c.npz", columnsOf(rng, 77, zips.Stored))), nil},
+		{"deflated", folder(t, file("a.npz", columnsOf(rng, 40, zips.Deflated)), file("b.npz", columnsOf(rng, 77, zips.Deflated))), nil},
+		{"mixed", folder(t, file("a.npz", columnsOf(rng, 40, 99)), file("b.npz", columnsOf(rng, 0, zips.Stored)), file("c.npz", columnsOf(rng, 30, zips.Stored)),
 			member{"README.md", 0, []byte("no array")}), nil},
 		{"npy", folder(t, member{"x_0.npy", 0, npyBytes("<f4", false, []int{30, 3}, random(rng, 360))},
 			member{"x_1.npy", 0, npyBytes(">f4", true, []int{50, 3}, random(rng, 600))}), nil},
-		{"fortran stored", folder(t, file("a.npz", fortranOf(rng, 90, npy.Stored)), file("b.npz", fortranOf(rng, 33, npy.Stored))), nil},
-		{"fortran in distant pieces", folder(t, file("a.npz", []member{{"x.npy", npy.Stored, npyBytes("<f8", true, []int{2000, 2, 3}, random(rng, 2000*48))}})), nil},
-		{"fortran deflated", folder(t, file("a.npz", fortranOf(rng, 90, npy.Deflated)), file("b.npz", fortranOf(rng, 33, npy.Deflated))), nil},
-		{"another axis, stored", folder(t, file("a.npz", axesOf(rng, 90, npy.Stored)), file("b.npz", axesOf(rng, 0, npy.Stored)), file("c.npz", axesOf(rng, 33, npy.Stored))), format.Options{"axis": "1"}},
-		{"another axis, deflated", folder(t, file("a.npz", axesOf(rng, 90, npy.Deflated)), file("b.npz", axesOf(rng, 33, npy.Deflated))), format.Options{"axis": "1"}},
-		{"another axis, in distant pieces", folder(t, file("a.npz", []member{{"x.npy", npy.Stored, npyBytes("<f8", false, []int{2, 2000, 3}, random(rng, 2000*48))}})), format.Options{"axis": "1"}},
+		{"fortran stored", folder(t, file("a.npz", fortranOf(rng, 90, zips.Stored)), file("b.npz", fortranOf(rng, 33, zips.Stored))), nil},
+		{"fortran in distant pieces", folder(t, file("a.npz", []member{{"x.npy", zips.Stored, npyBytes("<f8", true, []int{2000, 2, 3}, random(rng, 2000*48))}})), nil},
+		{"fortran deflated", folder(t, file("a.npz", fortranOf(rng, 90, zips.Deflated)), file("b.npz", fortranOf(rng, 33, zips.Deflated))), nil},
+		{"another axis, stored", folder(t, file("a.npz", axesOf(rng, 90, zips.Stored)), file("b.npz", axesOf(rng, 0, zips.Stored)), file("c.npz", axesOf(rng, 33, zips.Stored))), format.Options{"axis": "1"}},
+		{"another axis, deflated", folder(t, file("a.npz", axesOf(rng, 90, zips.Deflated)), file("b.npz", axesOf(rng, 33, zips.Deflated))), format.Options{"axis": "1"}},
+		{"another axis, in distant pieces", folder(t, file("a.npz", []member{{"x.npy", zips.Stored, npyBytes("<f8", false, []int{2, 2000, 3}, random(rng, 2000*48))}})), format.Options{"axis": "1"}},
 		{"another axis, npy", folder(t, member{"x_0.npy", 0, npyBytes("<f4", false, []int{3, 2, 30}, random(rng, 720))},
 			member{"x_1.npy", 0, npyBytes(">f4", true, []int{3, 2, 50}, random(rng, 1200))}), format.Options{"axis": "-1"}},
 		{"another axis, a file a sample", folder(t, raggeds...), format.Options{"sample": "file", "axis": "-1"}},
 		{"a file a sample", folder(t, raggeds...), format.Options{"sample": "file"}},
-		{"single values", folder(t, file("a.npz", singles(rng, 40, npy.Stored, "<f4")), file("b.npz", singles(rng, 77, npy.Deflated, ">f8")), file("c.npz", singles(rng, 0, npy.Stored, "<f4")),
-			file("d.npz", singles(rng, 1, npy.Deflated, "<f4"))), nil},
-		{"types that differ", folder(t, typesOf(rng, npy.Stored, npy.Stored, npy.Stored, npy.Stored)...), nil},
-		{"types that differ, deflated", folder(t, typesOf(rng, npy.Deflated, npy.Stored, npy.Deflated, npy.Deflated)...), nil},
-		{"types that differ, a file a sample", folder(t, typesOf(rng, npy.Stored, npy.Deflated, npy.Stored)...), format.Options{"sample": "file"}},
+		{"single values", folder(t, file("a.npz", singles(rng, 40, zips.Stored, "<f4")), file("b.npz", singles(rng, 77, zips.Deflated, ">f8")), file("c.npz", singles(rng, 0, zips.Stored, "<f4")),
+			file("d.npz", singles(rng, 1, zips.Deflated, "<f4"))), nil},
+		{"types that differ", folder(t, typesOf(rng, zips.Stored, zips.Stored, zips.Stored, zips.Stored)...), nil},
+		{"types that differ, deflated", folder(t, typesOf(rng, zips.Deflated, zips.Stored, zips.Deflated, zips.Deflated)...), nil},
+		{"types that differ, a file a sample", folder(t, typesOf(rng, zips.Stored, zips.Deflated, zips.Stored)...), format.Options{"sample": "file"}},
 		{"types that differ, zip", roots(t,
 			[]member{{"x0.npy", 0, npyBytes("<i4", false, []int{30, 3}, random(rng, 360))}, {"x1.npy", 0, npyBytes(">i8", true, []int{50, 3}, random(rng, 1200))}},
-			[]member{file("a.npz", []member{{"w.npy", npy.Deflated, npyBytes("<f4", false, []int{10}, random(rng, 40))}}),
-				file("b.npz", []member{{"w.npy", npy.Stored, npyBytes("<f8", false, []int{70}, random(rng, 560))}})}),
+			[]member{file("a.npz", []member{{"w.npy", zips.Deflated, npyBytes("<f4", false, []int{10}, random(rng, 40))}}),
+				file("b.npz", []member{{"w.npy", zips.Stored, npyBytes("<f8", false, []int{70}, random(rng, 560))}})}),
 			format.Options{"zip": "true"}},
 		{"zip", roots(t,
 			[]member{{"x0.npy", 0, npyBytes("<f4", false, []int{30, 3}, random(rng, 360))}, {"x1.npy", 0, npyBytes("<f4", false, []int{50, 3}, random(rng, 600))}},
 			[]member{{"y.npy", 0, npyBytes("<i8", false, []int{80}, random(rng, 640))}},
-			[]member{file("a.npz", []member{{"w.npy", npy.Deflated, npyBytes("<f8", false, []int{10}, random(rng, 80))}}),
-				file("b.npz", []member{{"w.npy", npy.Stored, npyBytes("<f8", false, []int{20}, random(rng, 160))}}),
-				file("c.npz", []member{{"w.npy", npy.Deflated, npyBytes("<f8", false, []int{50}, random(rng, 400))}})}),
+			[]member{file("a.npz", []member{{"w.npy", zips.Deflated, npyBytes("<f8", false, []int{10}, random(rng, 80))}}),
+				file("b.npz", []member{{"w.npy", zips.Stored, npyBytes("<f8", false, []int{20}, random(rng, 160))}}),
+				file("c.npz", []member{{"w.npy", zips.Deflated, npyBytes("<f8", false, []int{50}, random(rng, 400))}})}),
 			format.Options{"zip": "true"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

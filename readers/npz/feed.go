@@ -8,6 +8,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/zips"
 )
 
 // feed gives the bytes of rows one after another.
@@ -89,7 +90,7 @@ func (j *job) column(c int) error {
 	out := j.outputs(c, &r, (hi-lo)*r.perRow)
 	var err error
 	switch {
-	case r.method != npy.Stored:
+	case r.method != zips.Stored:
 		err = j.packed(c, &r, lo, hi, out)
 	case r.scattered():
 		err = j.scattered(c, &r, lo, hi, out)

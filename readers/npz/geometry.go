@@ -7,6 +7,7 @@ import (
 	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
+	"github.com/shardify/shardify/storage/zips"
 )
 
 // region is the bytes of one column in one file, seen as rows along axis 0.
@@ -118,8 +119,8 @@ func (s *source) cost(at []int) (perSample, fixed int64, whole bool) {
 			}
 			perSample = rows.SatAdd(perSample, n)
 			fixed = rows.SatAdd(fixed, r.scratch())
-			whole = whole || r.method != npy.Stored && r.scattered()
-			if size = rows.SatAdd(size, r.size()); r.method != npy.Stored {
+			whole = whole || r.method != zips.Stored && r.scattered()
+			if size = rows.SatAdd(size, r.size()); r.method != zips.Stored {
 				streams++
 			}
 		}
@@ -165,7 +166,7 @@ func (s *source) checkBig() error {
 					continue
 				}
 				r := g.region(i, j, s.byFile)
-				if n := r.size(); r.method != npy.Stored && r.scattered() && n > maxWhole {
+				if n := r.size(); r.method != zips.Stored && r.scattered() && n > maxWhole {
 					what, cure := "in Fortran order", "in C order"
 					if s.axis != sampleaxis.AutoAxis {
 						what, cure = "its samples are scattered along --axis "+strconv.Itoa(s.axis), "with the samples first"

@@ -15,6 +15,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/storage/zips"
 	"github.com/shardify/shardify/tests/corpus"
 	"github.com/shardify/shardify/tests/race"
 )
@@ -42,12 +43,12 @@ func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
 func seeds(t testing.TB) []member {
 	rng := rand.New(rand.NewPCG(9, 9))
 	var all []member
-	for _, method := range []uint16{npy.Stored, npy.Deflated, 99} {
+	for _, method := range []uint16{zips.Stored, zips.Deflated, 99} {
 		z := archive(columnsOf(rng, 12, method)...)
 		all = append(all, member{"all.npz", 0, z}, member{"all64.npz", 0, to64(withWideSizes(z))}, member{"small.npz", 0, small(method % 99)})
 	}
-	all = append(all, member{"f.npz", 0, archive(fortranOf(rng, 9, npy.Stored)...)}, member{"fd.npz", 0, archive(fortranOf(rng, 9, npy.Deflated)...)},
-		member{"axis.npz", 0, archive(axesOf(rng, 9, npy.Stored)...)}, member{"axisd.npz", 0, archive(axesOf(rng, 9, npy.Deflated)...)})
+	all = append(all, member{"f.npz", 0, archive(fortranOf(rng, 9, zips.Stored)...)}, member{"fd.npz", 0, archive(fortranOf(rng, 9, zips.Deflated)...)},
+		member{"axis.npz", 0, archive(axesOf(rng, 9, zips.Stored)...)}, member{"axisd.npz", 0, archive(axesOf(rng, 9, zips.Deflated)...)})
 	for _, m := range append(columnsOf(rng, 9, 0), fortranOf(rng, 9, 0)...) {
 		all = append(all, member{m.name, 0, m.data})
 	}
@@ -138,8 +139,8 @@ func placeOf(rng *rand.Rand, b []byte) int {
 // FuzzState opens damaged states beside intact files.
 func FuzzState(f *testing.F) {
 	rng := rand.New(rand.NewPCG(11, 12))
-	table := folder(f, member{"a.npz", 0, archive(columnsOf(rng, 5, 99)...)}, member{"b.npz", 0, archive(columnsOf(rng, 8, npy.Deflated)...)})
-	mixed := folder(f, typesOf(rng, npy.Stored, npy.Deflated)...)
+	table := folder(f, member{"a.npz", 0, archive(columnsOf(rng, 5, 99)...)}, member{"b.npz", 0, archive(columnsOf(rng, 8, zips.Deflated)...)})
+	mixed := folder(f, typesOf(rng, zips.Stored, zips.Deflated)...)
 	options := []format.Options{{}, {"sample": "file"}, {}, {"sample": "file"}}
 	tables := []*format.Table{table, table, mixed, mixed}
 	readertest.FuzzState(f, len(options), func(which int, state []byte) (shardify.Source, error) {

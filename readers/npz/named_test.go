@@ -10,8 +10,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/storage/zips"
 )
 
 // each is the member of an .npy file of one sample.
@@ -25,7 +25,7 @@ func each(names ...string) (all []member) {
 // classed are archives of equal names except for their folders.
 func classed(names ...string) (all []member) {
 	for _, n := range names {
-		all = append(all, npz(n, member{"x.npy", npy.Stored, zeros("<f4", 2, 3)}, member{"cls.npy", npy.Stored, zeros("<i2")}))
+		all = append(all, npz(n, member{"x.npy", zips.Stored, zeros("<f4", 2, 3)}, member{"cls.npy", zips.Stored, zeros("<i2")}))
 	}
 	return all
 }
@@ -67,7 +67,7 @@ func TestFilesThatAreSamplesKeepTheirNamesAndClasses(t *testing.T) {
 		{"neither", folder(t, classed("cat/a.npz", "dog/a.npz")...), []string{"!cls"}, opts(), "cat/a, dog/a of x"},
 		{"one name twice", folder(t, each("cat/a.1.npy", "cat/a.2.npy", "dog/b.npy")...), nil, opts(), bad + "cat/a.1.npy and cat/a.2.npy have one name as samples, cat/a: --stem last"},
 		{"names with dots", folder(t, each("cat/a.1.npy", "cat/a.2.npy", "dog/b.npy")...), nil, opts("stem", "last"), "cat/a%2E1 cls=0, cat/a%2E2 cls=0, dog/b cls=1 of data,cls(cat dog)"},
-		{"one name, two formats", folder(t, append(each("cat/x.npy", "dog/x.npy"), npz("cat/x.npz", member{"x.npy", npy.Stored, zeros("<f4", 2, 3)}))...), nil, opts(),
+		{"one name, two formats", folder(t, append(each("cat/x.npy", "dog/x.npy"), npz("cat/x.npz", member{"x.npy", zips.Stored, zeros("<f4", 2, 3)}))...), nil, opts(),
 			bad + "cat/x.npy and cat/x.npz have one name as samples, cat/x: --keys ordinal"},
 		{"rows", folder(t, each("cat/a.npy", "dog/a.npy")...), nil, format.Options{"keys": "path"}, bad + "--keys path is for files that are a sample each, as --sample file has them"},
 		{"zip", roots(t, each("cat/a.npy", "dog/a.npy"), []member{{"cat/y.npy", 0, zeros("<i2")}, {"dog/y.npy", 0, zeros("<i2")}}), nil, opts("zip", "true"),
@@ -97,7 +97,7 @@ func TestNamedFilesConform(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var files []member
 	for _, n := range []string{"cat/1.npz", "cat/2.npz", "dog/1.npz", "eel/a/9.npz"} {
-		files = append(files, npz(n, columnsOf(rng, 5+len(files), uint16(len(files)%2*npy.Deflated))...))
+		files = append(files, npz(n, columnsOf(rng, 5+len(files), uint16(len(files)%2*zips.Deflated))...))
 	}
 	table, options := folder(t, files...), format.Options{"sample": "file"}
 	readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {

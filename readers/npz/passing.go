@@ -10,12 +10,13 @@ import (
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/storages"
+	"github.com/shardify/shardify/storage/zips"
 )
 
 // passes reports whether column c of the span can be passed on as the file has it, piece by
 // piece, instead of being held in memory.
 func (j *job) passes(c int, r *region) bool {
-	if !j.span.Stream || r.method != npy.Stored || r.turned() || len(r.item.Leaves) != 1 {
+	if !j.span.Stream || r.method != zips.Stored || r.turned() || len(r.item.Leaves) != 1 {
 		return false
 	}
 	l := &r.item.Leaves[0]

@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
+	"github.com/shardify/shardify/storage/zips"
 )
 
 // Reader implements shardify.Source.
@@ -205,7 +206,7 @@ func (j *job) openFile() error {
 		if len(j.group.columns[c].wanted) == 0 {
 			continue
 		}
-		if p.method != npy.Stored {
+		if p.method != zips.Stored {
 			j.file.packed++
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/storage/zips"
 	"github.com/shardify/shardify/tests/race"
 )
 
@@ -23,7 +24,7 @@ func TestFlippedValuesAreFound(t *testing.T) {
 	race.Sequential(t)
 	rng := rand.New(rand.NewPCG(13, 14))
 	for _, fortran := range []bool{false, true} {
-		good := archive(member{"x.npy", npy.Stored, npyBytes("<f4", fortran, []int{300, 20}, random(rng, 24000))})
+		good := archive(member{"x.npy", zips.Stored, npyBytes("<f4", fortran, []int{300, 20}, random(rng, 24000))})
 		for _, target := range []int64{1000, 1 << 40} {
 			for _, at := range []int{300, 12000, 24000} {
 				name := t.TempDir() + "/a.npz"
@@ -40,7 +41,7 @@ func TestFlippedValuesAreFound(t *testing.T) {
 // What follows the end of a deflate stream within its member is damage, though
 // all values and their sum are right.
 func TestBytesBehindADeflateStreamAreFound(t *testing.T) {
-	z := small(npy.Deflated)
+	z := small(zips.Deflated)
 	first := int(le.Uint32(z[len(z)-endBytes+16:]))
 	packed, local := int(le.Uint32(z[first+20:])), int(le.Uint32(z[first+42:]))
 	data := local + localBytes + len("x.npy") + int(le.Uint16(z[local+28:]))
@@ -88,7 +89,7 @@ func TestRunBackwards(t *testing.T) {
 // Plans may cut a span of a run, for a limit on samples.
 func TestSpansOfARunMayBeCut(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 24))
-	table := folder(t, member{"a.npz", 0, archive(fortranOf(rng, 50, npy.Deflated)...)})
+	table := folder(t, member{"a.npz", 0, archive(fortranOf(rng, 50, zips.Deflated)...)})
 	src, err := Format.Open(context.Background(), format.OpenArgs{Table: table})
 	if err != nil {
 		t.Fatal(err)
@@ -124,9 +125,9 @@ func TestCancelInTheMiddleNeverGivesAShortBatch(t *testing.T) {
 	rng := rand.New(rand.NewPCG(17, 18))
 	n := 150_000
 	table := folder(t, member{"a.npz", 0, archive(
-		member{"x.npy", npy.Stored, npyBytes("<f4", false, []int{n}, random(rng, 4*n))},
-		member{"f.npy", npy.Stored, npyBytes("<f4", true, []int{n, 2}, random(rng, 8*n))},
-		member{"s.npy", npy.Deflated, npyBytes("|S3", false, []int{n}, random(rng, 3*n))})})
+		member{"x.npy", zips.Stored, npyBytes("<f4", false, []int{n}, random(rng, 4*n))},
+		member{"f.npy", zips.Stored, npyBytes("<f4", true, []int{n, 2}, random(rng, 8*n))},
+		member{"s.npy", zips.Deflated, npyBytes("|S3", false, []int{n}, random(rng, 3*n))})})
 	src, err := Format.Open(context.Background(), format.OpenArgs{Table: table})
 	if err != nil {
 		t.Fatal(err)
@@ -223,7 +224,7 @@ func TestGiganticFortranArrayIsRefused(t *testing.T) {
 	for len(noise) < 1100<<10 {
 		noise = le.AppendUint64(noise, rng.Uint64())
 	}
-	z := archive(member{"x.npy", npy.Deflated, append(bytes.Clone(head), noise...)})
+	z := archive(member{"x.npy", zips.Deflated, append(bytes.Clone(head), noise...)})
 	first := int(le.Uint32(z[len(z)-endBytes+16:]))
 	le.PutUint32(z[first+24:], uint32(len(head)+8*rows))
 	_, err := loadBytes(t.TempDir(), "a.npz", z, nil, nil)
@@ -237,7 +238,7 @@ func TestGiganticFortranArrayIsRefused(t *testing.T) {
 func TestManyCompressedColumnsAreReadOneAfterAnother(t *testing.T) {
 	var members []member
 	for i := range maxStreams + 1 {
-		members = append(members, member{fmt.Sprintf("c%03d.npy", i), npy.Deflated, zeros("<f4", 100)})
+		members = append(members, member{fmt.Sprintf("c%03d.npy", i), zips.Deflated, zeros("<f4", 100)})
 	}
 	for n, want := range map[int]int{maxStreams: 100, maxStreams + 1: 1} {
 		src, err := Format.Open(context.Background(), format.OpenArgs{Table: folder(t, npz("a.npz", members[:n]...))})

@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
+	"github.com/shardify/shardify/storage/zips"
 )
 
 // Format is the readers' table's line for NumPy files.
@@ -274,7 +275,7 @@ func (s *source) markRuns() {
 // packed reports whether a wanted column of a file is compressed.
 func (g *group) packed(file int) bool {
 	for j := range g.columns {
-		if p := &g.parts[file*len(g.columns)+j]; len(g.columns[j].wanted) > 0 && p.method != npy.Stored {
+		if p := &g.parts[file*len(g.columns)+j]; len(g.columns[j].wanted) > 0 && p.method != zips.Stored {
 			return true
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/storage/zips"
 )
 
 func zeros(descr string, shape ...int) []byte {
@@ -255,7 +256,7 @@ func TestZipJoinsByPosition(t *testing.T) {
 		return b
 	}
 	x := []member{{"x0.npy", 0, npyBytes("<i4", false, []int{3}, count(0, 3))}, {"x1.npy", 0, npyBytes("<i4", false, []int{4}, count(3, 4))}}
-	y := []member{npz("y.npz", member{"y.npy", npy.Deflated, npyBytes("<i4", false, []int{7}, count(100, 7))})}
+	y := []member{npz("y.npz", member{"y.npy", zips.Deflated, npyBytes("<i4", false, []int{7}, count(100, 7))})}
 	got, err := loadTable(roots(t, x, y), nil, zip, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -266,7 +267,7 @@ func TestZipJoinsByPosition(t *testing.T) {
 			t.Errorf("sample %d is x %d, y %d", i, a, b)
 		}
 	}
-	long := []member{npz("w.npz", member{"w.npy", npy.Deflated, npyBytes("<i4", false, []int{7}, count(0, 7))})}
+	long := []member{npz("w.npz", member{"w.npy", zips.Deflated, npyBytes("<i4", false, []int{7}, count(0, 7))})}
 	src, err := Format.Open(context.Background(), format.OpenArgs{Table: roots(t, x, long), Options: zip})
 	if err != nil {
 		t.Fatal(err)
@@ -292,7 +293,7 @@ func TestZipJoinsByPosition(t *testing.T) {
 
 func TestChangedFilesAreRefused(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	for _, method := range []uint16{npy.Stored, npy.Deflated} {
+	for _, method := range []uint16{zips.Stored, zips.Deflated} {
 		good := npz("a.npz", member{"x.npy", method, npyBytes("<f4", false, []int{500}, floats(rng, 500))})
 		other := npz("a.npz", member{"x.npy", method, npyBytes("<i4", false, []int{500}, floats(rng, 500))})
 		for name, b := range map[string][]byte{

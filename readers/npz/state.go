@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify/readers/internal/labels"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
+	"github.com/shardify/shardify/storage/zips"
 )
 
 var le = binary.LittleEndian
@@ -305,10 +306,10 @@ func (s *source) checkFile(g *group, i int) error {
 		size := int64(p.head) + h.Data
 		fits := p.off <= f.size && p.packed <= f.size-p.off && p.head >= 10
 		switch p.method {
-		case npy.Stored:
+		case zips.Stored:
 			fits = fits && size == p.packed
-		case npy.Deflated, npy.Bzip2ed:
-			fits = fits && size/npy.MaxRatio <= p.packed
+		case zips.Deflated, zips.Bzip2ed:
+			fits = fits && size/zips.MaxRatio <= p.packed
 		default:
 			fits = false
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
+	"github.com/shardify/shardify/storage/zips"
 )
 
 // numbers are values that all of the types hold, and the ends of some.
@@ -81,16 +82,16 @@ func TestWidenedValuesAreThoseOfTheFiles(t *testing.T) {
 			method uint16
 			make   func(descr string, v []float64) []byte
 		}{
-			{"stored", npy.Stored, func(descr string, v []float64) []byte {
+			{"stored", zips.Stored, func(descr string, v []float64) []byte {
 				return npyBytes(descr, false, []int{len(v)}, encode(descr, v))
 			}},
-			{"deflated", npy.Deflated, func(descr string, v []float64) []byte {
+			{"deflated", zips.Deflated, func(descr string, v []float64) []byte {
 				return npyBytes(descr, false, []int{len(v)}, encode(descr, v))
 			}},
-			{"Fortran order", npy.Stored, func(descr string, v []float64) []byte {
+			{"Fortran order", zips.Stored, func(descr string, v []float64) []byte {
 				return npyBytes(descr, true, []int{len(v), 1}, encode(descr, v))
 			}},
-			{"in a struct", npy.Deflated, func(descr string, v []float64) []byte {
+			{"in a struct", zips.Deflated, func(descr string, v []float64) []byte {
 				var b []byte
 				for i := range v {
 					b = append(append(b, '_'), encode(descr, v[i:i+1])...)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/npz/internal/npy"
+	"github.com/shardify/shardify/storage/zips"
 )
 
 // TestValues writes one array of each kind by hand and says what comes out.
@@ -38,7 +38,7 @@ func TestValues(t *testing.T) {
 			`"\x02\x01\x04\x03"[] "abcez"[[0 2 4] [0 2 3 3 5]] "xy12"[] "\x01\x00\x01\x00"[]`},
 		{"struct in Fortran order", "[('a', '|u1'), ('b', '|u1')]", true, []int{2, 2}, "aAcCbBdD", `"abcd"[] "ABCD"[]`},
 	} {
-		for _, method := range []uint16{npy.Stored, npy.Deflated} {
+		for _, method := range []uint16{zips.Stored, zips.Deflated} {
 			table := folder(t, npz("a.npz", member{"k.npy", method, npyBytes(c.descr, c.fortran, c.shape, []byte(c.data))}))
 			for _, target := range []int64{1, 1 << 30} {
 				l, err := loadTable(table, nil, nil, target)
@@ -63,8 +63,8 @@ func TestRaggedShapes(t *testing.T) {
 	for i := range 3 {
 		a, b := 1+i, 3-i
 		files = append(files, npz(fmt.Sprintf("%d.npz", i),
-			member{"a.npy", npy.Stored, zeros("<u2", a, 2)}, member{"label.npy", npy.Stored, zeros("<i8")},
-			member{"b.npy", npy.Deflated, zeros("|u1", b, b, b)}, member{"c.npy", npy.Stored, zeros("|u1", 2)}))
+			member{"a.npy", zips.Stored, zeros("<u2", a, 2)}, member{"label.npy", zips.Stored, zeros("<i8")},
+			member{"b.npy", zips.Deflated, zeros("|u1", b, b, b)}, member{"c.npy", zips.Stored, zeros("|u1", 2)}))
 	}
 	l, err := loadTable(folder(t, files...), nil, format.Options{"sample": "file"}, 1)
 	if err != nil {
@@ -91,7 +91,7 @@ func TestSingleValuesAreRepeated(t *testing.T) {
 		return npz(name, member{"y.npy", method, npyBytes("<i8", false, []int{n}, random(rng, 8*n))}, member{"label.npy", method, npyBytes("|u1", false, nil, []byte{label})},
 			member{"name.npy", method, npyBytes("|S3", false, nil, []byte("n"+string(label)+"\x00"))})
 	}
-	l, err := loadTable(folder(t, one("a.npz", 3, npy.Stored, '1'), one("b.npz", 2, npy.Deflated, '2')), nil, nil, 1)
+	l, err := loadTable(folder(t, one("a.npz", 3, zips.Stored, '1'), one("b.npz", 2, zips.Deflated, '2')), nil, nil, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

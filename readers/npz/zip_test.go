@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
+	"github.com/shardify/shardify/storage/zips"
 	"github.com/shardify/shardify/tests/race"
 )
 
@@ -31,7 +32,7 @@ func small(method uint16) []byte {
 	rng := rand.New(rand.NewPCG(3, 4))
 	return archive(
 		member{"x.npy", method, npyBytes("<f4", false, []int{6, 2}, random(rng, 48))},
-		member{"y.npy", npy.Stored, npyBytes("<i2", false, []int{6}, random(rng, 12))})
+		member{"y.npy", zips.Stored, npyBytes("<i2", false, []int{6}, random(rng, 12))})
 }
 
 // loadBytes reads one file from memory, by way of the disk.
@@ -59,7 +60,7 @@ func (l *loaded) same(o *loaded) error {
 func TestEveryFlippedByteIsFoundOrHarmless(t *testing.T) {
 	race.Sequential(t)
 	dir := t.TempDir()
-	for _, method := range []uint16{npy.Stored, npy.Deflated} {
+	for _, method := range []uint16{zips.Stored, zips.Deflated} {
 		good := small(method)
 		want, err := loadBytes(dir, "a.npz", good, nil, nil)
 		if err != nil {
@@ -93,7 +94,7 @@ func TestEveryCutIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(5, 6))
 	for name, good := range map[string][]byte{
-		"stored.npz": small(npy.Stored), "deflated.npz": small(npy.Deflated),
+		"stored.npz": small(zips.Stored), "deflated.npz": small(zips.Deflated),
 		"a.npy": npyBytes("<f4", false, []int{20}, random(rng, 80)),
 	} {
 		for n := range good {
@@ -155,7 +156,7 @@ func withWideSizes(b []byte) []byte {
 
 func TestArchivesOfAllForms(t *testing.T) {
 	dir := t.TempDir()
-	good := small(npy.Deflated)
+	good := small(zips.Deflated)
 	want, err := loadBytes(dir, "a.npz", good, nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +196,7 @@ func patch(b []byte, at int, with ...byte) []byte {
 
 func TestArchivesRefused(t *testing.T) {
 	dir := t.TempDir()
-	good := small(npy.Deflated)
+	good := small(zips.Deflated)
 	first := int(le.Uint32(good[len(good)-endBytes+16:])) // directory entry of x
 	local := int(le.Uint32(good[first+42:]))
 	second := first + 4 + bytes.Index(good[first+4:], []byte(dirSig))
@@ -205,7 +206,7 @@ func TestArchivesRefused(t *testing.T) {
 	bomb := npyBytes("<u1", false, []int{100000}, make([]byte, 100000))
 	var overlap bytes.Buffer
 	w := zip.NewWriter(&overlap)
-	f, _ := w.CreateRaw(&zip.FileHeader{Name: "x.npy", Method: npy.Deflated, UncompressedSize64: 1 << 40, CompressedSize64: 5})
+	f, _ := w.CreateRaw(&zip.FileHeader{Name: "x.npy", Method: zips.Deflated, UncompressedSize64: 1 << 40, CompressedSize64: 5})
 	f.Write([]byte("hello"))
 	w.Close()
 	for _, c := range []struct {
@@ -226,9 +227,9 @@ func TestArchivesRefused(t *testing.T) {
 		{"packed size runs into the directory", patch(patch(good, second+20, size), second+24, size), shardify.ErrCorrupt, "runs into the zip directory"},
 		{"more members than entries", patch(good, len(good)-endBytes+10, 3), shardify.ErrCorrupt, "3 members"},
 		{"directory larger than the file", patch(good, len(good)-endBytes+12, 0xff, 0xff), shardify.ErrCorrupt, "no end of a zip archive"},
-		{"array longer than the member", archive(member{"x.npy", npy.Stored, short}), shardify.ErrCorrupt, "truncated"},
-		{"member longer than the array", archive(member{"x.npy", npy.Stored, long}), shardify.ErrCorrupt, "larger than its array"},
-		{"deflated member longer than the array", archive(member{"x.npy", npy.Deflated, long}), shardify.ErrCorrupt, "larger than its array"},
+		{"array longer than the member", archive(member{"x.npy", zips.Stored, short}), shardify.ErrCorrupt, "truncated"},
+		{"member longer than the array", archive(member{"x.npy", zips.Stored, long}), shardify.ErrCorrupt, "larger than its array"},
+		{"deflated member longer than the array", archive(member{"x.npy", zips.Deflated, long}), shardify.ErrCorrupt, "larger than its array"},
 		{"decoded size that deflate cannot reach", overlap.Bytes(), shardify.ErrCorrupt, "cannot hold"},
 		{"stream longer than the directory says", forgeSize(bomb, 50000), shardify.ErrCorrupt, "larger than its array"},
 	} {
@@ -247,14 +248,14 @@ func TestArchivesRefused(t *testing.T) {
 func forgeSize(b []byte, n int) []byte {
 	lie := npyBytes("<u1", false, []int{n}, nil)
 	copy(b, lie)
-	z := archive(member{"x.npy", npy.Deflated, b})
+	z := archive(member{"x.npy", zips.Deflated, b})
 	first := int(le.Uint32(z[len(z)-endBytes+16:]))
 	le.PutUint32(z[first+24:], uint32(len(lie)+n))
 	return z
 }
 
 func TestOverlappingMembersAreRefused(t *testing.T) {
-	b := archive(member{"a.npy", npy.Stored, npyBytes("<u1", false, []int{500}, make([]byte, 500))})
+	b := archive(member{"a.npy", zips.Stored, npyBytes("<u1", false, []int{500}, make([]byte, 500))})
 	end := len(b) - endBytes
 	at := int(le.Uint32(b[end+16:]))
 	entry := b[at:end]
@@ -273,13 +274,13 @@ func TestOverlappingMembersAreRefused(t *testing.T) {
 }
 
 func FuzzDirectory(f *testing.F) {
-	good := small(npy.Deflated)
+	good := small(zips.Deflated)
 	f.Add(good)
 	f.Add(to64(withWideSizes(good)))
 	f.Add(withComment(good, string(good[len(good)-endBytes:])))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		in := &npy.Input{R: bytes.NewReader(b), Size: int64(len(b))}
-		d, err := npy.ReadDirectory(in)
+		in := &zips.Input{R: bytes.NewReader(b), Size: int64(len(b))}
+		d, err := zips.ReadDirectory(in)
 		if err != nil {
 			if !npy.IsData(err) {
 				t.Fatalf("error of no kind: %v", err)

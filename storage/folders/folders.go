@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"syscall"
 
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local/dirfd"
@@ -24,8 +25,9 @@ type Folder struct {
 // who may read a file may perhaps not list its folder.
 func Open(f storage.FS, path string) (Folder, error) {
 	if p, ok := storage.Path(f, path); ok {
-		d, err := dirfd.Open(p)
-		return Folder{Dir: d}, err
+		if d, err := dirfd.Open(p); err == nil || !errors.Is(err, syscall.ENOTDIR) {
+			return Folder{Dir: d}, err
+		} // an archive is a file there
 	}
 	return Folder{fs: f, path: strings.TrimSuffix(path, "/")}, nil
 }

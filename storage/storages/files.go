@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/zips"
 )
 
 // Files are the files of all storages.
@@ -16,13 +17,17 @@ type files struct{}
 
 func (files) in(name string) (storage.FS, string, error) {
 	s, name, err := find(name)
-	if err == nil && s == nil {
-		return local.Files, name, nil
-	}
 	if err != nil {
 		return nil, name, err
 	}
-	return s.Files, name, nil
+	f := storage.FS(local.Files)
+	if s != nil {
+		f = s.Files
+	}
+	if _, _, ok := zips.Cut(name); ok {
+		f = zips.FS{Under: f}
+	}
+	return f, name, nil
 }
 
 func (x files) Open(ctx context.Context, name string) (storage.File, error) {

@@ -17,6 +17,7 @@ import (
 	"github.com/shardify/shardify/storage/folders"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/local/dirfd"
+	"github.com/shardify/shardify/storage/zips"
 )
 
 // entry is a name in a listing: 8 bytes beside the name itself.
@@ -143,7 +144,7 @@ func (w *walker) entries(ctx context.Context, d folders.Folder, f *folder) error
 		if i := slices.Index(w.Roots[:root], string(name)); i >= 0 && t != dirfd.Folder && f.wanted == nil {
 			root = i
 		}
-		if (f.wanted != nil && !f.wanted(name, t)) || l.left.litter(name) || (t == dirfd.File && !w.keep(&l.left, name)) {
+		if (f.wanted != nil && !f.wanted(name, t)) || l.left.litter(name) || (t == dirfd.File && !zips.IsArchive(string(name)) && !w.keep(&l.left, name)) {
 			return nil
 		}
 		if len(name) > math.MaxUint8 || len(l.names)+len(name) > math.MaxUint32 {
@@ -250,6 +251,9 @@ func (w *walker) stat(ctx context.Context, d folders.Folder, f *folder, i int, a
 	case dirfd.Folder:
 		return nil
 	case dirfd.File:
+		if zips.IsArchive(string(l.name(i))) {
+			return w.statArchive(ctx, f, l, i)
+		}
 		if w.NoStat {
 			return nil
 		}
@@ -279,9 +283,28 @@ func (w *walker) stat(ctx context.Context, d folders.Folder, f *folder, i int, a
 		return errors.New("changed its type while it was listed")
 	}
 	if info.Type == dirfd.File && e.kind != dirfd.File {
+		if zips.IsArchive(string(l.name(i))) {
+			return w.statArchive(ctx, f, l, i)
+		}
 		e.kind = unasked
 	} else {
 		e.kind = info.Type
+	}
+	if !w.NoStat {
+		l.sizes[i], l.times[i] = info.Size, info.ModTime
+	}
+	return nil
+}
+
+// statArchive completes the entry of a zip file: a folder, or a file of a format that reads it whole.
+func (w *walker) statArchive(ctx context.Context, f *folder, l *listing, i int) error {
+	info, err := w.fs().Stat(ctx, storage.Join(f.path(), string(l.name(i))))
+	if err != nil {
+		return err
+	}
+	e := &l.entries[i]
+	if e.kind = unasked; info.Type == storage.Folder {
+		e.kind = dirfd.Folder
 	}
 	if !w.NoStat {
 		l.sizes[i], l.times[i] = info.Size, info.ModTime

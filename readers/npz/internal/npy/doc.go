@@ -2,7 +2,7 @@
 // shapes and their types. It reads headers, and no elements.
 //
 //	survey.go     the arrays of a file: Survey returns a Listing
-//	zip.go        the central directory of an archive; input.go: a file in the survey
+//	storage/zips  has the central directory of an archive, and a file in the survey
 //	stream.go     a compressed member, decoded once in order
 //	header.go     the header of an array; literal.go: the Python dict in it
 //	types.go      NumPy's types; structs.go: those with fields

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs/inflate"
+	"github.com/shardify/shardify/storage/zips"
 )
 
 // Stream decodes one compressed member from its start, in order, with memory
@@ -48,7 +49,7 @@ func OpenStream(r io.ReaderAt, off, packed, size int64, method uint16, crc uint3
 	s := streams.Get().(*Stream)
 	s.raw = counter{SectionReader: *io.NewSectionReader(r, off, packed)}
 	s.size, s.Pos, s.Sum, s.want, s.Done = size, 0, 0, crc, false
-	if method == Bzip2ed {
+	if method == zips.Bzip2ed {
 		s.dec = bzip2.NewReader(&s.raw)
 	} else {
 		s.inf.Reset(&s.raw)

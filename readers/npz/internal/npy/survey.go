@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/zips"
 )
 
 // place is where the bytes of an array are.
@@ -58,14 +59,14 @@ func Survey(ctx context.Context, fs storage.FS, file, npyName string, want func(
 		return nil, err
 	}
 	defer f.Close()
-	return list(&Input{R: f, Size: f.Size()}, file, npyName, want)
+	return list(&zips.Input{R: f, Size: f.Size()}, file, npyName, want)
 }
 
 // list is survey on an open file.
-func list(in *Input, file, npyName string, want func(key string) bool) (*Listing, error) {
+func list(in *zips.Input, file, npyName string, want func(key string) bool) (*Listing, error) {
 	l := &Listing{Size: in.Size}
 	ext := strings.ToLower(path.Ext(file))
-	head, err := in.at(0, int(min(in.Size, 8)))
+	head, err := in.At(0, int(min(in.Size, 8)))
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +81,7 @@ func list(in *Input, file, npyName string, want func(key string) bool) (*Listing
 	return l, nil
 }
 
-func (l *Listing) npy(in *Input, name string) error {
+func (l *Listing) npy(in *zips.Input, name string) error {
 	l.NpyFile = true
 	a := Array{Key: name, place: place{Packed: in.Size}}
 	if a.Err = a.readStored(in); a.Err != nil {
@@ -91,7 +92,7 @@ func (l *Listing) npy(in *Input, name string) error {
 		return shardify.Corrupt(-1, "truncated: %s needs %d bytes, has %d", a.String(), a.Data, a.Data+behind)
 	case behind > 0:
 		at := in.Size - behind
-		if b, err := in.at(at, int(min(behind, int64(len(Magic))))); err == nil && string(b) == Magic {
+		if b, err := in.At(at, int(min(behind, int64(len(Magic))))); err == nil && string(b) == Magic {
 			return shardify.Unsupported("several arrays in one file, the second at byte %d: np.savez stores them separately", at)
 		}
 		return shardify.Corrupt(at, "%s ends here, the file has %d bytes more", a.String(), behind)
@@ -100,8 +101,8 @@ func (l *Listing) npy(in *Input, name string) error {
 	return nil
 }
 
-func (l *Listing) npz(in *Input, want func(key string) bool) error {
-	dir, err := ReadDirectory(in)
+func (l *Listing) npz(in *zips.Input, want func(key string) bool) error {
+	dir, err := zips.ReadDirectory(in)
 	if err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func (l *Listing) npz(in *Input, want func(key string) bool) error {
 	for i := range dir.Entries {
 		e := &dir.Entries[i]
 		key := MemberKey(e.Name)
-		if strings.HasSuffix(key, "/") && e.decoded == 0 {
+		if strings.HasSuffix(key, "/") && e.Decoded == 0 {
 			continue // a folder
 		}
 		if last[key] != i {
@@ -148,15 +149,15 @@ func IsData(err error) bool {
 }
 
 // readMember finds the data of a member and reads the header there.
-func (a *Array) readMember(in *Input, dir *directory, e *entry) (err error) {
-	a.place = place{Packed: e.Packed, Method: e.method, Checked: true, Crc: e.crc}
+func (a *Array) readMember(in *zips.Input, dir *zips.Directory, e *zips.Entry) (err error) {
+	a.place = place{Packed: e.Packed, Method: e.Method, Checked: true, Crc: e.CRC}
 	if a.Off, err = dir.DataOffset(in, e); err != nil {
 		return err
 	}
-	if err := e.readable(); err != nil {
+	if err := readable(e); err != nil {
 		return err
 	}
-	if e.method == Stored {
+	if e.Method == zips.Stored {
 		err = a.readStored(in)
 	} else {
 		err = a.readPacked(in, e)
@@ -168,17 +169,17 @@ func (a *Array) readMember(in *Input, dir *directory, e *entry) (err error) {
 		return err
 	}
 	switch need := int64(a.Header.Bytes) + a.Data; {
-	case need > e.decoded:
-		return shardify.Corrupt(-1, "truncated: %s needs %d bytes, the member has %d", a.String(), need, e.decoded)
-	case need < e.decoded:
-		return shardify.Corrupt(-1, "member of %d bytes is larger than its array: %s takes %d", e.decoded, a.String(), need)
+	case need > e.Decoded:
+		return shardify.Corrupt(-1, "truncated: %s needs %d bytes, the member has %d", a.String(), need, e.Decoded)
+	case need < e.Decoded:
+		return shardify.Corrupt(-1, "member of %d bytes is larger than its array: %s takes %d", e.Decoded, a.String(), need)
 	}
 	return nil
 }
 
 // readStored reads the header of an array whose bytes are in the file.
-func (a *Array) readStored(in *Input) error {
-	b, err := in.at(a.Off, int(min(a.Packed, PrefixBytes)))
+func (a *Array) readStored(in *zips.Input) error {
+	b, err := in.At(a.Off, int(min(a.Packed, PrefixBytes)))
 	if err != nil {
 		return err
 	}
@@ -192,7 +193,7 @@ func (a *Array) readStored(in *Input) error {
 	if int64(n) > a.Packed {
 		return shardify.Corrupt(a.Off, "truncated: header of %d bytes, has %d", n, a.Packed)
 	}
-	if b, err = in.at(a.Off, n); err != nil {
+	if b, err = in.At(a.Off, n); err != nil {
 		return err
 	}
 	a.HeadSum = crc32.ChecksumIEEE(b)
@@ -202,11 +203,11 @@ func (a *Array) readStored(in *Input) error {
 
 // readPacked reads the header of a compressed array. Offsets in its errors count
 // decoded bytes.
-func (a *Array) readPacked(in *Input, e *entry) error {
-	s := OpenStream(in.R, a.Off, e.Packed, e.decoded, e.method, e.crc)
-	s.raw.step = pieceBytes
+func (a *Array) readPacked(in *zips.Input, e *zips.Entry) error {
+	s := OpenStream(in.R, a.Off, e.Packed, e.Decoded, e.Method, e.CRC)
+	s.raw.step = 1 << 10
 	defer s.Close()
-	b := make([]byte, min(e.decoded, PrefixBytes))
+	b := make([]byte, min(e.Decoded, PrefixBytes))
 	if err := s.Fill(b); err != nil {
 		return err
 	}
@@ -217,8 +218,8 @@ func (a *Array) readPacked(in *Input, e *entry) error {
 	if err != nil {
 		return err
 	}
-	if int64(n) > e.decoded {
-		return shardify.Corrupt(0, "truncated: header of %d bytes, has %d", n, e.decoded)
+	if int64(n) > e.Decoded {
+		return shardify.Corrupt(0, "truncated: header of %d bytes, has %d", n, e.Decoded)
 	}
 	have := min(len(b), n)
 	b = append(b[:have], make([]byte, n-have)...)
@@ -305,4 +306,25 @@ func (l *Listing) Shapes() string {
 // HasData reports whether an array that can be read has values.
 func (l *Listing) HasData() bool {
 	return slices.ContainsFunc(l.Arrays, func(a Array) bool { return a.Err == nil && a.Data > 0 })
+}
+
+// readable refuses members that we cannot decode, by name of what they use, and
+// sizes that contradict each other.
+func readable(e *zips.Entry) error {
+	switch {
+	case e.Flags&zips.EncryptedFlags != 0:
+		return shardify.Unsupported("member is encrypted")
+	case e.Method != zips.Stored && e.Method != zips.Deflated && e.Method != zips.Bzip2ed:
+		if name := zips.MethodNames[e.Method]; name != "" {
+			return shardify.Unsupported("compression method %d (%s): save it with np.savez_compressed", e.Method, name)
+		}
+		return shardify.Corrupt(-1, "compression method %d, which the format does not have", e.Method)
+	case e.Method == zips.Stored && e.Packed != e.Decoded:
+		return shardify.Corrupt(-1, "stored member of %d bytes takes %d", e.Decoded, e.Packed)
+	case e.Method == zips.Deflated && e.Decoded/zips.MaxRatio > e.Packed:
+		return shardify.Corrupt(-1, "%d deflated bytes cannot hold %d", e.Packed, e.Decoded)
+	case e.Method == zips.Bzip2ed && e.Decoded/zips.MaxRatio > e.Packed: // legal, but good for bombs
+		return shardify.Unsupported("bzip2 member that grows from %d to %d bytes: save it with np.savez_compressed", e.Packed, e.Decoded)
+	}
+	return nil
 }

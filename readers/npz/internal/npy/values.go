@@ -1,6 +1,7 @@
 package npy
 
 import (
+	"encoding/binary"
 	"math/bits"
 )
 
@@ -78,11 +79,11 @@ func (s scalar) Repair(p []byte) {
 		}
 	case 4:
 		for i := 0; i+4 <= len(p); i += 4 {
-			le.PutUint32(p[i:], bits.ReverseBytes32(le.Uint32(p[i:])))
+			binary.LittleEndian.PutUint32(p[i:], bits.ReverseBytes32(binary.LittleEndian.Uint32(p[i:])))
 		}
 	case 8:
 		for i := 0; i+8 <= len(p); i += 8 {
-			le.PutUint64(p[i:], bits.ReverseBytes64(le.Uint64(p[i:])))
+			binary.LittleEndian.PutUint64(p[i:], bits.ReverseBytes64(binary.LittleEndian.Uint64(p[i:])))
 		}
 	}
 }

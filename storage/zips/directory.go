@@ -1,4 +1,4 @@
-package npy
+package zips
 
 import (
 	"bytes"
@@ -31,8 +31,10 @@ const (
 	endSig, endBytes         = "PK\x05\x06", 22
 
 	maxComment = 1<<16 - 1
-	// maxDirectory bounds the directory: some 500,000 members.
-	maxDirectory = 64 << 20
+	// maxDirectory bounds the directory: some two million members.
+	maxDirectory = 256 << 20
+
+	madeByUnix = 3
 )
 
 // The methods of compression that have names.
@@ -42,25 +44,27 @@ const (
 	Bzip2ed  = 12
 )
 
-var methodNames = map[uint16]string{
+// MethodNames are those of the compressions that are not decoded here.
+var MethodNames = map[uint16]string{
 	1: "shrink", 6: "implode", 9: "deflate64", 14: "lzma", 93: "zstd", 95: "xz", 96: "jpeg", 97: "wavpack", 98: "ppmd", 99: "aes",
 }
 
-// entry is one member, as the directory has it.
-type entry struct {
+// Entry is one member, as the directory has it.
+type Entry struct {
 	Name    string // decoded
 	raw     string
-	flags   uint16
-	method  uint16
-	crc     uint32
+	Flags   uint16
+	Method  uint16
+	CRC     uint32
 	Packed  int64
-	decoded int64
-	local   int64 // where its local header is
+	Decoded int64
+	mode    uint32 // of Unix, 0 elsewhere
+	local   int64  // where its local header is
 }
 
-// directory is the list of members.
-type directory struct {
-	Entries []entry
+// Directory is the list of members.
+type Directory struct {
+	Entries []Entry
 	Start   int64 // members end before it
 }
 
@@ -74,7 +78,7 @@ type endRecord struct {
 var le = binary.LittleEndian
 
 // ReadDirectory finds and reads the central directory.
-func ReadDirectory(in *Input) (*directory, error) {
+func ReadDirectory(in *Input) (*Directory, error) {
 	end, err := findEnd(in)
 	if err != nil {
 		return nil, err
@@ -92,11 +96,11 @@ func ReadDirectory(in *Input) (*directory, error) {
 	if shift < 0 {
 		return nil, shardify.Corrupt(end.at, "zip directory at byte %d of %d bytes does not fit before its end", end.offset, end.size)
 	}
-	b, err := in.at(start, int(end.size))
+	b, err := in.At(start, int(end.size))
 	if err != nil {
 		return nil, err
 	}
-	d := &directory{Start: start, Entries: make([]entry, 0, end.count)}
+	d := &Directory{Start: start, Entries: make([]Entry, 0, end.count)}
 	var packed int64
 	for rest := b; len(rest) > 0; {
 		at := start + int64(len(b)-len(rest))
@@ -123,7 +127,7 @@ func ReadDirectory(in *Input) (*directory, error) {
 func findEnd(in *Input) (endRecord, error) {
 	for _, n := range []int64{pieceBytes, maxComment + endBytes} {
 		n = min(n, in.Size)
-		tail, err := in.at(in.Size-n, int(n))
+		tail, err := in.At(in.Size-n, int(n))
 		if err != nil {
 			return endRecord{}, err
 		}
@@ -156,13 +160,13 @@ func readEnd(in *Input, b []byte, at int64) (e endRecord, ok bool) {
 	if e.size == 0 {
 		return e, e.count == 0
 	}
-	head, err := in.at(e.at-int64(e.size), min(dirBytes, int(min(e.size, dirBytes))))
+	head, err := in.At(e.at-int64(e.size), min(dirBytes, int(min(e.size, dirBytes))))
 	return e, err == nil && strings.HasPrefix(string(head), dirSig)
 }
 
 // end64 takes the values of the ZIP64 end record, if there is one before e.
 func (e *endRecord) end64(in *Input) {
-	loc, err := in.at(e.at-locatorBytes, locatorBytes)
+	loc, err := in.At(e.at-locatorBytes, locatorBytes)
 	if err != nil || string(loc[:4]) != locatorSig {
 		return
 	}
@@ -173,7 +177,7 @@ func (e *endRecord) end64(in *Input) {
 		if at > e.at-locatorBytes-end64Bytes {
 			continue
 		}
-		b, err := in.at(at, end64Bytes)
+		b, err := in.At(at, end64Bytes)
 		if err == nil && string(b[:4]) == end64Sig {
 			*e = endRecord{at: at, count: le.Uint64(b[32:]), size: le.Uint64(b[40:]), offset: le.Uint64(b[48:])}
 			return
@@ -183,7 +187,7 @@ func (e *endRecord) end64(in *Input) {
 
 // readEntry reads the entry at the start of b, which is at byte at of the file, and returns
 // its length.
-func readEntry(b []byte, at int64) (e entry, n int, err error) {
+func readEntry(b []byte, at int64) (e Entry, n int, err error) {
 	if len(b) < dirBytes || string(b[:4]) != dirSig {
 		return e, 0, shardify.Corrupt(at, "zip directory entry expected")
 	}
@@ -192,13 +196,16 @@ func readEntry(b []byte, at int64) (e entry, n int, err error) {
 	if n > len(b) {
 		return e, 0, shardify.Corrupt(at, "zip directory entry of %d bytes, %d are left", n, len(b))
 	}
-	e = entry{
+	e = Entry{
 		raw:   string(b[dirBytes : dirBytes+name]),
-		flags: le.Uint16(b[8:]), method: le.Uint16(b[10:]), crc: le.Uint32(b[16:]),
-		Packed: int64(le.Uint32(b[20:])), decoded: int64(le.Uint32(b[24:])), local: int64(le.Uint32(b[42:])),
+		Flags: le.Uint16(b[8:]), Method: le.Uint16(b[10:]), CRC: le.Uint32(b[16:]),
+		Packed: int64(le.Uint32(b[20:])), Decoded: int64(le.Uint32(b[24:])), local: int64(le.Uint32(b[42:])),
+	}
+	if b[5] == madeByUnix {
+		e.mode = le.Uint32(b[38:]) >> 16
 	}
 	e.Name = e.raw
-	if e.flags&(1<<11) == 0 || !utf8.ValidString(e.raw) {
+	if e.Flags&(1<<11) == 0 || !utf8.ValidString(e.raw) {
 		e.Name = fromCP437(e.raw)
 	}
 	if !e.extra64(b[dirBytes+name : dirBytes+name+extra]) {
@@ -209,9 +216,9 @@ func readEntry(b []byte, at int64) (e entry, n int, err error) {
 
 // extra64 replaces sizes that do not fit 32 bits by those of the extra field 1,
 // which has just these, in this order.
-func (e *entry) extra64(extra []byte) bool {
+func (e *Entry) extra64(extra []byte) bool {
 	var wide []*int64
-	for _, v := range []*int64{&e.decoded, &e.Packed, &e.local} {
+	for _, v := range []*int64{&e.Decoded, &e.Packed, &e.local} {
 		if *v == 1<<32-1 {
 			wide = append(wide, v)
 		}
@@ -241,29 +248,29 @@ func (e *entry) extra64(extra []byte) bool {
 
 // DataOffset reads the local header of a member and returns where its data
 // begin, which end before the directory.
-func (d *directory) DataOffset(in *Input, e *entry) (int64, error) {
+func (d *Directory) DataOffset(in *Input, e *Entry) (int64, error) {
 	if e.local > d.Start-localBytes {
 		return 0, shardify.Corrupt(e.local, "local header lies behind the zip directory at byte %d", d.Start)
 	}
-	b, err := in.at(e.local, localBytes)
+	b, err := in.At(e.local, localBytes)
 	if err != nil {
 		return 0, err
 	}
 	if string(b[:4]) != localSig {
 		return 0, shardify.Corrupt(e.local, "no local header where the zip directory says")
 	}
-	if m := le.Uint16(b[8:]); m != e.method {
-		return 0, shardify.Corrupt(e.local+8, "local header has method %d, the directory %d", m, e.method)
+	if m := le.Uint16(b[8:]); m != e.Method {
+		return 0, shardify.Corrupt(e.local+8, "local header has method %d, the directory %d", m, e.Method)
 	}
-	if f := le.Uint16(b[6:]); (f^e.flags)&encryptedFlags != 0 {
-		return 0, shardify.Corrupt(e.local+6, "local header has flags %#x, the directory %#x", f, e.flags)
+	if f := le.Uint16(b[6:]); (f^e.Flags)&EncryptedFlags != 0 {
+		return 0, shardify.Corrupt(e.local+6, "local header has flags %#x, the directory %#x", f, e.Flags)
 	}
 	name, extra := int(le.Uint16(b[26:])), int(le.Uint16(b[28:]))
 	off := e.local + localBytes + int64(name) + int64(extra)
 	if off > d.Start || e.Packed > d.Start-off {
 		return 0, shardify.Corrupt(off, "member of %d bytes runs into the zip directory at byte %d", e.Packed, d.Start)
 	}
-	if b, err = in.at(e.local+localBytes, name); err != nil {
+	if b, err = in.At(e.local+localBytes, name); err != nil {
 		return 0, err
 	}
 	if string(b) != e.raw {
@@ -272,29 +279,8 @@ func (d *directory) DataOffset(in *Input, e *entry) (int64, error) {
 	return off, nil
 }
 
-// encryptedFlags are set for members that need a key.
-const encryptedFlags = 1<<0 | 1<<6 | 1<<13
-
-// readable refuses members that we cannot decode, by name of what they use, and
-// sizes that contradict each other.
-func (e *entry) readable() error {
-	switch {
-	case e.flags&encryptedFlags != 0:
-		return shardify.Unsupported("member is encrypted")
-	case e.method != Stored && e.method != Deflated && e.method != Bzip2ed:
-		if name := methodNames[e.method]; name != "" {
-			return shardify.Unsupported("compression method %d (%s): save it with np.savez_compressed", e.method, name)
-		}
-		return shardify.Corrupt(-1, "compression method %d, which the format does not have", e.method)
-	case e.method == Stored && e.Packed != e.decoded:
-		return shardify.Corrupt(-1, "stored member of %d bytes takes %d", e.decoded, e.Packed)
-	case e.method == Deflated && e.decoded/MaxRatio > e.Packed:
-		return shardify.Corrupt(-1, "%d deflated bytes cannot hold %d", e.Packed, e.decoded)
-	case e.method == Bzip2ed && e.decoded/MaxRatio > e.Packed: // legal, but good for bombs
-		return shardify.Unsupported("bzip2 member that grows from %d to %d bytes: save it with np.savez_compressed", e.Packed, e.decoded)
-	}
-	return nil
-}
+// EncryptedFlags are set for members that need a key.
+const EncryptedFlags = 1<<0 | 1<<6 | 1<<13
 
 // MaxRatio is more than deflate can shrink anything: 258 bytes to 2 bits.
 const MaxRatio = 1040
@@ -312,4 +298,15 @@ func fromCP437(s string) string {
 		}
 	}
 	return b.String()
+}
+
+// clip shortens what a file says before it goes into a message.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "..."
 }

@@ -1,4 +1,4 @@
-package npy
+package zips
 
 import (
 	"io"
@@ -24,8 +24,8 @@ const (
 	smallFile = 32 << 10
 )
 
-// at returns bytes [off, off+n) of the file. They are valid until the next call.
-func (in *Input) at(off int64, n int) ([]byte, error) {
+// At returns bytes [off, off+n) of the file. They are valid until the next call.
+func (in *Input) At(off int64, n int) ([]byte, error) {
 	if off < 0 || n < 0 || off > in.Size || int64(n) > in.Size-off {
 		return nil, shardify.Corrupt(off, "truncated: needs %d bytes, has %d", n, max(in.Size-off, 0))
 	}
