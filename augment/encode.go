@@ -53,7 +53,7 @@ func (e *encode) Needs() []string { return plain([]string{e.glob}) }
 
 // Schema makes encoded images of raw ones.
 func (e *encode) Schema(in []shardify.Field) ([]shardify.Field, error) {
-	mine, err := chosen(in, e.glob, func(f *shardify.Field) bool { return encoded(f) || raw(f) }, "jpg, png, gif or webp images")
+	mine, err := chosen(in, e.glob, func(f *shardify.Field) bool { return encoded(f) && targetOf(f) == "" || raw(f) || rawMask(f) }, "jpg, png, gif or webp images")
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,15 @@ func (e *encode) Schema(in []shardify.Field) ([]shardify.Field, error) {
 			if len(attrs) == 0 {
 				attrs = nil
 			}
-			f = shardify.Field{Name: f.Name, DType: shardify.U8, Levels: 1, Media: e.format, Nullable: f.Nullable, Attrs: attrs}
+			format := e.format
+			if rawMask(&f) {
+				if format, c.mask = "png", new(target{size: f.DType.Size()}); f.DType == shardify.U16 {
+					attrs[attrWide] = "u16"
+				} else if f.DType != shardify.U8 {
+					return nil, shardify.Mismatch("class numbers of field %s are %v: PNG has u8 and u16", f.Name, f.DType)
+				}
+			}
+			f = shardify.Field{Name: f.Name, DType: shardify.U8, Levels: 1, Media: format, Nullable: f.Nullable, Attrs: attrs}
 		}
 		e.plan, e.out = append(e.plan, c), append(e.out, f)
 	}
@@ -109,7 +117,7 @@ func (e *encode) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*shard
 		if c.shape >= 0 {
 			shape = &b.Columns[c.shape]
 		}
-		if err := e.column(&dst, src, shape, b, s, mem); err != nil {
+		if err := e.column(&dst, src, shape, c.mask, b, s, mem); err != nil {
 			return nil, err
 		}
 		out.Columns[k] = dst
@@ -117,15 +125,20 @@ func (e *encode) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*shard
 	return &out, nil
 }
 
-func (e *encode) column(dst, src, shape *shardify.Column, b *shardify.Batch, s *buffers, mem *shardify.Arena) error {
+func (e *encode) column(dst, src, shape *shardify.Column, mask *target, b *shardify.Batch, s *buffers, mem *shardify.Arena) error {
 	offsets := mem.Int64s(b.Samples + 1)
 	offsets[0] = 0
 	w := bytes.NewBuffer(s.out[:0])
 	for i := range b.Samples {
 		if present(src, i) {
-			p, err := load(src, shape, i, s)
-			if err == nil {
-				err = e.write(w, p, s)
+			var err error
+			if mask != nil {
+				err = mask.write(w, src, shape, i, s)
+			} else {
+				var p picture
+				if p, err = load(src, shape, i, s); err == nil {
+					err = e.write(w, p, s)
+				}
 			}
 			if err != nil {
 				return shardify.Amend(err, func(x *shardify.Error) {
@@ -158,4 +171,27 @@ func (e *encode) write(w *bytes.Buffer, p picture, s *buffers) error {
 	}
 	enc := png.Encoder{BufferPool: &s.pngBuffer}
 	return enc.Encode(w, &m)
+}
+
+// rawMask reports whether a field holds class numbers as arrays.
+func rawMask(f *shardify.Field) bool { return targetOf(f) == attrMask && f.Attrs[AttrImage] == hw }
+
+// write encodes class numbers, as a grey PNG.
+func (t *target) write(w *bytes.Buffer, src, shape *shardify.Column, i int, s *buffers) error {
+	wide, high, pix, err := t.load(src, shape, i, s)
+	if err != nil {
+		return err
+	}
+	if wide == 0 || high == 0 {
+		return shardify.Mismatch("a mask of %d x %d pixels", wide, high)
+	}
+	area, enc := image.Rect(0, 0, wide, high), png.Encoder{BufferPool: &s.pngBuffer}
+	if t.size == 1 {
+		return enc.Encode(w, &image.Gray{Pix: pix, Stride: wide, Rect: area})
+	}
+	deep := grow(&s.one, len(pix))
+	for k := 0; k < len(pix); k += 2 {
+		deep[k], deep[k+1] = pix[k+1], pix[k]
+	}
+	return enc.Encode(w, &image.Gray16{Pix: deep, Stride: 2 * wide, Rect: area})
 }

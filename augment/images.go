@@ -42,6 +42,7 @@ const rawEffect = "raw pixels, U8 RGB [H, W, 3]; encode brings them back to jpg 
 // imageOps are the lines of the table for images. Each decodes what is encoded; what it
 // makes is raw pixels, so that a chain decodes once and loses nothing in between.
 var imageOps = []Op{
+	targetsOp,
 	{
 		Name: "check", Help: "decode images and hand them on as they are: damaged ones are errors, or left out with --on-error skip", Args: []Arg{fieldArg}, Effect: "the images as they are",
 		make: newCheck,
@@ -52,7 +53,7 @@ var imageOps = []Op{
 		make:   newDecode,
 	},
 	{
-		Name: "orient", Help: "turn and mirror images as their EXIF tag says; before all others, which ignore the tag", Args: []Arg{fieldArg, cutArg, bitsArg}, Effect: rawEffect,
+		Name: "orient", Help: "turn and mirror images as their EXIF tag says; before all others, which ignore the tag", Args: []Arg{{"targets", "none", "turn: masks, boxes and points were made for the pixels as they are stored; keep: for the upright image"}, fieldArg, cutArg, bitsArg}, Effect: rawEffect,
 		make: newOrient,
 	},
 	{
@@ -108,14 +109,20 @@ type images struct {
 	w, h int
 	same bool
 	// orient: pictures are made upright by their EXIF tag, which is lost in all that follows.
-	orient bool
-	deep   bool // pixels are grey, of 16 bits
+	orient  bool
+	deep    bool   // pixels are grey, of 16 bits
+	moving  bool   // places in the image change
+	asked   string // what orient is to do with targets
+	upright bool   // they were made for the upright image
 	decoding
 	pool sync.Pool
 
-	n    int
-	plan []imageColumn
-	out  []shardify.Field
+	n       int
+	plan    []imageColumn
+	out     []shardify.Field
+	targets []target
+	groups  []drops
+	alike   bool // all images of a sample have one size, as something follows them all
 }
 
 // imageColumn is a column of what comes out: a copy of column from, or pictures made of
@@ -125,6 +132,8 @@ type imageColumn struct {
 	picture bool
 	shapes  bool
 	shape   int // of a ragged source: its companion; -1: encoded, or of fixed shape
+	doubt   bool
+	mask    *target
 }
 
 func newImages(a *args, env Env) (*images, error) {
@@ -177,21 +186,32 @@ func (m *images) Schema(in []shardify.Field) ([]shardify.Field, error) {
 	case m.deep:
 		fits, what = encoded, what+" as they are encoded: decode=u16 comes before other operations"
 	}
-	mine, err := chosen(in, m.glob, fits, what)
+	mine, err := chosen(in, m.glob, func(f *shardify.Field) bool { return fits(f) && targetOf(f) == "" }, what)
 	if err != nil {
+		return nil, err
+	}
+	if err := m.follow(in, mine); err != nil {
 		return nil, err
 	}
 	m.n, m.plan, m.out = len(in), nil, nil
 	for i := range in {
 		f := in[i]
-		if owner, ok := companionOf(in, i); ok && mine[owner] {
+		mask := m.maskAt(i)
+		if owner, ok := companionOf(in, i); ok && (mine[owner] || m.maskAt(owner) != nil) {
 			continue // rebuilt, or no longer needed
+		}
+		if mask != nil {
+			m.addMask(mask, f, in)
+			continue
+		}
+		if t := m.targetAt(i); t != nil {
+			t.at = len(m.plan)
 		}
 		if !mine[i] {
 			m.plan, m.out = append(m.plan, imageColumn{from: i}), append(m.out, f)
 			continue
 		}
-		c := imageColumn{from: i, picture: true, shape: -1}
+		c := imageColumn{from: i, picture: true, shape: -1, doubt: doubtful(in, mine, i, m.glob)}
 		if f.Ragged {
 			c.shape = shardify.FieldIndex(in, f.Name+shardify.ShapeSuffix)
 		}
@@ -209,7 +229,47 @@ func (m *images) Schema(in []shardify.Field) ([]shardify.Field, error) {
 			m.out = append(m.out, shardify.Field{Name: f.Name + shardify.ShapeSuffix, DType: shardify.I64, Shape: []int{dims}})
 		}
 	}
-	return m.out, nil
+	return m.out, m.gather()
+}
+
+// targetAt is the target that comes in as field i.
+func (m *images) targetAt(i int) *target {
+	for k := range m.targets {
+		if m.targets[k].from == i {
+			return &m.targets[k]
+		}
+	}
+	return nil
+}
+
+// maskAt is the mask that comes in as field i.
+func (m *images) maskAt(i int) *target {
+	if t := m.targetAt(i); t != nil && t.attr == attrMask {
+		return t
+	}
+	return nil
+}
+
+// addMask plans the column of a mask.
+func (m *images) addMask(t *target, f shardify.Field, in []shardify.Field) {
+	w, h := m.w, m.h
+	if image := &in[t.image]; m.same && image.Levels == 0 {
+		h, w = image.Shape[0], image.Shape[1]
+	}
+	pixels := rawField(f, w, h)
+	pixels.Attrs[AttrImage] = hw
+	if pixels.DType = f.DType; t.size == 2 && f.Media != "" {
+		pixels.DType = shardify.U16
+	}
+	if w > 0 {
+		pixels.Shape = []int{h, w}
+	}
+	t.at = len(m.plan)
+	m.plan, m.out = append(m.plan, imageColumn{from: t.from, shape: t.shape, mask: t}), append(m.out, pixels)
+	if w == 0 {
+		m.plan = append(m.plan, imageColumn{from: t.from, shapes: true})
+		m.out = append(m.out, shardify.Field{Name: f.Name + shardify.ShapeSuffix, DType: shardify.I64, Shape: []int{2}})
+	}
 }
 
 // rawField is the field of pictures of a size, or of any (0).
@@ -241,7 +301,13 @@ func companionOf(in []shardify.Field, i int) (owner int, ok bool) {
 // Cost is raw pixels, ten to forty times what JPEG takes.
 func (m *images) Cost([]shardify.Field) shardify.Cost {
 	if m.w > 0 {
-		return shardify.Cost{Growth: 1, Sample: int64(3*m.w*m.h) + 64}
+		size := 3
+		for _, t := range m.targets {
+			if t.attr == attrMask {
+				size += t.size
+			}
+		}
+		return shardify.Cost{Growth: 1, Sample: int64(size*m.w*m.h) + 64}
 	}
 	return shardify.Cost{Growth: 20, Sample: 64}
 }
@@ -261,9 +327,13 @@ func (m *images) Apply(b *shardify.Batch, seed uint64, mem *shardify.Arena) (*sh
 	out.Columns = make([]shardify.Column, len(m.plan))
 	var shapes []int64 // of the picture column before
 	var lost []shardify.Count
+	if len(m.targets) > 0 {
+		s.ready(m.plan, b.Samples)
+	}
 	for k, c := range m.plan {
 		src := &b.Columns[c.from]
 		switch {
+		case c.mask != nil || c.shapes && m.plan[k-1].mask != nil: // made of what was done to the images
 		case c.shapes:
 			out.Columns[k] = shardify.Column{Field: m.out[k], Data: shardify.Bytes(shapes)}
 		case !c.picture:
@@ -276,7 +346,7 @@ func (m *images) Apply(b *shardify.Batch, seed uint64, mem *shardify.Arena) (*sh
 			dst := shardify.Column{Field: m.out[k], Valid: src.Valid}
 			var err error
 			s.lost = 0
-			if shapes, err = m.column(&dst, src, shape, b, seed, s, mem); err != nil {
+			if shapes, err = m.column(&dst, src, shape, c, b, seed, s, mem); err != nil {
 				return nil, err
 			}
 			if s.lost > 0 {
@@ -288,11 +358,14 @@ func (m *images) Apply(b *shardify.Batch, seed uint64, mem *shardify.Arena) (*sh
 	if lost != nil {
 		out.Counts = append(slices.Clip(b.Counts), lost...)
 	}
-	return &out, nil
+	if len(m.targets) == 0 {
+		return &out, nil
+	}
+	return m.lead(b, &out, s, mem)
 }
 
 // column makes the pictures of one column and returns their shapes.
-func (m *images) column(dst, src, shape *shardify.Column, b *shardify.Batch, seed uint64, s *buffers, mem *shardify.Arena) (shapes []int64, err error) {
+func (m *images) column(dst, src, shape *shardify.Column, c imageColumn, b *shardify.Batch, seed uint64, s *buffers, mem *shardify.Arena) (shapes []int64, err error) {
 	fixed := dst.Levels == 0
 	var offsets []int64
 	each, dims := dst.ElemBytes(), 3
@@ -313,12 +386,21 @@ func (m *images) column(dst, src, shape *shardify.Column, b *shardify.Batch, see
 		}
 		var p picture
 		if present(src, i) {
-			if p, err = m.one(src, shape, i, r, s); err != nil {
+			if c.doubt {
+				err = doubt(src, i)
+			}
+			if err == nil {
+				p, err = m.one(src, shape, i, r, s)
+			}
+			if err != nil {
 				err = shardify.Amend(err, func(e *shardify.Error) {
 					e.Op, e.Field, e.Sample, e.At = "augment", src.Name, b.ID(i).Sample, new(b.ID(i))
 				})
 				return
 			}
+		}
+		if len(m.targets) > 0 && present(src, i) {
+			s.moves[c.from][i] = s.moved
 		}
 		if fixed {
 			to := dst.Data[each*i : each*(i+1)]
@@ -361,6 +443,7 @@ func (m *images) cutJPEG(file []byte, r *source, s *buffers) (picture, error) {
 	if err != nil {
 		return picture{}, err
 	}
+	s.moved = cutOut(w, h, c)
 	p, err := s.jpeg(c)
 	return m.turned(p, file, s), err
 }
@@ -374,8 +457,12 @@ func (m *images) loaded(src, shape *shardify.Column, i int, r *source, s *buffer
 	if err != nil {
 		return p, err
 	}
+	s.moved = oriented(p.w, p.h, 1)
 	if src.Media != "" {
 		lo, hi := src.Range(i, i+1)
+		if err := m.undecided(src.Data[lo:hi]); err != nil {
+			return p, err
+		}
 		p = m.turned(p, src.Data[lo:hi], s)
 	}
 	if m.cut == nil {
@@ -385,6 +472,7 @@ func (m *images) loaded(src, shape *shardify.Column, i int, r *source, s *buffer
 	if err != nil {
 		return p, err
 	}
+	s.moved = cutOut(p.w, p.h, c)
 	return s.cut(p, c)
 }
 
@@ -447,6 +535,7 @@ func newResize(a *args, env Env) (shardify.Transform, error) {
 		return nil, err
 	}
 	filter, err := filterOf(a)
+	m.moving = true
 	short := !strings.Contains(a.text(""), "x")
 	if !short {
 		m.w, m.h = w, h
@@ -474,6 +563,7 @@ func newCrop(a *args, env Env, random bool) (shardify.Transform, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.moving = true
 	m.w, m.h, err = size(a.text(""))
 	m.cut = func(w, h int, r *source) (cut, error) {
 		if w < m.w || h < m.h {
@@ -493,6 +583,7 @@ func newResizedCrop(a *args, env Env) (shardify.Transform, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.moving = true
 	if m.w, m.h, err = size(a.text("")); err != nil {
 		return nil, err
 	}
@@ -545,9 +636,13 @@ func newFlip(a *args, env Env) (shardify.Transform, error) {
 		return nil, fmt.Errorf("%q: want horizontal or vertical", which)
 	}
 	chance, err := a.number("p", 0, 1)
-	m.same = true
-	m.do = func(p picture, r *source, _ *buffers) (picture, error) {
+	m.same, m.moving = true, true
+	m.do = func(p picture, r *source, s *buffers) (picture, error) {
 		if r.float() < chance {
+			s.moved = oriented(p.w, p.h, 2)
+			if which == "vertical" {
+				s.moved = oriented(p.w, p.h, 4)
+			}
 			mirror(p, which == "vertical")
 		}
 		return p, nil
@@ -565,7 +660,7 @@ func newTurn(a *args, env Env) (shardify.Transform, error) {
 		return nil, err
 	}
 	fill, err := a.whole("fill", 0, 255)
-	m.same = true
+	m.same, m.moving = true, true
 	m.do = func(p picture, r *source, s *buffers) (picture, error) {
 		if angle := r.between(-most, most) * math.Pi / 180; angle != 0 {
 			return s.rotate(p, angle, byte(fill)), nil

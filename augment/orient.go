@@ -1,6 +1,8 @@
 package augment
 
 import (
+	"fmt"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/images/exif"
 )
@@ -11,7 +13,14 @@ func newOrient(a *args, env Env) (shardify.Transform, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.orient = true
+	m.orient, m.moving = true, true
+	switch m.asked = a.text("targets"); m.asked {
+	case "", "turn":
+	case "keep":
+		m.upright = true
+	default:
+		return nil, fmt.Errorf("targets=%s: want turn or keep", m.asked)
+	}
 	m.do = func(p picture, _ *source, _ *buffers) (picture, error) { return p, nil }
 	return m, nil
 }
@@ -23,11 +32,44 @@ func (m *images) turned(p picture, encoded []byte, s *buffers) picture {
 	switch {
 	case o == 1:
 	case m.orient:
-		return s.orient(p, o)
+		q := s.orient(p, o)
+		if s.moved = oriented(p.w, p.h, o); m.upright {
+			s.moved = oriented(q.w, q.h, 1)
+		}
+		return q
 	default:
 		s.lost++
 	}
 	return p
+}
+
+// undecided is the error for targets of an image that is turned, when nobody said for which pixels they were made.
+func (m *images) undecided(encoded []byte) error {
+	if !m.orient || len(m.targets) == 0 || m.asked != "" || exif.Orientation(encoded) == 1 {
+		return nil
+	}
+	return shardify.Mismatch("the image is stored turned: were masks, boxes and points made for its pixels as stored (--augment 'orient,targets=turn') or for the upright image (--augment 'orient,targets=keep')?")
+}
+
+// unturned is the pixel of an image of w x h pixels that an orientation brings to (x, y).
+func unturned(o, w, h, x, y int) (u, v int) {
+	switch o {
+	case 2:
+		return w - 1 - x, y
+	case 3:
+		return w - 1 - x, h - 1 - y
+	case 4:
+		return x, h - 1 - y
+	case 5:
+		return y, x
+	case 6:
+		return y, h - 1 - x
+	case 7:
+		return w - 1 - y, h - 1 - x
+	case 8:
+		return w - 1 - y, x
+	}
+	return x, y
 }
 
 // orient turns or mirrors a picture as an EXIF orientation says.
@@ -40,23 +82,7 @@ func (s *buffers) orient(p picture, o int) picture {
 	at := 0
 	for y := range h {
 		for x := range w {
-			u, v := x, y // in p
-			switch o {
-			case 2:
-				u, v = p.w-1-x, y
-			case 3:
-				u, v = p.w-1-x, p.h-1-y
-			case 4:
-				u, v = x, p.h-1-y
-			case 5:
-				u, v = y, x
-			case 6:
-				u, v = y, p.h-1-x
-			case 7:
-				u, v = p.w-1-y, p.h-1-x
-			case 8:
-				u, v = p.w-1-y, x
-			}
+			u, v := unturned(o, p.w, p.h, x, y)
 			from := 3 * (v*p.w + u)
 			copy(out.pix[at:at+3], p.pix[from:from+3])
 			at += 3

@@ -36,7 +36,10 @@ type buffers struct {
 	encoder           jpeg.Encoder
 	png               png.Decoder
 	pngBuffer         pngBuffer
-	lost              int64 // images whose orientation was ignored
+	masks             [2][]byte
+	moves             map[int][]move // by the column of the image in what comes in
+	moved             move           // what the operation did to the last image
+	lost              int64          // images whose orientation was ignored
 	decoding
 }
 

@@ -18,12 +18,18 @@ type Header struct {
 	Grey  bool // and not transparent
 	Alpha bool // there are pixels that may be transparent
 	Bits  int  // of a channel, in the file
+	Index bool // one channel: grey, or indices of a palette
 }
 
 // Deep says whether the header of a file says 16 bits a channel, and whether there is one channel: grey.
 func Deep(file []byte) (deep, oneChannel bool) {
 	deep = len(file) > 25 && file[24] == 16 && string(file[:len(Signature)]) == Signature
 	return deep, deep && file[25] == grey
+}
+
+// OneChannel says whether the header of a file says that a pixel is one number: grey, or the index of a palette.
+func OneChannel(file []byte) bool {
+	return len(file) > 25 && string(file[:len(Signature)]) == Signature && (file[25] == grey || file[25] == indexed)
 }
 
 // Decoder decodes images, one after the other. The zero value is ready. It keeps its
@@ -144,7 +150,7 @@ func (d *Decoder) header(b []byte, at, size int) error {
 		return corrupt(at, "%d x %d pixels cannot be in a file of %d bytes", w, h, size)
 	}
 	d.laced = b[12] == 1
-	d.head = Header{W: int(w), H: int(h), Grey: d.kind == grey, Alpha: d.kind >= greyAlpha, Bits: d.depth}
+	d.head = Header{W: int(w), H: int(h), Grey: d.kind == grey, Alpha: d.kind >= greyAlpha, Bits: d.depth, Index: n == 1}
 	return nil
 }
 
@@ -211,6 +217,9 @@ type Options struct {
 	// Deep gives two bytes a pixel, the lower one first, for files that are Deep and grey. A colour that
 	// is transparent is shown as it is.
 	Deep bool
+	// Index gives one byte a pixel for files that are Header.Index and of at most 8 bits: the value in the
+	// file, which is the index of a palette, and for grey is not brought to 0 to 255.
+	Index bool
 	// Black shows what is transparent on black. Else transparency is left out, and the
 	// colours behind it are shown.
 	Black bool
@@ -222,10 +231,10 @@ func (d *Decoder) Decode(dst []byte, o Options) error {
 	switch {
 	case o.Deep:
 		n = 2
-	case o.Grey:
+	case o.Grey || o.Index:
 		n = 1
 	}
-	if h.W == 0 || o.Grey && !h.Grey || o.Deep && (d.kind != grey || d.depth != 16) || len(dst) != n*h.W*h.H {
+	if h.W == 0 || o.Grey && !h.Grey || o.Index && (!h.Index || d.depth > 8) || o.Deep && (d.kind != grey || d.depth != 16) || len(dst) != n*h.W*h.H {
 		return shardify.Mismatch("png: %d bytes for %d x %d pixels of %d bytes", len(dst), h.W, h.H, n)
 	}
 	rows, size := d.rowBytes(h.W), d.size()
@@ -245,6 +254,9 @@ func (d *Decoder) Decode(dst []byte, o Options) error {
 	}
 	if channels[d.kind] == 1 && d.depth <= 8 {
 		d.show(o.Black)
+		if o.Index {
+			d.values()
+		}
 	}
 	raw := d.raw
 	for _, p := range d.passes() {
@@ -398,6 +410,13 @@ func (d *Decoder) show(black bool) {
 		for i, p := range d.palette {
 			d.shown[i] = onBlack(p)
 		}
+	}
+}
+
+// values makes the table that shows indices as they are.
+func (d *Decoder) values() {
+	for i := range d.shown {
+		d.shown[i][0] = byte(i)
 	}
 }
 
