@@ -21,7 +21,8 @@ const (
 	attrWide    = "mask.dtype"
 	attrFill    = "mask.fill"
 	attrVisible = "boxes.min-visible"
-	attrFollows = "follows" // the image, of several
+	attrFollows = "follows"     // the image, of several
+	attrAlone   = "boxes.alone" // no other list loses elements with the boxes
 	classes     = "classes"
 	colours     = "colours"
 )
@@ -34,6 +35,7 @@ var targetsOp = Op{
 		{"boxes", "none", "BOXES:FORM+...: lists [n, 4] of xyxy, xywh, cxcywh (pixels) or cxcywhn (shares of width and height)"},
 		{"points", "none", "POINTS:FORM+...: places xy, or xyv with a visibility"},
 		{"image", "none", "the image that they follow, of several of other sizes"},
+		{"with", "none", "LIST+LIST: they lose the elements whose boxes are dropped, as lists do that share the counter of the boxes"},
 		{"min-visible", "0", "boxes of which an operation leaves a smaller share of the area are dropped; 0: those of which nothing is left"},
 		{"fill", "0", "class number of what rotate brings in from outside"},
 	},
@@ -44,11 +46,17 @@ var targetsOp = Op{
 // targets writes attributes.
 type targets struct {
 	roles []role
+	with  []string // lists that go with the boxes
+	alone bool
+	joins []join
 	attrs map[string]map[string]string // of all targets, by the attribute of their kind; "": all kinds
 	out   []shardify.Field
 }
 
 type role struct{ attr, field, form string }
+
+// join is a list that gets the counter of boxes.
+type join struct{ list, boxes int }
 
 func newTargets(a *args, _ Env) (shardify.Transform, error) {
 	t := &targets{attrs: map[string]map[string]string{"": {}, attrMask: {}, attrBoxes: {}}}
@@ -65,6 +73,12 @@ func newTargets(a *args, _ Env) (shardify.Transform, error) {
 				return nil, fmt.Errorf("%s=%s: want FIELD:FORM with one of %s", kind.attr, text, strings.TrimPrefix(strings.Join(kind.forms, ", "), ", "))
 			}
 			t.roles = append(t.roles, role{kind.attr, name, form})
+		}
+	}
+	_, given := a.given["with"]
+	for _, name := range strings.Split(a.text("with"), "+") {
+		if t.alone = given && name == "none"; name != "" && name != "none" {
+			t.with = append(t.with, name)
 		}
 	}
 	share, err := a.number("min-visible", 0, 1)
@@ -93,7 +107,7 @@ func (t *targets) Needs() (out []string) {
 	if image := t.attrs[""][attrFollows]; image != "" {
 		out = append(out, image)
 	}
-	return out
+	return append(out, t.with...)
 }
 
 // Schema adds the attributes.
@@ -145,7 +159,70 @@ func (t *targets) Schema(in []shardify.Field) ([]shardify.Field, error) {
 	if !any {
 		return nil, shardify.Mismatch("no field has masks, boxes or points: name them, as in targets,mask=mask,boxes=boxes:xyxy")
 	}
-	return t.out, nil
+	return t.out, t.together()
+}
+
+// together gives the lists that go with boxes their counter.
+func (t *targets) together() error {
+	t.joins = nil
+	if len(t.with) == 0 && !t.alone {
+		return nil
+	}
+	boxes := -1
+	for i := range t.out {
+		if targetOf(&t.out[i]) == attrBoxes {
+			if boxes >= 0 && t.out[i].CounterName() != t.out[boxes].CounterName() {
+				return shardify.Mismatch("with= is for one list of boxes, not %s and %s", t.out[boxes].Name, t.out[i].Name)
+			}
+			boxes = i
+		}
+	}
+	if boxes < 0 {
+		return shardify.Mismatch("with= is for lists that go with boxes: there are no boxes")
+	}
+	if t.alone {
+		t.out[boxes].Attrs[attrAlone] = "yes"
+		return nil
+	}
+	counter := t.out[boxes].CounterName()
+	t.out[boxes].Counter = counter
+	for _, name := range t.with {
+		i := shardify.FieldIndex(t.out, name)
+		if i < 0 {
+			return fmt.Errorf("there is no field %s: %w", name, shardify.ErrSchema)
+		}
+		if f := &t.out[i]; !listed(f) {
+			return shardify.Mismatch("field %s is %s, no list whose elements go with boxes", name, op.Holds(f))
+		}
+		t.out[i].Counter = counter
+		t.joins = append(t.joins, join{i, boxes})
+	}
+	return nil
+}
+
+// listed reports whether a field is a list of elements.
+func listed(f *shardify.Field) bool {
+	return f.Levels > 0 && !f.Ragged && (f.Media == "" || f.Levels > 1)
+}
+
+// company is the error for boxes beside lists of which nobody said whether they lose the same elements.
+func company(in []shardify.Field, boxes int) error {
+	b := &in[boxes]
+	var lists []string
+	for i := range in {
+		switch f := &in[i]; {
+		case i == boxes || !listed(f):
+		case f.CounterName() == b.CounterName():
+			return nil
+		case f.Counter == "":
+			lists = append(lists, f.Name)
+		}
+	}
+	if lists == nil || b.Attrs[attrAlone] != "" {
+		return nil
+	}
+	names := strings.Join(lists, "+")
+	return shardify.Mismatch("boxes outside the image are dropped: do the lists %s lose the same elements? --augment 'targets,boxes=%s:%s,with=%s' in front says that they do, with=none that they do not", names, b.Name, b.Attrs[attrBoxes], names)
 }
 
 func attrsOf(f *shardify.Field) map[string]string {
@@ -171,6 +248,13 @@ func (t *targets) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*shar
 			c.Data = data
 		}
 		c.Field = f
+	}
+	for _, j := range t.joins {
+		if err := op.SameLengths(b, j.list, j.boxes); err != nil {
+			return nil, err
+		}
+		c := &out.Columns[j.list]
+		c.Offsets = append([][]int64{b.Columns[j.boxes].Offsets[0]}, c.Offsets[1:]...)
 	}
 	return out, nil
 }
@@ -281,6 +365,11 @@ func (m *images) follow(in []shardify.Field, mine []bool) error {
 		t, err := targetColumn(in, i)
 		if err != nil {
 			return err
+		}
+		if t.attr == attrBoxes && m.moving {
+			if err := company(in, i); err != nil {
+				return err
+			}
 		}
 		image := in[i].Attrs[attrFollows]
 		switch {
