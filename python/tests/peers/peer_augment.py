@@ -242,7 +242,9 @@ def conversion(number: int) -> int:
     targets = "targets,mask=mask%s,boxes=boxes:%s,points=points:%s,with=class+points,min-visible=%g,fill=%d" % (
         ":u16" if wide else "", o["form"], "xy" if o["size"] == 2 else "xyv", o["visible"], o["fill"])  # fmt: skip
     ops = chain(r)
-    command = [BINARY, "convert", name, "-o", out, "--format", "mmap", "--seed", str(number), "--jobs", str(r.integers(1, 4))]
+    command = [BINARY, "convert", name, "-o", out, "--format", "mmap", "--jobs", str(r.integers(1, 4))]
+    if any(op.startswith(("flip", "rotate", "random")) for op in ops):
+        command += ["--seed", str(number)]
     for op in [targets] + ops:
         command += ["--augment", op]
     p = subprocess.run(command, cwd=WORK, capture_output=True, text=True, timeout=300)
