@@ -161,7 +161,7 @@ const (
 
 var describing = func() map[string]bool {
 	m := map[string]bool{}
-	for _, ext := range strings.Fields("txt csv tsv json jsonl md html xml yaml yml ini toml log pdf") {
+	for _, ext := range strings.Fields("txt csv tsv json jsonl md html xml yaml yml ini toml log pdf parquet names data") {
 		m[ext] = true
 	}
 	return m
