@@ -309,7 +309,7 @@ def coco_captions(m: Maker) -> None:
     for split, n in (("train2017", m.n), ("val2017", 3)):
         images, annotations = [], []
         for i in range(n):
-            name, w, h = m.photo("%s/%s%04d" % (split, split[0], i))
+            name, w, h = m.photo("%s/%012d" % (split, 100 * n + i))
             images.append({"id": 100 + i, "file_name": os.path.basename(name), "width": w, "height": h})
             annotations += [{"id": 10 * i + k, "image_id": 100 + i, "caption": m.text()} for k in range(5)]
         m.rng.shuffle(annotations)

@@ -39,6 +39,9 @@ type Proposal struct {
 // them, and by what some of the files hold. labelled: there is a table already.
 func Look(ctx context.Context, src shardify.Source, t *format.Table, labelled bool) []Proposal {
 	out := For(src, t)
+	if labelled {
+		out = slices.DeleteFunc(out, func(p Proposal) bool { return slices.Contains(p.Unless, "labels") })
+	}
 	if _, files := src.(format.Owner); !files || len(t.Roots) != 1 || t.Len() == 0 {
 		return out
 	}

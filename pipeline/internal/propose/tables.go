@@ -27,7 +27,7 @@ const (
 // tables proposes the tables beside files that name them: a column has names of files, with or without
 // folder and extension.
 func tables(ctx context.Context, src shardify.Source, t *format.Table) (out []Proposal) {
-	var names map[string]bool
+	var names map[string]int
 	fs, looked := storages.Of(t), 0
 	for e, err := range fs.List(ctx, t.Roots[0]) {
 		if err != nil || looked == mostTables {
@@ -58,12 +58,12 @@ func tabular(e storage.Entry) bool {
 	return known && e.Type == storage.Regular && e.Size <= tableBytes && !strings.HasPrefix(e.Name, ".") && !strings.Contains(strings.ToLower(e.Name), "submission")
 }
 
-// namesOfFiles are what rows may call files and samples.
-func namesOfFiles(src shardify.Source, t *format.Table) map[string]bool {
-	m := map[string]bool{}
+// namesOfFiles are what rows may call files and samples; 2 for those with an extension.
+func namesOfFiles(src shardify.Source, t *format.Table) map[string]int {
+	m := map[string]int{}
 	if k, ok := src.(format.Keyer); ok {
 		k.CheckKeys(math.MaxInt, func(key []byte) error {
-			m[path.Base(string(key))] = true
+			m[path.Base(string(key))] = 1
 			return nil
 		})
 	}
@@ -71,16 +71,17 @@ func namesOfFiles(src shardify.Source, t *format.Table) map[string]bool {
 		name := string(t.NameBytes(i))
 		base := path.Base(name)
 		stem, _, _ := strings.Cut(base, ".")
-		for _, n := range []string{name, strings.TrimSuffix(name, path.Ext(name)), base, strings.TrimSuffix(base, path.Ext(base)), stem} {
-			m[n] = true
+		for _, n := range []string{strings.TrimSuffix(name, path.Ext(name)), strings.TrimSuffix(base, path.Ext(base)), stem} {
+			m[n] = max(m[n], 1)
 		}
+		m[name], m[base] = 2, 2
 	}
 	return m
 }
 
 // joins finds the column of a table that has names of files; many: they come again. "" if no column has
 // them, or there is no other column.
-func joins(ctx context.Context, fs storage.FS, file string, names map[string]bool) (on string, many bool) {
+func joins(ctx context.Context, fs storage.FS, file string, names map[string]int) (on string, many bool) {
 	f, _, err := readers.Choose(ctx, fs, "", []string{file})
 	if err != nil || f.Whole {
 		return "", false
@@ -98,7 +99,7 @@ func joins(ctx context.Context, fs storage.FS, file string, names map[string]boo
 	if len(schema) < 2 {
 		return "", false
 	}
-	seen, found, rows := make([]map[string]bool, len(schema)), make([]int, len(schema)), 0
+	seen, found, rows := make([]matches, len(schema)), make([]int, len(schema)), 0
 	for _, sp := range glance.First(ctx, o.Source, tableRows) {
 		r, err := o.Source.Reader(sp.Run)
 		if err != nil {
@@ -109,9 +110,9 @@ func joins(ctx context.Context, fs storage.FS, file string, names map[string]boo
 			rows += b.Samples
 			for i := range b.Columns {
 				if seen[i] == nil {
-					seen[i] = map[string]bool{}
+					seen[i] = matches{}
 				}
-				count(&b.Columns[i], b.Samples, names, seen[i], &found[i])
+				found[i] += seen[i].count(&b.Columns[i], b.Samples, names)
 			}
 		}
 		done()
@@ -119,7 +120,7 @@ func joins(ctx context.Context, fs storage.FS, file string, names map[string]boo
 	}
 	best := -1
 	for i := range found {
-		if 10*found[i] >= 9*rows && found[i] > 0 && (best < 0 || len(seen[i]) > len(seen[best])) {
+		if 10*found[i] >= 9*rows && found[i] > 0 && (best < 0 || seen[i].weight() > seen[best].weight()) {
 			best = i
 		}
 	}
@@ -129,8 +130,19 @@ func joins(ctx context.Context, fs storage.FS, file string, names map[string]boo
 	return schema[best].Name, len(seen[best]) < found[best]
 }
 
+// matches are the names of files that a column has, with what they are among all names.
+type matches map[string]int
+
+// weight is larger for more names, and for those with an extension.
+func (m matches) weight() (n int) {
+	for _, w := range m {
+		n += w
+	}
+	return n
+}
+
 // count counts the values of a column that are names of files.
-func count(c *shardify.Column, rows int, names, seen map[string]bool, found *int) {
+func (m matches) count(c *shardify.Column, rows int, names map[string]int) (found int) {
 	for k := range rows {
 		value := ""
 		switch {
@@ -140,11 +152,12 @@ func count(c *shardify.Column, rows int, names, seen map[string]bool, found *int
 		case c.DType == shardify.I64 && c.Levels == 0 && len(c.Shape) == 0:
 			value = strconv.FormatInt(int64(binary.LittleEndian.Uint64(c.Data[8*k:])), 10)
 		default:
-			return
+			return 0
 		}
-		if names[value] {
-			seen[value] = true
-			*found++
+		if w := names[value]; w > 0 {
+			m[value] = w
+			found++
 		}
 	}
+	return found
 }

@@ -15,6 +15,7 @@ func TestTablesThatNameFiles(t *testing.T) {
 		{"a.csv", "image,x\n1.jpg,5\n2.jpg,6\n", "--key image --labels a.csv"},
 		{"a.csv", "x,image\n5,a/1\n6,a/2\n", "--key image --labels a.csv"},
 		{"a.csv", "label,image\n1,1.jpg\n1,2.jpg\n", "--key image --labels a.csv"},
+		{"a.csv", "id,image\n1,1.jpg\n2,2.jpg\n", "--key image --labels a.csv"},
 		{"a.csv", "id,x\n1,5\n2,6\n", "--key id --labels a.csv"},
 		{"a.csv", "x,id\n7,./a/1.jpg\n8,./a/2.jpg\n", "--key id --labels a.csv"},
 		{"a.tsv", "id\tx\n1\t5\n1\t6\n2\t6\n", "--key id --labels 'a.tsv rows=many'"},

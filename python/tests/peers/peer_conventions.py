@@ -374,14 +374,18 @@ def coco_samples(folder: str, split: str, kind: str) -> List[Sample]:
         c = COCO(os.path.join(folder, "annotations", "%s_%s.json" % (kind, split)))
     out = []
     for image in c.loadImgs(sorted(c.getImgIds())):
-        s = dict(image_at(os.path.join(folder, split), image["file_name"]))
+        s = dict(image_at(os.path.join(folder, split), image["file_name"]), image_id=image["id"], width=image["width"], height=image["height"])
         found = c.loadAnns(c.getAnnIds(imgIds=image["id"]))
+        s["caption_id" if kind == "captions" else "annotation_id"] = [a["id"] for a in found]
         if kind == "captions":
             s["caption"] = [a["caption"] for a in found]
         else:
             s["boxes"] = np.array([a["bbox"] for a in found], np.float32).reshape(-1, 4)
             s["class"] = [c.cats[a["category_id"]]["name"] for a in found]
-            s["area"], s["iscrowd"] = [float(a["area"]) for a in found], [a["iscrowd"] for a in found]
+            for k in ("category_id", "area", "iscrowd"):
+                s[k] = [a[k] for a in found]
+            polygons = [(k, p) for k, a in enumerate(found) for p in a["segmentation"]]
+            s["polygons"], s["polygons.of"] = [np.array(p, np.float32) for _, p in polygons], [k for k, _ in polygons]
         out.append(s)
     return out
 
