@@ -48,6 +48,9 @@ type Input struct {
 	// Parts is how a list of inputs too long for one table is planned; nil if the
 	// format needs all inputs at once.
 	Parts *Parts
+	// Tars reports whether tars among the inputs are folders: their members are inputs, called
+	// photos.tar!/a/1.jpg. nil: they are not.
+	Tars func(o Options) bool
 	// Outline returns what one file holds, a line each, whether or not it can be converted;
 	// nil for formats whose schema shows it all.
 	Outline func(ctx context.Context, fs storage.FS, file string) ([]string, error)

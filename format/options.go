@@ -36,6 +36,8 @@ type Option struct {
 	Quiet bool
 	// List: the option may be given several times; the values are joined by commas.
 	List bool
+	// Decides: inputs for which the option is given are of this format, unless the user names another.
+	Decides bool
 	// Settings are the keys of a value that is written KEY=VALUE,...
 	Settings []string
 	// Off are values that switch the thing off, each of which is satisfied where it is not there.

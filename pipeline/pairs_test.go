@@ -164,3 +164,83 @@ func TestGlobsOfSplitsAndPairs(t *testing.T) {
 		t.Errorf("a split that the set has not: %v", err)
 	}
 }
+
+// pack makes a tar of files, which hold their names.
+func pack(t *testing.T, name string, files ...string) {
+	t.Helper()
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := tar.NewWriter(f)
+	for _, n := range files {
+		if err := w.WriteHeader(&tar.Header{Name: n, Size: int64(len(n)), Mode: 0o644}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPairsInTars: a pair may be a folder, a tar, or several, and the bytes are those of any number of
+// jobs and tasks, and of any memory. Splits and labels go by the names in the tars.
+func TestPairsInTars(t *testing.T) {
+	root := tree(t, "depth/train/cat/1.npy", "depth/train/dog/2.npy", "depth/val/cat/3.npy")
+	pack(t, filepath.Join(root, "images-0.tar"), "train/cat/1.jpg", "val/cat/3.jpg")
+	pack(t, filepath.Join(root, "images-1.tar"), "./train/dog/2.jpg")
+	pack(t, filepath.Join(root, "masks.tar"), "masks/train/dog/2_m.png", "masks/val/cat/3_m.png", "masks/train/cat/1_m.png", "masks/about.txt")
+	table := filepath.Join(root, "rows.csv")
+	if err := os.WriteFile(table, []byte("name,color\n1,red\n3,blue\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"train": "train/cat/1.color.txt=red train/cat/1.depth.npy=depth/train/cat/1.npy train/cat/1.image.jpg=train/cat/1.jpg train/cat/1.mask.png=masks/train/cat/1_m.png",
+		"val":   "val/cat/3.color.txt=blue val/cat/3.depth.npy=depth/val/cat/3.npy val/cat/3.image.jpg=val/cat/3.jpg val/cat/3.mask.png=masks/val/cat/3_m.png",
+	}
+	var before map[string]string
+	for _, how := range []struct {
+		jobs, tasks int
+		memory      int64
+	}{{1, 0, 0}, {3, 0, 0}, {1, 0, 64 << 20}, {1, 2, 0}} {
+		s := Settings{
+			Inputs: []string{root}, Output: filepath.Join(t.TempDir(), "out"), Sync: "none", Jobs: how.jobs, Memory: how.memory, ShardSize: 1 << 10, SplitFrom: "dirs",
+			Options: map[string]string{"pair": "image=images-*.tar,mask=masks.tar/masks:_m,depth=depth", "labels": table, "key": "name", "missing": "drop"},
+		}
+		convertBy(t, s, how.tasks)
+		now := map[string]string{}
+		for split, members := range want {
+			maps.Copy(now, prefixed(split, files(t, filepath.Join(s.Output, split))))
+			if got := tarMembers(t, filepath.Join(s.Output, split)); got != members {
+				t.Errorf("%+v, split %q: %s, want %s", how, split, got, members)
+			}
+		}
+		if before != nil && !maps.Equal(now, before) {
+			t.Errorf("%+v makes other bytes", how)
+		}
+		before = now
+	}
+}
+
+// TestTarsThatAreNoFolders: a compressed tar is refused with what helps, and a tar that is itself the
+// value of a pair stays one.
+func TestTarsThatAreNoFolders(t *testing.T) {
+	root := tree(t, "images/1.jpg", "masks.tar.gz")
+	at := func(pair string) Settings {
+		return Settings{Inputs: []string{root}, Output: filepath.Join(t.TempDir(), "out"), Sync: "none", Options: map[string]string{"pair": pair}}
+	}
+	_, err := Convert(t.Context(), at("image=images,mask=masks.tar.gz"))
+	if err == nil || !strings.Contains(err.Error(), "compressed tar") {
+		t.Errorf("a compressed tar: %v", err)
+	}
+	root = tree(t, "images/1.jpg", "raw/1.tar")
+	s := at("image=images,raw=raw:.tar")
+	convertBy(t, s, 0)
+	if got := tarMembers(t, s.Output); got != "1.image.jpg=images/1.jpg 1.raw.tar=raw/1.tar" {
+		t.Errorf("tars as values: %s", got)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/readers/internal/labels"
+	"github.com/shardify/shardify/readers/internal/tars"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/storage/walk"
@@ -165,6 +166,9 @@ func List(ctx context.Context, f format.Input, r Request) (*format.Table, []form
 	}
 	if err == nil && f.StandIn != nil {
 		left = slices.DeleteFunc(left, func(l format.Leftover) bool { return l.Count == int64(t.Len()) && f.StandIn(l.Name) != "" })
+	}
+	if err == nil && f.Tars != nil && f.Tars(r.Options) {
+		t, left, err = tars.Expand(ctx, t, left)
 	}
 	if err == nil && f.Whole {
 		for _, table := range labels.Files(r.Options["labels"]) {

@@ -73,9 +73,12 @@ func Belong(given format.Options, src *format.Input, sinks ...format.Output) err
 	return nil
 }
 
-// ChooseInput finds the format of inputs, unless it is asked for. They are in from; nil means
+// ChooseInput finds the format of inputs, unless it is asked for, or follows from an option. They are in from; nil means
 // where their names say.
-func ChooseInput(ctx context.Context, from storage.FS, asked string, inputs []string) (format.Input, string, error) {
+func ChooseInput(ctx context.Context, from storage.FS, asked string, inputs []string, given format.Options) (format.Input, string, error) {
+	if f, why := decided(given); asked == "" && f != nil {
+		return *f, why, nil
+	}
 	if _, ok := readers.Lookup(asked); asked != "" && !ok {
 		return format.Input{}, "", UnknownFormat("--from", asked, readers.Names())
 	}
@@ -87,6 +90,18 @@ func ChooseInput(ctx context.Context, from storage.FS, asked string, inputs []st
 		err = shardify.Hint(shardify.Usage("%v", err), "name it with --from: "+strings.Join(readers.Names(), ", "))
 	}
 	return f, why, err
+}
+
+// decided is the format that an option is for which decides about it; nil if none is given.
+func decided(given format.Options) (*format.Input, string) {
+	for i := range readers.Formats {
+		for _, o := range readers.Formats[i].Options {
+			if o.Decides && given[o.Name] != "" {
+				return &readers.Formats[i], "--" + o.Name
+			}
+		}
+	}
+	return nil, ""
 }
 
 // UnknownFormat is an error that names the formats there are.

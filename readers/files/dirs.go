@@ -5,7 +5,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/readers/internal/tars"
 	"github.com/shardify/shardify/storage/folders"
 )
 
@@ -15,7 +15,7 @@ const maxDirs = 64
 // dirs keeps folders open for all readers of a source, the least recently used
 // ones closed first. A reader holds the one that it is in.
 type dirs struct {
-	fs  storage.FS
+	fs  *tars.FS
 	max int
 
 	mu     sync.Mutex
@@ -32,7 +32,7 @@ type dir struct {
 	listed bool // in byKey
 }
 
-func newDirs(fs storage.FS, max int) *dirs { return &dirs{fs: fs, max: max, byKey: map[string]*dir{}} }
+func newDirs(fs *tars.FS, max int) *dirs { return &dirs{fs: fs, max: max, byKey: map[string]*dir{}} }
 
 // hold returns the folder open under key, or opens path.
 func (d *dirs) hold(ctx context.Context, key []byte, path func() string) (*dir, error) {
@@ -109,11 +109,12 @@ func (d *dirs) drop(x *dir) {
 }
 
 // close closes all that are not in use; the rest follows at its release.
-func (d *dirs) close() {
+func (d *dirs) close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true
 	for e := d.idle.Front(); e != nil; e = d.idle.Front() {
 		d.drop(e.Value.(*dir))
 	}
+	return d.fs.Close()
 }

@@ -72,6 +72,7 @@ var Format = format.Input{
 	Options: options,
 	Again:   labels.ClassesAgain,
 	Parts:   parts,
+	Tars:    inTars,
 	Open:    func(ctx context.Context, a format.OpenArgs) (shardify.Source, error) { return open(ctx, a) },
 }
 
@@ -85,7 +86,7 @@ var textOption = func() format.Option {
 
 var options = []format.Option{
 	{Name: optStem, Idle: format.Always, Kind: format.KindEnum, Default: stemAuto, Values: []string{stemAuto, "first", "number", "last"}, Help: "a sample's name ends at the first or the last dot of the file name; number: at the first dot without a digit behind it; auto: first, or number where that makes other samples, unless all then have the same extensions and none is a number"},
-	{Name: optPair, Idle: format.Always, Kind: format.KindString, Quiet: true, List: true, Help: "`FIELD=FOLDER[:SUFFIX],...`: files in parallel folders are the fields of one sample if their paths are equal without the folder, the suffix and the extension, as images/a/1.jpg and masks/a/1_mask.png by image=images,mask=masks:_mask"},
+	{Name: optPair, Idle: format.Always, Kind: format.KindString, Quiet: true, List: true, Decides: true, Help: "`FIELD=FOLDER[:SUFFIX],...`: files in parallel folders are the fields of one sample if their paths are equal without the folder, the suffix and the extension, as images/a/1.jpg and masks/a/1_mask.png by image=images,mask=masks:_mask"},
 	{Name: optLabels, Idle: "the folders are no classes", Kind: format.KindString, Default: "auto", Off: []string{labels.Never}, List: true, Help: labels.Help},
 	{Name: optKey, Idle: format.Always, Kind: format.KindString, Help: "column of --labels FILE with the names of the samples: paths or file names, with or without extension"},
 	{Name: optMissing, Idle: format.Permission, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "drop", "fill"}, Help: "samples that lack a file which others have, or their labels: refuse, leave out, or write an empty value"},

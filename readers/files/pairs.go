@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/readers/internal/labels"
+	"github.com/shardify/shardify/readers/internal/tars"
 	"github.com/shardify/shardify/storage/walk"
 	"github.com/shardify/shardify/tokenize/chars"
 )
@@ -127,18 +129,18 @@ func pairEnd(base []byte, by labels.Stem) int {
 
 // pairOf finds which pair takes a path: of those with the suffix that whose folder has the most
 // parts, then is the outermost, then has the longest suffix.
-func pairOf(list []pair, path []byte, by labels.Stem) (best *pair, key []byte, ext []byte) {
-	d := bytes.LastIndexByte(path, '/') + 1
+func pairOf(list []pair, file []byte, by labels.Stem) (best *pair, key []byte, ext []byte) {
+	d := bytes.LastIndexByte(file, '/') + 1
 	at := 0
 	for i := range list {
 		p := &list[i]
-		from, to, ok := p.in(path[:d])
+		from, to, ok := p.in(file[:d])
 		if !ok || best != nil && cmp.Or(cmp.Compare(len(p.folder), len(best.folder)), cmp.Compare(at, from), cmp.Compare(len(p.suffix), len(best.suffix))) <= 0 {
 			continue
 		}
-		if stem, e, ok := p.stem(path[d:], by); ok {
+		if stem, e, ok := p.stem(file[d:], by); ok {
 			best, at, ext = p, from, e
-			key = slices.Concat(path[:from], path[to:d], stem)
+			key = slices.Concat(file[:from], file[to:d], stem)
 		}
 	}
 	return best, key, ext
@@ -150,6 +152,33 @@ func pairStem(o format.Options) labels.Stem {
 		return labels.Last
 	}
 	return stemOf(o)
+}
+
+// untar is the path of a file in a tar as a pair may have it: below the tar, if a pair has that in
+// its folder, by its name or a pattern such as images-*.tar, else below the folder of the tar.
+func untar(list []pair, name []byte) []byte {
+	if bytes.IndexByte(name, '!') < 0 {
+		return name
+	}
+	file, member, ok := tars.Split(string(name))
+	if !ok {
+		return name
+	}
+	dir, base := path.Split(file)
+	for i := range list {
+		for _, part := range list[i].folder {
+			if ok, err := path.Match(part, base); strings.EqualFold(path.Ext(part), ".tar") && (ok && err == nil || part == base) {
+				return []byte(dir + part + "/" + member)
+			}
+		}
+	}
+	return []byte(dir + member)
+}
+
+// inTars reports whether tars are folders: with pairs, unless one of them has tars as files.
+func inTars(o format.Options) bool {
+	list, err := parsePairs(o[optPair])
+	return err == nil && list != nil && !slices.ContainsFunc(list, func(p pair) bool { return strings.EqualFold(path.Ext(p.suffix), ".tar") })
 }
 
 // pairNames is the names of the files as if all members of a sample were in one folder:
@@ -164,13 +193,14 @@ func pairNames(list []pair, files *names, by labels.Stem) *names {
 			prefixes[i] = p
 		}
 	}
-	var path []byte
+	var full []byte
 	for i := range t.Len() {
-		path = append(append(path[:0], prefixes[t.Root(i)]...), bytes.TrimLeft(files.Rel(i), "/")...)
+		full = append(append(full[:0], prefixes[t.Root(i)]...), bytes.TrimLeft(files.Rel(i), "/")...)
 		root, name, end := 0, "", 0
-		p, key, ext := pairOf(list, path, by)
-		if base := path[bytes.LastIndexByte(path, '/')+1:]; p == nil || walk.About(string(base)) {
-			root, name, end = 1, string(path), len(path)
+		full = untar(list, full)
+		p, key, ext := pairOf(list, full, by)
+		if base := full[bytes.LastIndexByte(full, '/')+1:]; p == nil || walk.About(string(base)) {
+			root, name, end = 1, string(full), len(full)
 			if len(n.Roots) == 1 {
 				n.Table.Roots, n.Roots = append(n.Table.Roots, ""), append(n.Roots, labels.Root{Space: 1})
 			}
@@ -229,7 +259,9 @@ func (b *builder) pairMembers() error {
 			}
 		}
 		slices.Sort(m.Exts)
-		switch {
+		switch unpack := tars.Unpack(p.path()); {
+		case len(m.Exts) == 0 && unpack != "":
+			return shardify.Hint(shardify.Unsupported("--pair %s: the files of a compressed tar cannot be read one by one", p.text), unpack+" makes a tar, to be named instead")
 		case len(m.Exts) == 0:
 			return shardify.Mismatch("--pair %s: no file is in a folder %s%s%s", p.text, printable.Quote(p.path()), withSuffix(p.suffix), b.unpaired())
 		case len(m.Exts) > 255:

@@ -1,9 +1,12 @@
 package files
 
 import (
+	"archive/tar"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"path"
 	"slices"
@@ -12,6 +15,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/readers/internal/tars"
 	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/storage/walk"
 	"github.com/shardify/shardify/tests/race"
@@ -195,6 +199,53 @@ func layout(rng *rand.Rand) (pairs []string, list []aFile) {
 	return pairs, list
 }
 
+// inTarsToo puts the files of some folders of a layout into tars, and returns where they all are.
+// Mostly a tar has its folder; if all files of a pair are in one, the tar may be the folder.
+func inTarsToo(rng *rand.Rand, pairs []string, list []aFile) (files map[string][]byte) {
+	files = map[string][]byte{}
+	packs, named := map[string]*bytes.Buffer{}, map[string]bool{}
+	writers := map[string]*tar.Writer{}
+	tarred := map[string]int{}
+	for _, top := range []string{"images", "masks", "labels", "train", "val"} {
+		tarred[top] = rng.IntN(4) // 3: no; else so many tars and one more
+	}
+	for p, top := range []string{"images", "masks"} {
+		whole := tarred[top] == 0 && rng.IntN(2) == 0
+		for i := range list {
+			whole = whole && (list[i].pair != p || strings.HasPrefix(list[i].path, top+"/"))
+		}
+		if whole {
+			named[top] = true
+			pairs[p] = strings.Replace(pairs[p], "="+top, "="+top+".tar", 1)
+		}
+	}
+	for i := range list {
+		top, rest, _ := strings.Cut(list[i].path, "/")
+		if n, ok := tarred[top]; !ok || n == 3 {
+			files[list[i].path] = []byte(list[i].path)
+			continue
+		}
+		name, member := top+".tar", rest
+		if !named[top] {
+			name, member = fmt.Sprintf("%s-%d.tar", top, rng.IntN(tarred[top]+1)), list[i].path
+		}
+		if packs[name] == nil {
+			packs[name] = &bytes.Buffer{}
+			writers[name] = tar.NewWriter(packs[name])
+		}
+		if rng.IntN(2) == 0 {
+			member = "./" + member
+		}
+		writers[name].WriteHeader(&tar.Header{Name: member, Size: int64(len(list[i].path)), Mode: 0o644})
+		writers[name].Write([]byte(list[i].path))
+	}
+	for name, b := range packs {
+		writers[name].Close()
+		files[name] = b.Bytes()
+	}
+	return files
+}
+
 // reference is the samples of a layout by --missing; nil if they are to be refused.
 func reference(fields int, list []aFile, missing string) (rows []string) {
 	samples := map[string][]*aFile{}
@@ -261,17 +312,27 @@ func TestRandomPairs(t *testing.T) {
 		pairs, list := layout(rng)
 		missing := []string{"fail", "drop", "fill"}[rng.IntN(3)]
 		store, table := memory.New(), &format.Table{Roots: []string{"mem://set"}}
-		slices.SortFunc(list, func(a, b aFile) int { return walk.ComparePaths([]byte(a.path), []byte(b.path)) })
+		all := map[string][]byte{}
 		others := 0
 		for _, f := range list {
-			store.Set("set/"+f.path, []byte(f.path))
-			table.Append(0, f.path, int64(len(f.path)), 1)
+			all[f.path] = []byte(f.path)
 			if f.pair < 0 {
 				others++
 			}
 		}
 		want := reference(len(pairs), list, missing)
+		if seed%2 == 1 {
+			all = inTarsToo(rng, pairs, list)
+		}
+		for _, name := range slices.SortedFunc(maps.Keys(all), func(a, b string) int { return walk.ComparePaths([]byte(a), []byte(b)) }) {
+			store.Set("set/"+name, all[name])
+			table.Append(0, name, int64(len(all[name])), 1)
+		}
 		table.FS = memory.Files{Store: store, Prefix: "mem://"}
+		table, _, err := tars.Expand(context.Background(), table, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		ctx, o := context.Background(), opts("pair", strings.Join(pairs, ","), "missing", missing, "labels", "none")
 		src, err := Format.Open(ctx, format.OpenArgs{Table: table, Options: o})
 		if err != nil || want == nil {

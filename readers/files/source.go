@@ -10,6 +10,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/labels"
+	"github.com/shardify/shardify/readers/internal/tars"
 	"github.com/shardify/shardify/storage/storages"
 )
 
@@ -60,7 +61,7 @@ const maxSpan = 4096
 const assumed = 64 << 10
 
 func newSource(c *content, columns []string) (*source, error) {
-	s := &source{content: c, dirs: newDirs(storages.Of(c.files.Table), maxDirs), width: max(6, len(strconv.Itoa(c.m.samples-1)))}
+	s := &source{content: c, dirs: newDirs(tars.Over(storages.Of(c.files.Table)), maxDirs), width: max(6, len(strconv.Itoa(c.m.samples-1)))}
 	if c.Parts {
 		s.width = partsWidth
 	}
@@ -283,4 +284,4 @@ func (s *source) Reader(run uint32) (shardify.Reader, error) {
 }
 
 // Close closes the folders that are open for the next reader.
-func (s *source) Close() error { s.dirs.close(); return nil }
+func (s *source) Close() error { return s.dirs.close() }

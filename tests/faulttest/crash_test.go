@@ -53,6 +53,7 @@ func TestCrashAtEveryCall(t *testing.T) {
 		{"rows-mmap-grouped", rows, "mmap", grouped}, {"rows-wds-listed", rows, "wds", []string{"--group-rows", "k", "--samples-from", truth}},
 		{"grid-mmap-windows", grid, "mmap", windows}, {"grid-wds-windows", grid, "wds", append(windows, "--shuffle", "global")}, {"grid-mds-windows", grid, "mds", windows},
 		{"files-wds", folder, "wds", nil}, {"files-mmap", folder, "mmap", nil}, {"npy-wds", array, "wds", nil}, {"npy-mmap", array, "mmap", nil},
+		{"pairs-wds", pairFolder(t, 12), "wds", []string{"--pair", "image=images,mask=masks.tar:_m"}},
 		{"files-wds-shuffled", folder, "wds", shuffle}, {"npy-mmap-shuffled", array, "mmap", append(shuffle, "--scratch", filepath.Join(t.TempDir(), "scratch"))},
 		{"npy-mmap-block", array, "mmap", []string{"--shuffle", "block", "--provenance"}},
 	} {

@@ -3,9 +3,11 @@
 package faulttest
 
 import (
+	"archive/tar"
 	"archive/zip"
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -127,6 +129,26 @@ func Folder(t testing.TB, n int) string {
 		if err := os.WriteFile(p, bytes.Repeat([]byte{byte(i)}, 100+i*37), 0o666); err != nil {
 			t.Fatal(err)
 		}
+	}
+	return dir
+}
+
+// pairFolder is a folder of n images, and a tar of their masks.
+func pairFolder(t testing.TB, n int) string {
+	t.Helper()
+	dir := t.TempDir()
+	var masks bytes.Buffer
+	w := tar.NewWriter(&masks)
+	err := os.Mkdir(filepath.Join(dir, "images"), 0o777)
+	for i := range n {
+		b := bytes.Repeat([]byte{byte(i)}, 10+i*7)
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, "images", fmt.Sprintf("%03d.jpg", i)), bytes.Repeat(b, 9), 0o666),
+			w.WriteHeader(&tar.Header{Name: fmt.Sprintf("%03d_m.png", i), Size: int64(len(b)), Mode: 0o644}))
+		_, e := w.Write(b)
+		err = errors.Join(err, e)
+	}
+	if err = errors.Join(err, w.Close(), os.WriteFile(filepath.Join(dir, "masks.tar"), masks.Bytes(), 0o666)); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }
