@@ -90,10 +90,13 @@ func TestConversionsFetchAgain(t *testing.T) {
 				t.Errorf("%s: %v", format, err)
 			}
 			if format == "mmap" && ok { // tensors of which several shards are made
-				files := &flipping{files: files.files, most: 1, only: files.only}
-				server := httptest.NewServer(files)
-				defer server.Close()
-				_, err := Convert(context.Background(), Settings{Inputs: []string{server.URL + "/set"}, Format: format, Output: filepath.Join(dir, "cut"), ShardSamples: 30})
+				var err error
+				for k := 0; k < 8 && err == nil; k++ { // what is read ahead and not used may be what was damaged
+					files := &flipping{files: files.files, most: 1, only: files.only}
+					server := httptest.NewServer(files)
+					_, err = Convert(context.Background(), Settings{Inputs: []string{server.URL + "/set"}, Format: format, Output: filepath.Join(dir, fmt.Sprint("cut", k)), ShardSamples: 30})
+					server.Close()
+				}
 				if !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(fmt.Sprint(shardify.Hints(err)), "on its way") {
 					t.Error(err, shardify.Hints(err))
 				}
