@@ -26,7 +26,7 @@ func (b *builder) readLabels(ctx context.Context, jobs int) ([]*labels.Table, er
 	case !isTable(mode):
 		return nil, nil
 	case !labels.IsTable(mode):
-		return nil, shardify.Unsupported("--labels %q: want auto, none, folder or a file .csv, .tsv, .jsonl, .json or .parquet", mode)
+		return nil, shardify.Unsupported("--labels %q: want auto, none, folder or a file .csv, .tsv, .txt, .jsonl, .json or .parquet", mode)
 	}
 	tables, err := labels.Read(ctx, storages.Of(b.table), mode, key, jobs)
 	if err != nil {

@@ -83,6 +83,10 @@ func namesOfFiles(src shardify.Source, t *format.Table) map[string]int {
 // them, or there is no other column.
 func joins(ctx context.Context, fs storage.FS, file string, names map[string]int) (on string, many bool) {
 	f, _, err := readers.Choose(ctx, fs, "", []string{file})
+	if strings.EqualFold(path.Ext(file), ".txt") { // --labels reads it so
+		i := slices.IndexFunc(readers.Formats, func(f format.Input) bool { return f.Sniff != nil && f.Sniff(nil, "x.csv") })
+		f, err = readers.Formats[i], nil
+	}
 	if err != nil || f.Whole {
 		return "", false
 	}
@@ -90,7 +94,7 @@ func joins(ctx context.Context, fs storage.FS, file string, names map[string]int
 	if err != nil {
 		return "", false
 	}
-	o, err := readers.Open(ctx, f, readers.Request{FS: fs, Inputs: []string{file}, Options: options, Jobs: 1})
+	o, err := readers.Open(ctx, f, readers.Request{FS: fs, Inputs: []string{file}, Options: options, Jobs: 1, Asked: true})
 	if err != nil {
 		return "", false
 	}

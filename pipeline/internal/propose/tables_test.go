@@ -27,6 +27,7 @@ func TestTablesThatNameFiles(t *testing.T) {
 		{"a.jsonl", "{\"file_name\":[\"1.jpg\"],\"x\":7}\n", ""}, // lists
 		{"instances_val.json", `{"images":[{"id":1,"file_name":"1.jpg"}],"annotations":[{"id":1}]}`, "--labels instances_val.json"},
 		{"a.json", `{"images":[{"id":1,"file_name":"1.jpg"}]}`, ""},
+		{"captions.txt", "image,caption\n1.jpg,a cat\n1.jpg,\"a cat, or two\"\n2.jpg,a dog\n", "--key image --labels 'captions.txt rows=many'"},
 		{"notes.txt", "1.jpg is better than 2.jpg\n", ""},
 	} {
 		dir := t.TempDir()

@@ -64,6 +64,9 @@ var formats = []*format.Input{&csv.Format, &jsonl.Format, &parquet.Format}
 
 // formatOf is the format of a table; nil if it cannot be read.
 func formatOf(name string) *format.Input {
+	if strings.EqualFold(path.Ext(name), ".txt") { // as captions.txt of Flickr8k
+		return &csv.Format
+	}
 	for _, f := range formats {
 		if f.Sniff(nil, name) || f.Reads != nil && f.Reads(nil, name) {
 			return f
