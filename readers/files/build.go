@@ -189,7 +189,7 @@ func (b *builder) strange() string {
 // group groups the files by a rule for stems.
 func (b *builder) group(ctx context.Context, by labels.Stem) (f *knowledge, err error) {
 	b.names = labels.NewPaths(b.table, by)
-	if b.g, err = group(ctx, b.names); err != nil {
+	if b.g, err = groupAuto(ctx, b.names, b.options[optStem] == stemAuto && by == labels.First); err != nil {
 		return nil, err
 	}
 	f = newFacts(b.folders)

@@ -32,6 +32,16 @@ type groups struct {
 	kinds []kindOf
 	// A file whose name ends elsewhere by another rule, or "": see labels.Number.
 	numbered string
+	many     bool // nothing else is known: there are too many extensions if names end at the first dot
+}
+
+// groupAuto is group where names may also go on behind digits: cat.1.jpg to cat.9999.jpg have no 9999 extensions.
+func groupAuto(ctx context.Context, n *names, auto bool) (*groups, error) {
+	g, err := group(ctx, n)
+	if err != nil && auto && g != nil && g.numbered != "" {
+		return &groups{numbered: g.numbered, many: true}, nil
+	}
+	return g, err
 }
 
 // group collects the files of each stem, whatever their order; samples are in the order of
@@ -52,7 +62,10 @@ func group(ctx context.Context, n *names) (*groups, error) {
 		folder, stem, ext := n.Split(i)
 		id, err := exts.id(ext)
 		if err != nil {
-			return nil, fileError("open", t, i, err)
+			if len(exts.list) < maxExts {
+				g = nil
+			}
+			return g, fileError("open", t, i, err)
 		}
 		g.ext[i] = id
 		if n.By == labels.First && g.numbered == "" && len(ext) > 1 && '0' <= ext[1] && ext[1] <= '9' {

@@ -57,6 +57,9 @@ func (f *knowledge) learn(n *names, g *groups) error {
 	if f.numbered == "" {
 		f.numbered = g.numbered
 	}
+	if f.many = f.many || g.many; g.many {
+		return nil
+	}
 	for _, ext := range g.exts {
 		if _, ok := f.ids[ext]; ok {
 			continue

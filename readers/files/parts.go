@@ -85,13 +85,15 @@ func (s *partSurvey) Add(ctx context.Context, t *format.Table) (shardify.Source,
 // learn takes in what a part shows, and groups its files as it seems right now.
 func (s *partSurvey) learn(ctx context.Context, t *format.Table) (*verdict, *names, *groups, error) {
 	n := labels.NewPaths(t, stemOf(s.options))
-	g, err := group(ctx, n)
+	g, err := groupAuto(ctx, n, s.number != nil)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	s.prefixes = n.Prefixes()
-	if err := s.first.learn(n, g); err != nil {
+	if err := s.first.learn(n, g); err != nil && (s.number == nil || s.first.numbered == "") {
 		return nil, nil, nil, err
+	} else if err != nil { // as in groupAuto
+		s.first.many = true
 	}
 	if s.number == nil {
 		return s.decide(), n, g, nil

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"path"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/shardify/shardify/format"
@@ -68,6 +69,41 @@ func TestStemsWhateverTheOrder(t *testing.T) {
 		}
 		if len(g.first) != len(want) {
 			t.Fatalf("seed %d: %d samples, want %d", seed, len(g.first), len(want))
+		}
+	}
+}
+
+// TestManyNumbersAreNoExtensions: cat.1.jpg to cat.9999.jpg would have as many extensions.
+func TestManyNumbersAreNoExtensions(t *testing.T) {
+	tables := []*format.Table{{Roots: []string{t.TempDir()}}, {Roots: []string{t.TempDir()}}}
+	for i := range 2 * (maxExts + 10) {
+		tables[i%2].Append(0, fmt.Sprintf("%s.%d.jpg", []string{"cat", "dog"}[i%2], i), 3, 1)
+	}
+	src := openTable(t, tables[0], nil)
+	equal(t, describe(src), []string{"jpg:u8:jpg"})
+	if notes := src.(format.Noter).Notes(); len(notes) != 1 || !strings.Contains(notes[0], "as in cat.0") {
+		t.Error(notes)
+	}
+	_, err := Format.Open(t.Context(), format.OpenArgs{Table: tables[0], Options: opts("stem", "first")})
+	if err == nil || !strings.Contains(err.Error(), "different extensions") {
+		t.Error(err)
+	}
+	for _, half := range []int{maxExts + 10, maxExts/2 + 10} { // too many in a part, and in all
+		survey, err := parts.Survey(format.OpenArgs{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, table := range tables {
+			part := &format.Table{Roots: table.Roots}
+			for i := range half {
+				part.Append(0, table.Name(i), 3, 1)
+			}
+			src, _, err := survey.Add(t.Context(), part)
+			if err != nil {
+				t.Fatal(half, err)
+			}
+			equal(t, describe(src), []string{"jpg:u8:jpg"})
+			src.Close()
 		}
 	}
 }
