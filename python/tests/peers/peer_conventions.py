@@ -505,7 +505,7 @@ def convert(words: List[str], want: Splits) -> str:
 
 
 def proposals(layout: str) -> Tuple[List[List[str]], str]:
-    p = run(["inspect", "layouts/" + layout])
+    p = run(["inspect", INPUTS.get(layout, "layouts/" + layout)])
     lines = [line.strip()[len("next: ") if line.startswith("next:") else 0 :] for line in p.stdout.splitlines()]
     return [shlex.split(line)[1:] for line in lines if line.startswith("shardify convert")], p.stderr
 
@@ -535,7 +535,7 @@ def one(layout: str) -> Callable[[], str]:
             wrong.append("inspect: %s" % " || ".join(whys))
         # Without options.
         shutil.rmtree(os.path.join(WORK, "set"), ignore_errors=True)
-        p = run(["convert", "layouts/" + layout, "-o", "set", "--sync", "none"])
+        p = run(["convert", INPUTS.get(layout, "layouts/" + layout), "-o", "set", "--sync", "none"])
         said = p.stdout + p.stderr
         hint = re.search(r"shardify convert|--(labels|pair|set|define|split|sample|parse|split-from|from|object)[ =]", re.sub(r"next:.*", "", said))
         if p.returncode == 0:
@@ -559,6 +559,7 @@ def one(layout: str) -> Callable[[], str]:
     return check
 
 
+INPUTS = {"images-zip": "layouts/images-zip/images.zip"}
 # Nothing but the command says that there are splits.
 UNSPLIT = {"events-root"}
 # Text is text until somebody says what it means.
