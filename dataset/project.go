@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -56,4 +57,21 @@ func Project(all []shardify.Field, globs []string) (fields []shardify.Field, pla
 		}
 	}
 	return fields, places, nil
+}
+
+// GlobOf is a glob that matches one name only.
+func GlobOf(name string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
+}
+
+// Alike is what two fields must have in common to be the same one in several sets. The codes of
+// file extensions mean nothing without their labels.
+func Alike(f *shardify.Field) string {
+	x := *f
+	x.Attrs = nil
+	if strings.HasSuffix(x.Name, shardify.ExtSuffix) {
+		x.Attrs = map[string]string{"labels": f.Attrs["labels"]}
+	}
+	b, _ := json.Marshal(x)
+	return string(b)
 }

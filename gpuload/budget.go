@@ -16,7 +16,7 @@ func (d *Dataset) packing(c *Config) (*order.Packing, error) {
 		if i < 0 {
 			return nil, dataset.NoField("budget", schema, limit.Field)
 		}
-		if _, err := d.project([]string{quoteGlob(limit.Field)}); err != nil {
+		if _, err := d.project([]string{dataset.GlobOf(limit.Field)}); err != nil {
 			return nil, err
 		}
 		l := &order.Lengths{}

@@ -265,7 +265,7 @@ func linkShare(t *testing.T, fake *fakecuda.Driver, d *Dataset, c Config) float6
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	row := deviceRow(l.want.Layout)
+	row := l.want.Layout.RowBytes()
 	batches := int64(fake.Calls()["cuLaunchKernel"] - calls)
 	return float64(int64(fake.Link()-link)-kept*row) / float64(batches*int64(c.Batch)*row)
 }

@@ -2,10 +2,8 @@ package gpuload
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/zeebo/xxh3"
 
@@ -142,22 +140,10 @@ func (d *Dataset) project(columns []string) ([]shardify.Field, error) {
 			if j < 0 {
 				return nil, shardify.Annotate(shardify.Mismatch("no field %s, which %s has", fields[i].Name, d.inputs[0].Path), "open", in.Path, "")
 			}
-			if a, b := fieldText(fields[i]), fieldText(in.Schema[j]); a != b {
+			if a, b := dataset.Alike(&fields[i]), dataset.Alike(&in.Schema[j]); a != b {
 				return nil, shardify.Annotate(shardify.Mismatch("field is %s, but %s in %s", b, a, d.inputs[0].Path), "open", in.Path, "")
 			}
 		}
 	}
 	return fields, nil
-}
-
-// fieldText is what two fields must have in common. The codes of file extensions
-// mean nothing without their labels.
-func fieldText(f shardify.Field) string {
-	labels := f.Attrs["labels"]
-	f.Attrs = nil
-	if strings.HasSuffix(f.Name, shardify.ExtSuffix) {
-		f.Attrs = map[string]string{"labels": labels}
-	}
-	b, _ := json.Marshal(f)
-	return string(b)
 }

@@ -3,7 +3,6 @@ package gpuload
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
@@ -55,15 +54,10 @@ func (d *Dataset) readLabels(f *shardify.Field, runs func(*load.Shards) []load.R
 
 // readFixed reads a field of fixed size of some runs, and which rows have a value: nil is all.
 func (d *Dataset) readFixed(f *shardify.Field, runs func(*load.Shards) []load.Run, rows int64, verify load.Verify) (values, valid []byte, err error) {
-	if _, err := d.project([]string{quoteGlob(f.Name)}); err != nil {
+	if _, err := d.project([]string{dataset.GlobOf(f.Name)}); err != nil {
 		return nil, nil, err
 	}
 	return load.ReadFixed(d.sets(), f, runs, rows, verify)
-}
-
-// quoteGlob is a glob that matches one name only.
-func quoteGlob(name string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
 }
 
 // labelNames are what fields with classes are mostly called.

@@ -66,7 +66,7 @@ const helpBytes = 1 << 20
 func newQueue(cfg *Config, w *samples, from *sources) *queue {
 	q := &queue{
 		steps: &w.Steps, from: from, makers: from.makers(), depth: cfg.Depth, patience: cfg.Patience,
-		helps: from.inMemory(), small: w.Steps.Most()*deviceRow(w.Out) < helpBytes, wakeAt: 1,
+		helps: from.inMemory(), small: w.Steps.Most()*w.Out.RowBytes() < helpBytes, wakeAt: 1,
 		wake: make(chan struct{}, 1), closing: make(chan struct{}),
 	}
 	if q.work.L = &q.mu; q.helps {

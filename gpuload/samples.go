@@ -97,7 +97,7 @@ func (w *samples) together() int64 {
 			return 1
 		}
 	}
-	fit := w.cfg.Group / (w.Steps.Batch * max(deviceRow(w.Out), 1))
+	fit := w.cfg.Group / (w.Steps.Batch * max(w.Out.RowBytes(), 1))
 	return max(min(fit, maxTogether, w.Steps.Count(0, 0)), 1)
 }
 
@@ -105,7 +105,7 @@ func (w *samples) together() int64 {
 func (w *samples) fits() error {
 	m := host.Probe(func(string) string { return "" })
 	batch := w.Steps.Most()
-	row := deviceRow(w.Out) + 8 // and its number
+	row := w.Out.RowBytes() + 8 // and its number
 	n := int64(w.cfg.Depth) + 1
 	if m.Memory <= 0 || batch <= m.Memory/n/row {
 		return nil
@@ -151,7 +151,7 @@ func (d *Dataset) order(c *Config, w *window, s *stream) (_ *order.Order, err er
 			return nil, err
 		}
 		if c.Balance != "" && indices == nil {
-			indices = w.rows()
+			indices = w.Rows()
 		}
 	}
 	d.shape(c, &o, d.each(s))
@@ -202,14 +202,4 @@ func (d *Dataset) shape(c *Config, o *order.Config, each int64) {
 		o.Window = max(windowBytes/each, o.Streams)
 	}
 	o.Block = max(blockBytes/each, 1)
-}
-
-// deviceRow is the bytes of a sample that a device can hold: fields of fixed size.
-func deviceRow(l *index.Layout) (n int64) {
-	for i := range l.Tensors {
-		if l.Tensors[i].Lead == index.LeadSamples {
-			n += l.Tensors[i].Row
-		}
-	}
-	return n
 }

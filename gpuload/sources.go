@@ -160,7 +160,7 @@ const engineRow = 64 << 10
 // windowsFromPinned lets a Block shuffle of small samples in pinned memory cross the
 // link in blocks.
 func (s *sources) windowsFromPinned(b *budget) error {
-	if s.want.Order.Block() == 1 || deviceRow(s.want.Layout) >= engineRow {
+	if s.want.Order.Block() == 1 || s.want.Layout.RowBytes() >= engineRow {
 		return nil
 	}
 	w := tier.NewWindows(s.want.Order, s.Shards, s.Crew, &s.want.Steps, s.dev.Dev, &s.meter.Usage, s.meter.window)

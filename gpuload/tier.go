@@ -33,7 +33,7 @@ type budget struct {
 func (b *budget) plan() error {
 	budget := b.memory()
 	need := b.want.Set.columnBytes(b.want.Layout)
-	fixed := b.want.Set.Len() * deviceRow(b.want.Layout)
+	fixed := b.want.Set.Len() * b.want.Layout.RowBytes()
 	gathers := b.dev.Gathers != nil
 	b.Tier = b.cfg.Tier
 	switch b.Tier {
@@ -195,7 +195,7 @@ const keptRows = 16
 
 // rowsKept is how many samples fit into DeviceMemory, with a gap behind each column.
 func (b *budget) rowsKept() int64 {
-	row := deviceRow(b.want.Layout)
+	row := b.want.Layout.RowBytes()
 	room := b.cfg.DeviceMemory
 	for i := range b.want.Layout.Tensors {
 		if b.want.Layout.Tensors[i].Lead == index.LeadSamples {
@@ -257,7 +257,7 @@ func (b *budget) windowsOnDevice(w *tier.Windows) int64 {
 	if b.dev.Host {
 		return 0
 	}
-	n := int64(len(w.All)) * w.Rows() * deviceRow(b.want.Layout)
+	n := int64(len(w.All)) * w.Rows() * b.want.Layout.RowBytes()
 	if limit := b.deviceMemory(); n > limit {
 		b.notes.add("windows of %s do not fit into %s of %s: batches are gathered from host memory", shardify.FormatSize(n), shardify.FormatSize(limit), b.dev.Dev)
 		return 0

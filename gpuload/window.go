@@ -132,17 +132,9 @@ func (w *samples) noteNumbers() {
 		return
 	}
 	for _, in := range w.Set.sets() {
-		made := map[string]string{"shuffle": in.Recipe["shuffle"], "split": in.Recipe["split"]}
-		for _, op := range in.Operations {
-			if op.Op == "where" || op.Op == "fraction" {
-				made[op.Op] = op.Text
-			}
-		}
-		for _, key := range slices.Sorted(maps.Keys(made)) {
-			if v := made[key]; v != "" && v != "none" {
-				w.notes.add("window %s takes neighbours by their numbers, and %s was made with --%s %s: rows that follow each other there may not do so in its inputs; AXIS=%s chooses rows by the values of a field", w.cfg.Window, in.Path, key, v, w.cfg.Window)
-				return
-			}
+		if moved := view.Moved(in.Manifest); moved != "" {
+			w.notes.add("window %s takes neighbours by their numbers, and %s was made with %s: rows that follow each other there may not do so in its inputs; AXIS=%s chooses rows by the values of a field", w.cfg.Window, in.Path, moved, w.cfg.Window)
+			return
 		}
 	}
 }
@@ -159,37 +151,7 @@ func (w *window) about() string {
 // shape makes an order one of windows.
 func (w *window) shape(o *order.Config) error {
 	o.Spans, o.Parts, o.About = w.spans, w.parts, w.about()
-	return w.indices(o.Indices)
-}
-
-// rows are all anchors.
-func (w *window) rows() []int64 {
-	list := make([]int64, 0, w.Len())
-	for _, a := range w.Anchors {
-		for r := a.Lo; r < a.Hi; r += a.Step {
-			list = append(list, r)
-		}
-	}
-	return list
-}
-
-// indices checks that rows are anchors.
-func (w *window) indices(list []int64) error {
-	for i, v := range list {
-		k, ok := slices.BinarySearchFunc(w.Anchors, v, func(a index.Anchors, v int64) int {
-			switch {
-			case v < a.Lo:
-				return 1
-			case v >= a.Hi:
-				return -1
-			}
-			return 0
-		})
-		if !ok || (v-w.Anchors[k].Lo)%w.Anchors[k].Step != 0 {
-			return fmt.Errorf("index %d is row %d, which is not the anchor of a window", i, v)
-		}
-	}
-	return nil
+	return w.CheckAnchors(o.Indices)
 }
 
 // projectView chooses the delivered fields of windows, and the fields of rows that they take.
@@ -213,7 +175,7 @@ func (w *samples) projectView() (rows []shardify.Field, wanted func(string) bool
 	}
 	for i := range schema {
 		if names[schema[i].Name] || len(w.window.Out) > 0 && names[w.next(schema[i].Name)] {
-			globs = append(globs, quoteGlob(schema[i].Name))
+			globs = append(globs, dataset.GlobOf(schema[i].Name))
 		}
 	}
 	if len(globs) == 0 {

@@ -212,5 +212,15 @@ func (l *Layout) End(i int, lo, count int64) (int64, error) {
 	return lo + count*row, nil
 }
 
+// RowBytes are the bytes of a sample in its fields of fixed size.
+func (l *Layout) RowBytes() (n int64) {
+	for i := range l.Tensors {
+		if l.Tensors[i].Lead == LeadSamples {
+			n += l.Tensors[i].Row
+		}
+	}
+	return n
+}
+
 // SchemaText is the schema as in a shard's header: equal for equal schemas only.
 func (l *Layout) SchemaText() string { return l.schemaText }

@@ -73,6 +73,36 @@ func (v *View) Len() (n int64) {
 	return n
 }
 
+// Rows are all anchors.
+func (v *View) Rows() []int64 {
+	list := make([]int64, 0, v.Len())
+	for _, a := range v.Anchors {
+		for r := a.Lo; r < a.Hi; r += a.Step {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// CheckAnchors refuses rows that are no anchors.
+func (v *View) CheckAnchors(list []int64) error {
+	for i, row := range list {
+		k, ok := slices.BinarySearchFunc(v.Anchors, row, func(a Anchors, row int64) int {
+			switch {
+			case row < a.Lo:
+				return 1
+			case row >= a.Hi:
+				return -1
+			}
+			return 0
+		})
+		if !ok || (row-v.Anchors[k].Lo)%v.Anchors[k].Step != 0 {
+			return fmt.Errorf("index %d is row %d, which is not the anchor of a window", i, row)
+		}
+	}
+	return nil
+}
+
 // Span is the least and the greatest distance of a row from its anchor.
 func (v *View) Span() (lo, hi int64) {
 	lo, hi = math.MaxInt64, math.MinInt64
