@@ -28,7 +28,7 @@ func (b *builder) readLabels(ctx context.Context, jobs int) ([]*labels.Table, er
 	case !labels.IsTable(mode):
 		return nil, shardify.Unsupported("--labels %q: want auto, none, folder or a file .csv, .tsv, .txt, .jsonl, .json or .parquet", mode)
 	}
-	tables, err := labels.Read(ctx, storages.Of(b.table), mode, key, jobs)
+	tables, err := labels.Read(ctx, storages.Of(b.table), mode, key, jobs, b.table.Roots...)
 	if err != nil {
 		return nil, err
 	}

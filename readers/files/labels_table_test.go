@@ -159,3 +159,24 @@ func TestManyRowsOfASample(t *testing.T) {
 		return Format.Open(context.Background(), format.OpenArgs{Table: table, Columns: columns, State: state, Options: opts("labels", value, "missing", "fill")})
 	})
 }
+
+// TestATableForEachSplit: files of one name in several folders are one table, and name what is below their folders.
+func TestATableForEachSplit(t *testing.T) {
+	image := strings.Repeat("a", 200)
+	dir := folder(t, "train/1.jpg="+image, "train/x/2.jpg="+image, "test/1.jpg="+image,
+		"train/metadata.csv=file_name,stars\n1.jpg,5\nx/2.jpg,\n", "test/metadata.csv=file_name,stars\n1.jpg,7\n")
+	both := filepath.Join(dir, "train/metadata.csv") + "," + filepath.Join(dir, "test/metadata.csv")
+	for _, value := range []string{both, strings.ReplaceAll(both, ".csv", ".csv on=file_name")} {
+		o := opts("labels", value)
+		if value == both {
+			o["key"] = "file_name"
+		}
+		src := openTable(t, listing(t, dir), o)
+		equal(t, describe(src), []string{"jpg:u8:jpg", "stars:i64?"})
+		equal(t, dump(t, src), []string{"test/1 jpg=" + image + " stars=7", "train/1 jpg=" + image + " stars=5", "train/x/2 jpg=" + image + " stars=-"})
+	}
+	_, err := Format.Open(t.Context(), format.OpenArgs{Table: listing(t, dir), Options: opts("labels", strings.Replace(both, ".csv,", ".csv rows=many,", 1), "key", "file_name")})
+	if err == nil { // they are two tables with the same column
+		t.Error("tables that are joined otherwise are one")
+	}
+}

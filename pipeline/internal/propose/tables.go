@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"maps"
 	"math"
 	"path"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
+	"github.com/shardify/shardify/storage/walk"
 )
 
 const (
@@ -28,26 +30,48 @@ const (
 // folder and extension.
 func tables(ctx context.Context, src shardify.Source, t *format.Table) (out []Proposal) {
 	var names map[string]int
-	fs, looked := storages.Of(t), 0
-	for e, err := range fs.List(ctx, t.Roots[0]) {
-		if err != nil || looked == mostTables {
-			break
-		}
-		if !tabular(e) {
-			continue
-		}
-		if looked++; names == nil {
+	fs := storages.Of(t)
+	for _, list := range candidates(ctx, fs, t.Roots[0]) {
+		if names == nil {
 			names = namesOfFiles(src, t)
 		}
-		file := storage.Join(t.Roots[0], e.Name)
-		if on, many := joins(ctx, fs, file, names); on != "" {
-			value := file
-			if many {
-				value += " rows=many"
-			}
-			out = append(out, Proposal{Options: true, Missing: []string{"", "fill", "drop"}, Settings: format.Options{"labels": value, "key": on},
-				Why: "column " + on + " of " + e.Name + " has names of the files"})
+		on, many := joins(ctx, fs, list[0], names)
+		if on == "" {
+			continue
 		}
+		if many {
+			for i := range list {
+				list[i] += " rows=many"
+			}
+		}
+		out = append(out, Proposal{Options: true, Missing: []string{"", "fill", "drop"}, Settings: format.Options{"labels": strings.Join(list, ","), "key": on},
+			Why: "column " + on + " of " + path.Base(list[0]) + " has names of the files"})
+	}
+	return out
+}
+
+// candidates are the tables in a folder, and those of one name in its folders that are splits, which are one.
+func candidates(ctx context.Context, fs storage.FS, root string) (out [][]string) {
+	splits := map[string][]string{}
+	for e, err := range fs.List(ctx, root) {
+		switch {
+		case err != nil || len(out) == mostTables:
+			return out
+		case tabular(e):
+			out = append(out, []string{storage.Join(root, e.Name)})
+		case e.Type == storage.Folder && walk.IsSplit(e.Name):
+			dir := storage.Join(root, e.Name)
+			for _, ext := range []string{"csv", "jsonl", "parquet"} {
+				file := storage.Join(dir, "metadata."+ext)
+				if st, err := fs.Stat(ctx, file); err == nil && st.Type == storage.Regular && st.Size <= tableBytes {
+					splits[ext] = append(splits[ext], file)
+				}
+			}
+		}
+	}
+	for _, ext := range slices.Sorted(maps.Keys(splits)) {
+		slices.Sort(splits[ext])
+		out = append(out, splits[ext])
 	}
 	return out
 }
@@ -75,6 +99,9 @@ func namesOfFiles(src shardify.Source, t *format.Table) map[string]int {
 			m[n] = max(m[n], 1)
 		}
 		m[name], m[base] = 2, 2
+		if first, rest, _ := strings.Cut(name, "/"); walk.IsSplit(first) {
+			m[rest] = 2
+		}
 	}
 	return m
 }

@@ -48,6 +48,7 @@ type Table struct {
 	Left   []format.Leftover
 	all    string     // the value of --labels
 	spec   spec       // of this table
+	files  []below    // of several files
 	fill   bool       // missing values in lists are NaN, 0 or empty
 	sort   bool       // columns by name
 	text   bool       // CSV whose first line has the names of its columns
@@ -83,7 +84,9 @@ func IsTable(text string) bool {
 
 // Read reads the tables of --labels, separated by commas: [NAME=]FILE[ KEY=VALUE]... with options of
 // their formats. key is the column with the names of samples of those that do not say on=COLUMN.
-func Read(ctx context.Context, fs storage.FS, text, key string, jobs int) (tables []*Table, err error) {
+// Files of one name in several folders, as train/metadata.csv and test/metadata.csv, are one table, and
+// their names are below their folders; these are below a root.
+func Read(ctx context.Context, fs storage.FS, text, key string, jobs int, roots ...string) (tables []*Table, err error) {
 	idle := key != ""
 	var list []spec
 	for _, one := range split(text) {
@@ -98,9 +101,17 @@ func Read(ctx context.Context, fs storage.FS, text, key string, jobs int) (table
 		return nil, err
 	}
 	idle = idle && key != "file_name"
-	for _, s := range list {
+	for len(list) > 0 {
+		s, n := list[0], 1
+		for n < len(list) && list[n].splits(&s) {
+			n++
+		}
 		idle = idle && s.on != ""
 		t := &Table{File: s.file, Key: cmp.Or(s.on, key), all: text, spec: s}
+		if n > 1 {
+			t.below(list[:n], roots)
+		}
+		list = list[n:]
 		err = t.read(ctx, fs, s.options, jobs)
 		if in := formatOf(s.file); in != nil {
 			err = in.TableError(err, optLabels.Name, s.text)
@@ -135,6 +146,9 @@ func (t *Table) read(ctx context.Context, fs storage.FS, own []string, jobs int)
 	}
 	table := &format.Table{Roots: []string{t.File}, FS: fs}
 	table.Append(0, "", at.Size, at.ModTime)
+	if err := t.addFiles(ctx, table); err != nil {
+		return err
+	}
 	t.sort = in == &jsonl.Format
 	a := format.OpenArgs{Table: table, Jobs: jobs, Used: &format.Used{}}
 	switch {
@@ -188,6 +202,10 @@ func (t *Table) load(ctx context.Context, src shardify.Source) error {
 		return shardify.Mismatch("no row of labels")
 	}
 	collect(all)
+	in, err := t.filesOf(ctx, src)
+	if err != nil {
+		return err
+	}
 	var cols []shardify.Column
 	var names shardify.Column
 	for i := range all {
@@ -200,7 +218,7 @@ func (t *Table) load(ctx context.Context, src shardify.Source) error {
 			if k := slices.Index(c.Valid, 0); k >= 0 {
 				return shardify.Corrupt(-1, "row %d has no name under %q", k, t.Key)
 			}
-			names = texts(c, rows)
+			names = t.inFolders(texts(c, rows), in)
 			*c = shardify.Column{Field: c.Field}
 		case why != "":
 			t.Left = append(t.Left, format.Leftover{Name: c.Name, Reason: why})
