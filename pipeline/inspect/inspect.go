@@ -223,7 +223,11 @@ func (rep *Report) propose(ctx context.Context, r Request, p *propose.Proposal) 
 		if missing != "" {
 			way = way.By(&format.Way{Options: format.Options{"missing": missing}})
 		}
-		way.tried = true
+		if way.tried = true; len(way.Columns) == 0 {
+			for _, name := range p.Without {
+				way.Columns = append(way.Columns, "!"+name)
+			}
+		}
 		if more, err := Inputs(ctx, way); err == nil && more.Cause == nil {
 			rep.Ways = append(rep.Ways, more.Ways...)
 			rep.Facts = append(rep.Facts, p.Why+": "+p.Flags())

@@ -31,6 +31,8 @@ type Proposal struct {
 	Unless []string
 	// Other: what the inputs say is lost without these settings.
 	Other bool
+	// Without are columns that say what the samples have already: names of their other files.
+	Without []string
 	// Missing are values of --missing, of which the first is meant with which the inputs can be read.
 	Missing []string
 }

@@ -35,7 +35,7 @@ func tables(ctx context.Context, src shardify.Source, t *format.Table) (out []Pr
 		if names == nil {
 			names = namesOfFiles(src, t)
 		}
-		on, many := joins(ctx, fs, list[0], names)
+		on, many, others := joins(ctx, fs, list[0], names)
 		if on == "" {
 			continue
 		}
@@ -44,7 +44,7 @@ func tables(ctx context.Context, src shardify.Source, t *format.Table) (out []Pr
 				list[i] += " rows=many"
 			}
 		}
-		out = append(out, Proposal{Options: true, Missing: []string{"", "fill", "drop"}, Settings: format.Options{"labels": strings.Join(list, ","), "key": on},
+		out = append(out, Proposal{Options: true, Without: others, Missing: []string{"", "fill", "drop"}, Settings: format.Options{"labels": strings.Join(list, ","), "key": on},
 			Why: "column " + on + " of " + path.Base(list[0]) + " has names of the files"})
 	}
 	return out
@@ -106,35 +106,35 @@ func namesOfFiles(src shardify.Source, t *format.Table) map[string]int {
 	return m
 }
 
-// joins finds the column of a table that has names of files; many: they come again. "" if no column has
-// them, or there is no other column.
-func joins(ctx context.Context, fs storage.FS, file string, names map[string]int) (on string, many bool) {
+// joins finds the column of a table that has names of files; many: they come again; others: so do other
+// columns, with extensions. "" if no column has them, or there is no other column.
+func joins(ctx context.Context, fs storage.FS, file string, names map[string]int) (on string, many bool, others []string) {
 	f, _, err := readers.Choose(ctx, fs, "", []string{file})
 	if strings.EqualFold(path.Ext(file), ".txt") { // --labels reads it so
 		i := slices.IndexFunc(readers.Formats, func(f format.Input) bool { return f.Sniff != nil && f.Sniff(nil, "x.csv") })
 		f, err = readers.Formats[i], nil
 	}
 	if err != nil || f.Whole {
-		return "", false
+		return "", false, nil
 	}
 	options, err := format.CheckOptions(f.Options, nil)
 	if err != nil {
-		return "", false
+		return "", false, nil
 	}
 	o, err := readers.Open(ctx, f, readers.Request{FS: fs, Inputs: []string{file}, Options: options, Jobs: 1, Asked: true})
 	if err != nil {
-		return "", false
+		return "", false, nil
 	}
 	defer o.Source.Close()
 	schema := o.Source.Schema()
 	if len(schema) < 2 {
-		return "", false
+		return "", false, nil
 	}
 	seen, found, rows := make([]matches, len(schema)), make([]int, len(schema)), 0
 	for _, sp := range glance.First(ctx, o.Source, tableRows) {
 		r, err := o.Source.Reader(sp.Run)
 		if err != nil {
-			return "", false
+			return "", false, nil
 		}
 		b, done := glance.Read(ctx, r, sp)
 		if b != nil {
@@ -156,9 +156,14 @@ func joins(ctx context.Context, fs storage.FS, file string, names map[string]int
 		}
 	}
 	if best < 0 || strings.Contains(schema[best].Name, ",") {
-		return "", false
+		return "", false, nil
 	}
-	return schema[best].Name, len(seen[best]) < found[best]
+	for i := range found {
+		if i != best && found[i] == rows && seen[i].weight() == 2*len(seen[i]) {
+			others = append(others, schema[i].Name)
+		}
+	}
+	return schema[best].Name, len(seen[best]) < found[best], others
 }
 
 // matches are the names of files that a column has, with what they are among all names.

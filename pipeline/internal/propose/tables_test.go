@@ -27,6 +27,7 @@ func TestTablesThatNameFiles(t *testing.T) {
 		{"a.jsonl", "{\"file_name\":[\"1.jpg\"],\"x\":7}\n", ""}, // lists
 		{"instances_val.json", `{"images":[{"id":1,"file_name":"1.jpg"}],"annotations":[{"id":1}]}`, "--labels instances_val.json"},
 		{"a.json", `{"images":[{"id":1,"file_name":"1.jpg"}]}`, ""},
+		{"a.jsonl", "{\"f\":\"1.jpg\",\"g\":\"2.jpg\",\"x\":\"\"}\n{\"f\":\"2.jpg\",\"g\":\"2.jpg\",\"x\":\"\"}\n", "--key f --labels a.jsonl without g"},
 		{"captions.txt", "image,caption\n1.jpg,a cat\n1.jpg,\"a cat, or two\"\n2.jpg,a dog\n", "--key image --labels 'captions.txt rows=many'"},
 		{"notes.txt", "1.jpg is better than 2.jpg\n", ""},
 	} {
@@ -42,6 +43,9 @@ func TestTablesThatNameFiles(t *testing.T) {
 		got := ""
 		for _, p := range Look(t.Context(), files{source{schema: []shardify.Field{{Name: "jpg"}}}}, table, false) {
 			got += p.Flags()
+			for _, name := range p.Without {
+				got += " without " + name
+			}
 		}
 		if got != c.want {
 			t.Errorf("%s %q: %q, want %q", c.name, c.text, got, c.want)
