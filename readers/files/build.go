@@ -33,6 +33,7 @@ type builder struct {
 	labels   []string // its classes; nil without it
 	m        *matrix
 	joined   []shardify.Column // of --labels FILE, in the order of the samples
+	unread   []string          // columns of theirs that nobody wants
 	left     []format.Leftover
 	part     bool  // of the inputs: it may be that no sample is left of it
 	total    int64 // then the samples of all parts
@@ -76,7 +77,7 @@ func build(ctx context.Context, a format.OpenArgs, options format.Options) (*con
 	if err := b.look(ctx); err != nil {
 		return nil, err
 	}
-	tables, err := b.readLabels(ctx, a.Jobs)
+	tables, err := b.readLabels(ctx, a.Columns, a.Jobs)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +92,7 @@ func build(ctx context.Context, a format.OpenArgs, options format.Options) (*con
 	}
 	c := &content{
 		files: b.files, names: b.names, m: b.m, joined: b.joined,
-		survey: survey{Members: b.members, Assume: options.Size(optAssume), By: b.names.By, Ordinal: options[optKeys] == "ordinal", Bytes: options[optText] == "bytes", Pair: options[optPair]},
+		survey: survey{Members: b.members, Assume: options.Size(optAssume), By: b.names.By, Ordinal: options[optKeys] == "ordinal", Bytes: options[optText] == "bytes", Pair: options[optPair], Unread: b.unread},
 	}
 	checked := make(chan error, 1)
 	go func() { checked <- c.checkSizes() }()
@@ -205,9 +206,7 @@ func (b *builder) choose(columns []string, tables []*labels.Table) error {
 		available = append(available, b.all[i].Field)
 	}
 	for _, t := range tables {
-		for _, f := range t.Fields() {
-			available = append(available, f.Name)
-		}
+		available = append(available, columnsOf(t)...)
 	}
 	want, err := wanted(columns, available)
 	if err != nil {

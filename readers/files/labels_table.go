@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"slices"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/internal/labels"
@@ -18,7 +19,7 @@ func isTable(mode string) bool {
 }
 
 // readLabels reads the tables of --labels FILE; nil without one.
-func (b *builder) readLabels(ctx context.Context, jobs int) ([]*labels.Table, error) {
+func (b *builder) readLabels(ctx context.Context, columns []string, jobs int) ([]*labels.Table, error) {
 	mode, key := b.options[optLabels], b.options[optKey]
 	switch {
 	case !isTable(mode) && key != "":
@@ -28,7 +29,7 @@ func (b *builder) readLabels(ctx context.Context, jobs int) ([]*labels.Table, er
 	case !labels.IsTable(mode):
 		return nil, shardify.Unsupported("--labels %q: want auto, none, folder or a file .csv, .tsv, .txt, .jsonl, .json or .parquet", mode)
 	}
-	tables, err := labels.Read(ctx, storages.Of(b.table), mode, key, jobs, b.table.Roots...)
+	tables, err := labels.Read(ctx, storages.Of(b.table), mode, key, anyOf(columns), jobs, b.table.Roots...)
 	if err != nil {
 		return nil, err
 	}
@@ -38,15 +39,25 @@ func (b *builder) readLabels(ctx context.Context, jobs int) ([]*labels.Table, er
 		from[b.all[i].Field] = "there are files *." + b.all[i].Field
 	}
 	for _, t := range tables {
-		for _, f := range t.Fields() {
-			if other := from[f.Name]; other != "" {
-				return nil, shardify.Annotate(shardify.Mismatch("%s, and there is a column %s", other, f.Name), "read", t.File, "")
+		for _, name := range columnsOf(t) {
+			if other := from[name]; other != "" {
+				return nil, shardify.Annotate(shardify.Mismatch("%s, and there is a column %s", other, name), "read", t.File, "")
 			}
-			from[f.Name] = t.File + " has one"
+			from[name] = t.File + " has one"
 		}
+		b.unread = append(b.unread, t.Unread...)
 		b.left = append(b.left, t.Left...)
 	}
 	return tables, nil
+}
+
+// columnsOf are the names of the columns of a table, also of those that nobody wants.
+func columnsOf(t *labels.Table) []string {
+	names := slices.Clone(t.Unread)
+	for _, f := range t.Fields() {
+		names = append(names, f.Name)
+	}
+	return names
 }
 
 // joinLabels finds the rows of each sample.

@@ -75,6 +75,7 @@ func newSource(c *content, columns []string) (*source, error) {
 	for i := range c.joined {
 		available = append(available, c.joined[i].Field.Name)
 	}
+	available = append(available, c.Unread...)
 	want, err := wanted(columns, available)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,7 +75,7 @@ func random(seed uint64) (s set) {
 }
 
 func read(t testing.TB, text []byte) (*Table, error) {
-	all, err := Read(context.Background(), local.Files, []string{readertest.Put(t, "instances.json", string(text))}, false, 2)
+	all, err := Read(context.Background(), local.Files, []string{readertest.Put(t, "instances.json", string(text))}, Options{Jobs: 2})
 	if err != nil {
 		return nil, err
 	}
@@ -123,6 +124,7 @@ func TestRowsOfImages(t *testing.T) {
 			t.Fatal(err)
 		}
 		names := of["class"].Labels()
+		slices.SortFunc(s.Images, func(a, b image) int { return strings.Compare(a.File, b.File) })
 		for k, im := range s.Images {
 			want := map[string][]string{}
 			n := 0
@@ -205,7 +207,7 @@ func TestFilesAreOneTable(t *testing.T) {
 		text, _ := json.Marshal(s)
 		names = append(names, readertest.Put(t, fmt.Sprint(i, ".json"), string(text)))
 	}
-	all, err := Read(t.Context(), local.Files, names, false, 1)
+	all, err := Read(t.Context(), local.Files, names, Options{Jobs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +226,7 @@ func TestFilesAreOneTable(t *testing.T) {
 	}
 	b.Categories[0].Name = "cow"
 	other, _ := json.Marshal(b)
-	if _, err := Read(t.Context(), local.Files, []string{names[0], readertest.Put(t, "c.json", string(other))}, false, 1); err == nil || !strings.Contains(err.Error(), `category 9 is "cow", and "dog" in another file`) {
+	if _, err := Read(t.Context(), local.Files, []string{names[0], readertest.Put(t, "c.json", string(other))}, Options{Jobs: 1}); err == nil || !strings.Contains(err.Error(), `category 9 is "cow", and "dog" in another file`) {
 		t.Error(err)
 	}
 }
@@ -269,7 +271,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, fill := range []bool{false, true} {
-			all, err := Read(context.Background(), local.Files, []string{name}, fill, 1)
+			all, err := Read(context.Background(), local.Files, []string{name}, Options{Fill: fill, Jobs: 1})
 			switch {
 			case err == nil:
 				if err := (&shardify.Batch{Samples: all[0].Rows, Columns: all[0].Columns}).Check(); err != nil {

@@ -12,8 +12,8 @@ import (
 )
 
 // readCOCO reads those files of --labels that are of COCO, whose images have names: one table of
-// all files of a kind. It returns the others.
-func readCOCO(ctx context.Context, fs storage.FS, list []spec, jobs int) (tables []*Table, others []spec, err error) {
+// all files of a kind, with the wanted columns. It returns the others.
+func readCOCO(ctx context.Context, fs storage.FS, list []spec, want func(column string) bool, jobs int) (tables []*Table, others []spec, err error) {
 	var files []string
 	fill, first := false, spec{}
 	for _, s := range list {
@@ -37,12 +37,12 @@ func readCOCO(ctx context.Context, fs storage.FS, list []spec, jobs int) (tables
 	if files == nil {
 		return nil, others, nil
 	}
-	all, err := coco.Read(ctx, fs, files, fill, jobs)
+	all, err := coco.Read(ctx, fs, files, coco.Options{Fill: fill, Want: want, Jobs: jobs})
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, c := range all {
-		t := &Table{File: c.File, Key: "file_name", Left: c.Left, spec: first}
+		t := &Table{File: c.File, Key: "file_name", Left: c.Left, Unread: c.Unread, spec: first}
 		for i := range c.Columns {
 			if err := shardify.ValidName(c.Columns[i].Name); err != nil {
 				return nil, nil, err

@@ -19,7 +19,7 @@ func TestFilesOfCOCO(t *testing.T) {
 	one := fileOfCOCO(t, "train.json", `{"id":1,"file_name":"a.jpg"},{"id":2,"file_name":"b.jpg"}`, `{"id":1,"image_id":1,"category_id":9,"bbox":[1,2,3,4]},{"id":2,"image_id":7,"category_id":9,"bbox":[1,2,3,4]}`)
 	two := fileOfCOCO(t, "val.json", `{"id":1,"file_name":"c.jpg"}`, `{"id":1,"image_id":1,"category_id":3,"bbox":[1,2,3,5]},{"id":2,"image_id":1,"category_id":3,"bbox":[1,2,3,6]}`)
 	text := one + "," + two
-	tables, err := Read(t.Context(), local.Files, text, "", 1)
+	tables, err := Read(t.Context(), local.Files, text, "", nil, 1)
 	if err != nil || len(tables) != 1 {
 		t.Fatal(tables, err)
 	}
@@ -56,11 +56,11 @@ func TestFilesOfCOCO(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{one + " rows=many": "leave out on=", one + " on=id": "leave out on=", one + " types=a:text": "take null-items=fill", one + "," + one: "name"} {
-		if _, err := Read(t.Context(), local.Files, text, "", 1); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(want, "leave") && !errors.Is(err, shardify.ErrUsage) {
+		if _, err := Read(t.Context(), local.Files, text, "", nil, 1); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(want, "leave") && !errors.Is(err, shardify.ErrUsage) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
-	if list, err := Read(t.Context(), local.Files, write(t, "a.json", `[{"f":"a.jpg","x":1},{"f":"b.jpg","x":2}]`), "f", 1); err != nil || list[0].Fields()[0].Name != "x" {
+	if list, err := Read(t.Context(), local.Files, write(t, "a.json", `[{"f":"a.jpg","x":1},{"f":"b.jpg","x":2}]`), "f", nil, 1); err != nil || list[0].Fields()[0].Name != "x" {
 		t.Error("an array:", err)
 	}
 }

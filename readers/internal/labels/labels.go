@@ -1,6 +1,6 @@
 // Package labels joins tables of labels (CSV, TSV, JSON lines, Parquet) to samples by name.
 //
-//	t, err := labels.Read(ctx, local.Files, "labels.csv", "file", jobs)
+//	t, err := labels.Read(ctx, local.Files, "labels.csv", "file", nil, jobs)
 //	j, err := t.Join(samples, names)         // names(k, do) gives do the names of sample k
 //	col := labels.Batch(&j.Columns[0], lo, hi, mem)   // the values of samples [lo, hi)
 //
@@ -46,6 +46,7 @@ type Table struct {
 	Key  string
 	// Left names columns that cannot be labels, and why.
 	Left   []format.Leftover
+	Unread []string   // columns of COCO that nobody wants
 	all    string     // the value of --labels
 	spec   spec       // of this table
 	files  []below    // of several files
@@ -85,8 +86,9 @@ func IsTable(text string) bool {
 // Read reads the tables of --labels, separated by commas: [NAME=]FILE[ KEY=VALUE]... with options of
 // their formats. key is the column with the names of samples of those that do not say on=COLUMN.
 // Files of one name in several folders, as train/metadata.csv and test/metadata.csv, are one table, and
-// their names are below their folders; these are below a root.
-func Read(ctx context.Context, fs storage.FS, text, key string, jobs int, roots ...string) (tables []*Table, err error) {
+// their names are below their folders; these are below a root. want says which columns are read where
+// that saves memory; nil: all.
+func Read(ctx context.Context, fs storage.FS, text, key string, want func(column string) bool, jobs int, roots ...string) (tables []*Table, err error) {
 	idle := key != ""
 	var list []spec
 	for _, one := range split(text) {
@@ -96,7 +98,7 @@ func Read(ctx context.Context, fs storage.FS, text, key string, jobs int, roots 
 		}
 		list = append(list, s)
 	}
-	tables, list, err = readCOCO(ctx, fs, list, jobs)
+	tables, list, err = readCOCO(ctx, fs, list, want, jobs)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func write(t testing.TB, name, text string) string {
 
 // readOne reads the tables of a value of --labels, and gives the first.
 func readOne(text, key string, jobs int) (*Table, error) {
-	list, err := Read(context.Background(), local.Files, text, key, jobs)
+	list, err := Read(context.Background(), local.Files, text, key, nil, jobs)
 	if err != nil {
 		return nil, err
 	}
