@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -296,7 +297,8 @@ func (r *run) plan(ctx context.Context, p *Prepared) error {
 	o := r.Opened
 	p.Job = &convert.Job{Source: o.Source}
 	if !ok {
-		sink, p.FormatWhy = writers.Prefer(o.Source.Schema(), format.HasFiles(o.Source))
+		left := slices.DeleteFunc(slices.Clone(o.Source.Schema()), func(f shardify.Field) bool { return slices.Contains(r.Parsed, f.Name) })
+		sink, p.FormatWhy = writers.Prefer(left, format.HasFiles(o.Source))
 	}
 	options, err := r.sinkOptions(sink)
 	if err != nil {

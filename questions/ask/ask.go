@@ -93,6 +93,9 @@ type Conversion struct {
 	Request readers.Request
 	Opened  *readers.Opened // from Open on
 
+	// Parsed are the fields of files that operations make values of, from Open on.
+	Parsed []string
+
 	// Notes are said with the plan, in their order.
 	Notes []string
 	// Looks look at some samples for further notes, if the conversion is new.

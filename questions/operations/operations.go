@@ -128,6 +128,9 @@ func (o *operations) add(file string) (name string, err error) {
 
 // Open implements ask.Asked. It lists the operations, and writes what is in the files into them.
 func (o *operations) Open(ctx context.Context, c *ask.Conversion) error {
+	if err := complete(c, transform.Parse, func(text string) (string, error) { return look(ctx, c, text) }); err != nil {
+		return err
+	}
 	shaped, err := c.Shape.WithTotals(ctx, c.Input, c.Opened.Args.Table, c.Pool(), c.Jobs)
 	if err != nil {
 		return err

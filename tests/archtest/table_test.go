@@ -242,9 +242,10 @@ var table = []row{
 	{"plan/splits/column", "plans", "internal/key internal/numeric shardify"},
 	{"convert/flow/route", "plans", "format plan plan/splits plan/splits/column shardify"},
 	{"transform/condition", "transforms", "shardify transform/expr transform/op"},
-	{"transform/annotations", "transforms", "format shardify transform/codes transform/op"},
+	{"transform/annotations", "transforms", "format shardify transform/codes transform/internal/sound transform/op"},
 	{"pipeline/internal/propose", "application", "format internal/filekind internal/glance internal/printable readers readers/jsonl shardify storage storage/storages storage/walk"},
 	{"readers/internal/coco", "readers", "format internal/key internal/numeric readers/jsonl shardify storage"},
+	{"transform/internal/sound", "transforms", "shardify"},
 }
 
 func rowOf(name string) *row {

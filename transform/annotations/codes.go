@@ -62,7 +62,7 @@ func (s *classes) Add(b *shardify.Batch) error {
 	defer p.workers.Put(r)
 	file := &b.Columns[p.col]
 	place := p.col + s.column
-	if p.spec.keep {
+	if p.spec.Keeps {
 		place++
 	}
 	for i := range b.Samples {

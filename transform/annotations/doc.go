@@ -1,5 +1,5 @@
 // Package annotations has the operation that reads the annotation file of an image: --parse converts files of Pascal VOC, YOLO
-// and KITTI to boxes and classes, and files of plain numbers to arrays.
+// and KITTI to boxes and classes, and files of plain numbers and recordings to arrays.
 //
 // Map of the files:
 //
@@ -11,5 +11,6 @@
 //	yolo.go   lines of YOLO
 //	kitti.go  lines of KITTI
 //	raw.go    plain numbers
+//	sound.go  values of recordings
 //	names.go  files with the names of classes
 package annotations

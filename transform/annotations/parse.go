@@ -13,8 +13,8 @@ import (
 )
 
 // Parse is lists of the objects in annotation files.
-var Parse = op.Kind{Name: "parse", Value: "FIELD=voc|yolo|kitti|TYPExN[ KEY=VALUE]...", Example: "label=yolo names=data.yaml", Help: "boxes and classes of the file that is a field, as FIELD_boxes, FIELD_class, ... in its place",
-	More: "names=FILE gives classes their numbers, keep=yes keeps FIELD, class=text, score=read; points=f32x4 makes an array of plain numbers", Keeps: true, New: op.Of(newParse), Fields: op.FieldsOf(newParse)}
+var Parse = op.Kind{Name: "parse", Value: "FIELD=voc|yolo|kitti|wav|flac|TYPExN[ KEY=VALUE]...", Example: "label=yolo names=data.yaml", Help: "boxes and classes of the file that is a field, as FIELD_boxes, FIELD_class, ... in its place; values of recordings",
+	More: "names=FILE gives classes their numbers, keep=yes keeps FIELD, class=text, score=read; points=f32x4 makes an array of plain numbers; audio=wav the values of a recording and FIELD_rate, as=f32 from -1 to 1, channels=1 their mean, short=take", Keeps: true, New: op.Of(newParse), Fields: op.FieldsOf(newParse)}
 
 // made is a field that is made of a file.
 type made struct {
@@ -65,6 +65,8 @@ func newParse(e *op.Env, text string) (operation, error) {
 		if !s.score {
 			p.fields = p.fields[:len(p.fields)-1]
 		}
+	case "wav", "flac":
+		p.fields, p.read = soundFields(&p.spec), recording
 	}
 	if !s.classes() {
 		return p, nil
@@ -77,11 +79,19 @@ func newParse(e *op.Env, text string) (operation, error) {
 }
 
 // name is the name of a field that is made.
-func (p *parse) name(of string) string { return p.spec.Field + "_" + of }
+func (p *parse) name(of string) string {
+	if of == "" {
+		return p.spec.Field
+	}
+	return p.spec.Field + "_" + of
+}
 
 func (p *parse) Fields() op.Fields {
 	f := op.Fields{Named: []string{p.spec.Field}}
 	for i := range p.fields {
+		if p.fields[i].name == "" {
+			continue
+		}
 		f.Made = append(f.Made, p.name(p.fields[i].name))
 	}
 	return f
@@ -100,6 +110,9 @@ func (p *parse) Schema(in []shardify.Field) ([]shardify.Field, error) {
 	case p.spec.File != "" && p.spec.Names == nil:
 		return nil, op.FlagError("parse", p.spec.Text(), fmt.Errorf("%s has not been read: names=[\"A\",\"B\"] says the names themselves", p.spec.File))
 	}
+	if p.spec.Looks {
+		return nil, op.FlagError("parse", p.spec.Text(), fmt.Errorf("no file was looked at: of=i16x1 says that all have values of i16 and one channel"))
+	}
 	p.col, p.n, p.keep, p.out = i, len(in), nil, nil
 	if p.spec.numbers() {
 		f.DType, f.Shape, f.Media = p.spec.dtype, p.spec.shape, ""
@@ -108,7 +121,7 @@ func (p *parse) Schema(in []shardify.Field) ([]shardify.Field, error) {
 		return p.out, nil
 	}
 	for k := range in {
-		if k != i || p.spec.keep {
+		if k != i || p.spec.Keeps {
 			p.keep, p.out = append(p.keep, k), append(p.out, in[k])
 		}
 		if k == i {
@@ -116,7 +129,7 @@ func (p *parse) Schema(in []shardify.Field) ([]shardify.Field, error) {
 		}
 	}
 	for k := range p.fields {
-		if err := op.Free(in, p.name(p.fields[k].name)); err != nil {
+		if err := op.Free(in, p.name(p.fields[k].name)); err != nil && p.fields[k].name != "" {
 			return nil, op.FlagError("parse", p.spec.Text(), err)
 		}
 	}
@@ -129,7 +142,9 @@ func (p *parse) makes(file *shardify.Field) (out []shardify.Field) {
 		m := &p.fields[i]
 		f := shardify.Field{Name: p.name(m.name), DType: m.dtype, Shape: m.shape, Nullable: file.Nullable && p.spec.form != "yolo"}
 		if !m.one {
-			f.Levels, f.Counter = 1, p.name("objects")
+			if f.Levels = 1; m.name != "" {
+				f.Counter = p.name("objects")
+			}
 		}
 		switch text := m.text; {
 		case m.name == "class" && p.spec.Names != nil:
@@ -196,7 +211,7 @@ func (p *parse) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*shardi
 		out.Columns = append(out.Columns, b.Columns[k])
 	}
 	at := p.col
-	if p.spec.keep {
+	if p.spec.Keeps {
 		at++
 	}
 	out.Columns = slices.Insert(out.Columns, at, p.columns(r, p.out[at:at+len(p.fields)], file, lists, mem)...)

@@ -60,7 +60,8 @@ func TestParseConforms(t *testing.T) {
 		vocs, yolos, kittis = append(vocs, vocFile(o...)), append(yolos, y), append(kittis, k)
 	}
 	vocs[3], yolos[3], kittis[3] = "-", "-", "-"
-	for text, files := range map[string][]string{"label=voc": vocs, "label=voc class=text keep=yes": vocs, "label=yolo": yolos, `label=yolo names=["a","b c","d"]`: yolos, "label=kitti keep=yes": kittis, `label=kitti names=["Car"]`: kittis} {
+	recordings := []string{wavFile(1, 5), wavFile(1, 0), "-", wavFile(1, 9)}
+	for text, files := range map[string][]string{"label=wav of=i16x1": recordings, "label=wav as=f32 channels=1": append(recordings, wavFile(3, 4)), "label=voc": vocs, "label=voc class=text keep=yes": vocs, "label=yolo": yolos, `label=yolo names=["a","b c","d"]`: yolos, "label=kitti keep=yes": kittis, `label=kitti names=["Car"]`: kittis} {
 		t.Run(text, func(t *testing.T) {
 			transformtest.Conform(t, newTest(t, text), batch(files...), transformtest.Arena(t))
 		})

@@ -17,14 +17,22 @@ type Spec struct {
 	// File has the names of the classes, which are Names once it is read; "" without.
 	File  string
 	Names []string
+	// Keeps says that the field stays, too.
+	Keeps bool
+	// Looks says that the first file must say of which type all are.
+	Looks bool
 
-	form  string // "voc", "yolo", "kitti" or the type of plain numbers
+	form  string // "voc", "yolo", "kitti", "wav", "flac" or the type of plain numbers
 	dtype shardify.DType
 	shape []int
-	keep  bool             // the field stays, too
 	score bool             // lines of KITTI end with a score
 	texts bool             // classes are texts
 	codes map[string]int64 // of Names
+
+	as    shardify.DType // f32: recordings become floats
+	mix   bool           // recordings become the mean of their channels
+	short bool           // what is there of recordings that are cut
+	kind  recorded       // of all recordings
 }
 
 var rawForm = regexp.MustCompile(`^([a-z]+[0-9]+)(?:x([1-9][0-9]{0,5}))?$`)
@@ -40,7 +48,7 @@ func ParseSpec(text string) (s Spec, err error) {
 		key, value, _ := strings.Cut(rest, "=")
 		if strings.HasPrefix(value, "[") {
 			d := json.NewDecoder(strings.NewReader(value))
-			if key != "names" || s.numbers() || d.Decode(&s.Names) != nil || s.File != "" {
+			if key != "names" || s.numbers() || s.sound() || d.Decode(&s.Names) != nil || s.File != "" {
 				return s, badSpec(text)
 			}
 			if err := checkNames(s.Names); err != nil {
@@ -52,12 +60,22 @@ func ParseSpec(text string) (s Spec, err error) {
 		value, rest, _ = strings.Cut(value, " ")
 		switch key + "=" + value {
 		case "keep=yes":
-			s.keep, ok = true, !s.numbers()
+			s.Keeps, ok = true, !s.numbers() && !s.sound()
 		case "score=read":
 			s.score, ok = true, s.form == "kitti"
 		case "class=text":
 			s.texts, ok = true, s.named()
+		case "as=f32":
+			s.as, ok = shardify.F32, s.sound()
+		case "channels=1":
+			s.mix, ok = true, s.sound()
+		case "short=take":
+			s.short, ok = true, s.sound()
 		default:
+			if s.sound() {
+				ok = key == "of" && s.kind.parse(value)
+				break
+			}
 			s.File, ok = value, key == "names" && value != "" && !s.numbers() && s.Names == nil && s.File == ""
 		}
 		if !ok {
@@ -67,16 +85,20 @@ func ParseSpec(text string) (s Spec, err error) {
 	if s.texts && (s.Names != nil || s.File != "") {
 		return s, op.FlagError("parse", text, fmt.Errorf("class=text with names: classes are texts or have numbers"))
 	}
+	s.Looks = s.sound() && s.kind.channels == 0 && !s.mix
+	if s.mix && s.as == shardify.Invalid {
+		return s, op.FlagError("parse", text, fmt.Errorf("channels=1 is the mean of the channels, which is of f32: as=f32 channels=1"))
+	}
 	return s, op.FlagError("parse", text, shardify.ValidName(s.Field))
 }
 
 func badSpec(text string) error {
-	return op.FlagError("parse", text, fmt.Errorf("want FIELD=voc|yolo|kitti[ names=FILE][ keep=yes], FIELD=voc|kitti class=text, FIELD=kitti score=read or FIELD=TYPE[xN], as in --parse label=voc, --parse 'label=yolo names=data.yaml' or --parse points=f32x4"))
+	return op.FlagError("parse", text, fmt.Errorf("want FIELD=voc|yolo|kitti[ names=FILE][ keep=yes], FIELD=voc|kitti class=text, FIELD=kitti score=read, FIELD=wav|flac[ as=f32[ channels=1]][ short=take] or FIELD=TYPE[xN], as in --parse label=voc, --parse 'label=yolo names=data.yaml', --parse audio=wav or --parse points=f32x4"))
 }
 
 // known finds out what the form is.
 func (s *Spec) known() bool {
-	if s.form == "voc" || s.form == "yolo" || s.form == "kitti" {
+	if s.named() || s.form == "yolo" || s.sound() {
 		return true
 	}
 	m := rawForm.FindStringSubmatch(s.form)
@@ -96,6 +118,9 @@ func (s *Spec) known() bool {
 // numbers reports whether files are plain numbers.
 func (s *Spec) numbers() bool { return s.dtype != shardify.Invalid }
 
+// sound reports whether files are recordings.
+func (s *Spec) sound() bool { return s.form == "wav" || s.form == "flac" }
+
 // named reports whether the files have the names of the classes.
 func (s *Spec) named() bool { return s.form == "voc" || s.form == "kitti" }
 
@@ -114,7 +139,7 @@ func (s *Spec) Text() string {
 	for _, o := range []struct {
 		given bool
 		word  string
-	}{{s.texts, " class=text"}, {s.score, " score=read"}, {s.keep, " keep=yes"}} {
+	}{{s.texts, " class=text"}, {s.score, " score=read"}, {s.Keeps, " keep=yes"}, {s.as != shardify.Invalid, " as=f32"}, {s.mix, " channels=1"}, {s.short, " short=take"}, {s.kind.channels > 0, " of=" + s.kind.String()}} {
 		if o.given {
 			text += o.word
 		}
