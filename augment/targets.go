@@ -411,7 +411,7 @@ func doubtful(in []shardify.Field, mine []bool, i int, glob string) bool {
 // doubt is the error for such a field, once it holds what may be class numbers.
 func doubt(src *shardify.Column, i int) error {
 	lo, hi := src.Range(i, i+1)
-	if b := src.Data[lo:hi]; !png.OneChannel(b) {
+	if b := src.Data[lo:hi]; len(b) < 26 || string(b[:len(png.Signature)]) != png.Signature || b[25] != 0 && b[25] != 3 { // grey, or with a palette
 		return nil
 	}
 	name := src.Name

@@ -27,11 +27,6 @@ func Deep(file []byte) (deep, oneChannel bool) {
 	return deep, deep && file[25] == grey
 }
 
-// OneChannel says whether the header of a file says that a pixel is one number: grey, or the index of a palette.
-func OneChannel(file []byte) bool {
-	return len(file) > 25 && string(file[:len(Signature)]) == Signature && (file[25] == grey || file[25] == indexed)
-}
-
 // Decoder decodes images, one after the other. The zero value is ready. It keeps its
 // buffers, and is for one goroutine.
 type Decoder struct {

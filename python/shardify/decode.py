@@ -176,6 +176,13 @@ class Decoder:
     _pid: int = dataclasses.field(default=0, repr=False, compare=False)
     _lock: Any = dataclasses.field(default_factory=threading.Lock, repr=False, compare=False)
 
+    @property
+    def moves(self) -> List[str]:
+        """All operations, as those of --augment, if any of them changes places in the image."""
+        still = ("colour-jitter",)
+        ops = self.shaping.moves + list(self.augment)
+        return ops if any(op.split("=")[0].split(",")[0].strip() not in still for op in ops) else []
+
     def __getstate__(self) -> Dict[str, Any]:
         return {**self.__dict__, "_pool": None, "_lock": None}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from dataclasses import dataclass
 from math import ceil, exp, log, sqrt
-from typing import Any, Optional, Tuple, Union
+from typing import Any, List, Optional, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -121,6 +121,24 @@ class Shaping:
     @property
     def random(self) -> bool:
         return self.anywhere or self.area is not None or self.flip > 0
+
+    @property
+    def moves(self) -> List[str]:
+        """The same as operations of --augment."""
+
+        def op(name: str, size: Tuple[int, int], more: str = "") -> str:
+            return "%s=%dx%d%s" % (name, size[1], size[0], more)
+
+        out = []
+        if self.resize is not None:
+            out.append("resize=%d" % self.resize[0] if self.shorter else op("resize", self.resize))
+        if self.crop is not None and self.area is not None:
+            out.append(op("random-resized-crop", self.crop, ",scale=%g:%g" % self.area))
+        elif self.crop is not None:
+            out.append(op("random-crop" if self.anywhere else "centre-crop", self.crop))
+        if self.flip > 0:
+            out.append("flip" if self.flip == 0.5 else "flip,p=%g" % self.flip)
+        return out
 
     @property
     def size(self) -> Optional[Tuple[int, int]]:

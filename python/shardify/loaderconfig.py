@@ -11,9 +11,9 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union, g
 import numpy as np
 
 from . import near
-from .errors import SchemaError
+from .errors import SchemaError, UnsupportedError
 from .options import Budget, Decode, Device, Last, Oversize, Shuffle
-from .schema import Field
+from .schema import Field, visible
 
 Path = Union[str, "os.PathLike[str]"]
 LAST = get_args(Last)
@@ -187,11 +187,11 @@ def decoders(decode: Any, resize: Any, crop: Any, fields: Sequence[Field], seed:
                 given[key] = v
         given.setdefault("seed", seed)
         names = [given.pop("field")] if "field" in given else image_fields(fields)
-        return _known({name: decoding.make(name, **given) for name in names}, fields)
+        return _leading(_known({name: decoding.make(name, **given) for name in names}, fields), fields)
     if resize is not None or crop is not None:
         raise ValueError("resize and crop belong to the decoders that decode= has")
     many = decode if isinstance(decode, (list, tuple)) else [decode]
-    return _known({d.field: d for d in many}, fields)
+    return _leading(_known({d.field: d for d in many}, fields), fields)
 
 
 def _known(made: Dict[str, Any], fields: Sequence[Field]) -> Dict[str, Any]:
@@ -199,6 +199,19 @@ def _known(made: Dict[str, Any], fields: Sequence[Field]) -> Dict[str, Any]:
     for name in made:
         if name not in names:
             raise SchemaError("decode: " + near.unknown("field", name, names))
+    return made
+
+
+def _leading(made: Dict[str, Any], fields: Sequence[Field]) -> Dict[str, Any]:
+    """Refuses to move images whose masks, boxes and points would stay where they are."""
+    for name, d in made.items():
+        moves = getattr(d, "moves", ())
+        left = [f.name for f in fields if f.target and f.attrs.get("follows") not in set(made) - {name}]
+        if moves and left:
+            raise UnsupportedError(
+                "decode: %s would be moved, and %s not. Move all of them while converting: shardify convert ... %s; or leave out what does not move: columns=%r"
+                % (name, " and ".join(left), " ".join("--augment '%s'" % m for m in moves), [f.name for f in visible(fields) if f.name not in left])
+            )
     return made
 
 

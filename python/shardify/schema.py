@@ -67,6 +67,11 @@ class Field:
         return self.media in IMAGES and self.levels == 1
 
     @property
+    def target(self) -> bool:
+        """Whether values belong to places in an image: a mask of class numbers, boxes or points."""
+        return self.attrs.get("mask") == "classes" or "boxes" in self.attrs or "points" in self.attrs
+
+    @property
     def jagged(self) -> bool:
         """Numbers whose count varies from sample to sample."""
         return self.levels > 0 and not self.media

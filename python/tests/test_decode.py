@@ -429,6 +429,44 @@ def test_what_the_error_of_16_bits_names_gives_pillows_values(tmp_path):
     assert len(got) == 7 and all(np.array_equal(x, a) for x, a in zip(got, want))
 
 
+@needs_library
+@pytest.mark.skipif(not os.access(PROGRAM, os.X_OK), reason="the converter is not built: SHARDIFY=bin/shardify names it")
+def test_images_are_not_moved_away_from_their_boxes(tmp_path):
+    (tmp_path / "in").mkdir()
+    boxes = [[[4, 6, 20, 30]], [], [[0, 0, 79, 59], [40, 10, 50, 50]], [[1, 2, 3, 4]]]
+    for k, b in enumerate(boxes):
+        (tmp_path / "in" / ("%d.png" % k)).write_bytes(coded(picture(k)))
+        Image.fromarray(np.full((60, 80), k, "u1")).save(str(tmp_path / "in" / ("%d.mask.png" % k)))
+        (tmp_path / "in" / ("%d.txt" % k)).write_text("".join("a %s\n" % " ".join("0 0 0 %d %d %d %d 0 0 0 0 0 0 0".split()) % tuple(x) for x in b))
+
+    def convert(source, name, *options):
+        subprocess.run([PROGRAM, "convert", "-q", str(source), "-o", str(tmp_path / name), *options], check=True)
+        return str(tmp_path / name)
+
+    plain = convert(tmp_path / "in", "plain", "--parse", "txt=kitti", "--augment", "targets,mask=mask.png")
+    assert [f.name for f in shardify.open(plain).schema if f.target] == ["mask.png", "txt_boxes"]
+
+    def loader(**options):
+        return shardify.Loader(plain, 2, framework="numpy", decode=shardify.Decode(field="png", **options))
+
+    for options in {"resize": (30, 40)}, {"resize": 30}, {"crop": 8}, {"crop": 8, "random_crop": True}, {"crop": 8, "random_crop": (0.1, 1), "flip": 1.0}, {"flip": 0.5}, {"crop": 8, "augment": ["colour-jitter,brightness=0.4", "rotate=10"]}:
+        with pytest.raises(shardify.UnsupportedError, match="png would be moved, and mask.png and txt_boxes not") as e:
+            loader(**options)
+        hints = re.findall("--augment '([^']*)'", str(e.value))
+        moved = convert(plain, "moved", "--fresh", *[x for h in hints for x in ("--augment", h)], *["--seed=1"] * any(h.startswith(("flip", "random", "rotate")) for h in hints))
+        with shardify.Loader(moved, 2, framework="numpy") as made:
+            shapes = [tuple(x) for b in made for x in (b["png"]["shapes"] if isinstance(b["png"], dict) else [b["png"].shape[1:]])]
+        assert {x[:2] for x in shapes} == {{"resize": (30, 40)}.get("".join(options), (8, 8) if "crop" in options else (30, 40) if "resize" in options else (60, 80))}
+        columns = eval(str(e.value).partition("columns=")[2])
+        with shardify.Loader(plain, 2, framework="numpy", columns=columns, decode=shardify.Decode(field="png", **options)) as made:
+            assert "txt_boxes" not in next(iter(made))
+    with pytest.raises(shardify.UnsupportedError, match="and mask.png and txt_boxes not"):
+        loader(augment=["rotate=10", "resize=8x8"])
+    for color in "rgb", "gray":
+        with loader(color=color) as made:
+            assert next(iter(made))["png"].shape[2:] == (60, 80)
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_what_cannot_be_decoded_is_named(backend, name):
     data, error, words = HOSTILE[name]
