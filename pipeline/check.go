@@ -46,7 +46,7 @@ func (r *run) complete() error {
 	return r.each(func(q ask.Asked) error { return q.Check(&r.Conversion) })
 }
 
-// proposed are settings that nobody has given, and without which something is lost that the names of
+// proposed are settings that are not given, and without which something is lost that the names of
 // the inputs say.
 func (r *run) proposed() (notes []string) {
 	given := func(name string) bool {

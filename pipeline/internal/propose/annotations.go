@@ -49,7 +49,7 @@ func annotations(ctx context.Context, src shardify.Source, t *format.Table) *Pro
 	return &Proposal{Settings: format.Options{"parse": parse[0]}, Why: "files of " + are[0] + " have boxes and classes"}
 }
 
-// guess is the form of the files of a field, as far as it is known; "" if it is none of those.
+// guess is the form of the files of a field, as far as it is known; "" if another.
 type guess struct {
 	form string
 	seen int // files that say so
