@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -81,7 +82,7 @@ func Open(ctx context.Context, f format.Input, r Request) (*Opened, error) {
 	} else if parts {
 		return openParts(ctx, f, r)
 	}
-	table, left, err := List(ctx, f, r)
+	table, left, err := list(ctx, f, &r)
 	if err != nil {
 		return nil, err
 	}
@@ -141,6 +142,11 @@ func IsSet(name string) bool {
 
 // List lists the inputs as Open would, without opening them.
 func List(ctx context.Context, f format.Input, r Request) (*format.Table, []format.Leftover, error) {
+	return list(ctx, f, &r)
+}
+
+// list lists the inputs, and says in the request which tables of labels there are.
+func list(ctx context.Context, f format.Input, r *Request) (*format.Table, []format.Leftover, error) {
 	if f.Invents {
 		if len(r.Inputs) > 0 || r.FilesFrom != nil {
 			return nil, nil, shardify.Unsupported("%s invents its data and takes no inputs", f.Name)
@@ -151,11 +157,11 @@ func List(ctx context.Context, f format.Input, r Request) (*format.Table, []form
 		t, err := sets(ctx, r.fs(), r.Inputs)
 		return t, nil, err
 	}
-	if err := splitObjects(ctx, &f, &r); err != nil {
+	if err := splitObjects(ctx, &f, r); err != nil {
 		return nil, nil, err
 	}
 	r.Inputs = stands(&f, r.Inputs)
-	w := walkOf(f, r)
+	w := walkOf(f, *r)
 	if r.Options.Bool("zip") {
 		return separateRoots(ctx, w)
 	}
@@ -171,11 +177,7 @@ func List(ctx context.Context, f format.Input, r Request) (*format.Table, []form
 		t, left, err = tars.Expand(ctx, t, left)
 	}
 	if err == nil && f.Whole {
-		for _, table := range labels.Files(r.Options["labels"]) {
-			if t, left, err = withoutLabels(ctx, t, left, table); err != nil {
-				return nil, nil, err
-			}
-		}
+		return r.withoutTables(ctx, t, left)
 	}
 	return t, left, err
 }
@@ -209,8 +211,34 @@ func walkOf(f format.Input, r Request) walk.Request {
 	return w
 }
 
+// withoutTables leaves the tables of --labels out, and names those that are beside the files in the request,
+// where they are asked for.
+func (r *Request) withoutTables(ctx context.Context, t *format.Table, left []format.Leftover) (*format.Table, []format.Leftover, error) {
+	var bare []string
+	if r.Options["labels"] == labels.Beside {
+		value, list, err := labels.FindBeside(ctx, storages.Of(t), t, r.Options["key"])
+		if err != nil {
+			return nil, nil, err
+		}
+		r.Options, bare = maps.Clone(r.Options), list
+		r.Options["labels"] = value
+	}
+	var err error
+	for _, table := range labels.Files(r.Options["labels"]) {
+		if t, left, err = withoutLabels(ctx, t, left, table, "the table of --labels"); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, table := range bare {
+		if t, left, err = withoutLabels(ctx, t, left, table, "it has names and no labels"); err != nil {
+			return nil, nil, err
+		}
+	}
+	return t, left, nil
+}
+
 // withoutLabels leaves the table of --labels out of the samples that it is about.
-func withoutLabels(ctx context.Context, t *format.Table, left []format.Leftover, name string) (*format.Table, []format.Leftover, error) {
+func withoutLabels(ctx context.Context, t *format.Table, left []format.Leftover, name, why string) (*format.Table, []format.Leftover, error) {
 	st, err := stat(ctx, storages.Of(t), name)
 	if st == nil || st.Type == storage.Folder {
 		return t, left, err
@@ -226,7 +254,7 @@ func withoutLabels(ctx context.Context, t *format.Table, left []format.Leftover,
 		if other == nil || !st.Same(other.Stamp) {
 			continue
 		}
-		return without(t, []uint32{uint32(i)}), append(left, format.Leftover{Name: t.Name(i), Reason: "the table of --labels", Count: 1}), nil
+		return without(t, []uint32{uint32(i)}), append(left, format.Leftover{Name: t.Name(i), Reason: why, Count: 1}), nil
 	}
 	return t, left, nil
 }

@@ -261,7 +261,7 @@ func (f *knowledge) leftStrays(strays map[*kind]bool) (left []format.Leftover) {
 		case k.about:
 			l.Reason = "it is about the folder, and no sample"
 		case labels.IsTable("x." + k.exts[0]):
-			l.Reason += "; if it is a table of labels: --labels FILE --key COLUMN"
+			l.Reason += "; if it is a table of labels: " + k.labelled() + "--labels FILE --key COLUMN"
 		}
 		if k.count > 1 {
 			l.Reason += ", as " + k.list("name", "names")
@@ -269,6 +269,14 @@ func (f *knowledge) leftStrays(strays map[*kind]bool) (left []format.Leftover) {
 		left = append(left, l)
 	}
 	return left
+}
+
+// labelled names the option that takes tables with names of the conventions; "" for others.
+func (k *kind) labelled() string {
+	if slices.ContainsFunc(k.files, func(f string) bool { yes, _ := labels.IsBeside(f); return yes }) {
+		return "--labels " + labels.Beside + ", or "
+	}
+	return ""
 }
 
 // equal reports whether all samples have files of the same extensions, of which none begins

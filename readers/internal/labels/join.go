@@ -47,10 +47,14 @@ func JoinAll(tables []*Table, samples int, names Names, missing string) (*Joined
 	out := &Joined{}
 	var all []*joined
 	for _, t := range tables {
-		j, err := t.join(samples, names)
+		j, err := t.join(samples, t.scoped(names))
 		if err != nil {
 			return nil, err
 		}
+		if missing == "fail" && t.lacks != nil {
+			return nil, shardify.Mismatch("%s; --missing fill writes missing values", t.lacks[0])
+		}
+		out.Notes = append(out.Notes, t.notes(j.by)...)
 		if missing == "fail" && (j.bare.Count > 0 || j.unused.Count > 0) {
 			return nil, j.unmatched()
 		}

@@ -49,13 +49,21 @@ type Table struct {
 	Unread []string   // columns of COCO that nobody wants
 	all    string     // the value of --labels
 	spec   spec       // of this table
-	files  []below    // of several files
 	fill   bool       // missing values in lists are NaN, 0 or empty
 	sort   bool       // columns by name
 	text   bool       // CSV whose first line has the names of its columns
 	strays Listed     // what is of no row
 	names  key.Column // of the rows, as in the file
 	rows   *key.Table // by their names, without what says nothing about samples
+
+	// What was loaded, until it is in rows: names without what says nothing about samples, the other
+	// columns, and how many rows.
+	clean  shardify.Column
+	cols   []shardify.Column
+	loaded int
+	// Of tables with in=FOLDER: the folders, long ones first, which table lacks which column, and how
+	// --labels names the tables behind the first.
+	folders, lacks, texts []string
 }
 
 // Fields are the columns beside the key.
@@ -103,17 +111,10 @@ func Read(ctx context.Context, fs storage.FS, text, key string, want func(column
 		return nil, err
 	}
 	idle = idle && key != "file_name"
-	for len(list) > 0 {
-		s, n := list[0], 1
-		for n < len(list) && list[n].splits(&s) {
-			n++
-		}
+	ofSplits(list, roots)
+	for _, s := range list {
 		idle = idle && s.on != ""
 		t := &Table{File: s.file, Key: cmp.Or(s.on, key), all: text, spec: s}
-		if n > 1 {
-			t.below(list[:n], roots)
-		}
-		list = list[n:]
 		err = t.read(ctx, fs, s.options, jobs)
 		if in := formatOf(s.file); in != nil {
 			err = in.TableError(err, optLabels.Name, s.text)
@@ -126,7 +127,7 @@ func Read(ctx context.Context, fs storage.FS, text, key string, want func(column
 	if idle {
 		return nil, shardify.Misuse("--key %s has no effect: each table of --labels says on=COLUMN", key)
 	}
-	return tables, nil
+	return together(tables)
 }
 
 func (t *Table) read(ctx context.Context, fs storage.FS, own []string, jobs int) error {
@@ -148,9 +149,6 @@ func (t *Table) read(ctx context.Context, fs storage.FS, own []string, jobs int)
 	}
 	table := &format.Table{Roots: []string{t.File}, FS: fs}
 	table.Append(0, "", at.Size, at.ModTime)
-	if err := t.addFiles(ctx, table); err != nil {
-		return err
-	}
 	t.sort = in == &jsonl.Format
 	a := format.OpenArgs{Table: table, Jobs: jobs, Used: &format.Used{}}
 	switch {
@@ -204,10 +202,6 @@ func (t *Table) load(ctx context.Context, src shardify.Source) error {
 		return shardify.Mismatch("no row of labels")
 	}
 	collect(all)
-	in, err := t.filesOf(ctx, src)
-	if err != nil {
-		return err
-	}
 	var cols []shardify.Column
 	var names shardify.Column
 	for i := range all {
@@ -220,7 +214,7 @@ func (t *Table) load(ctx context.Context, src shardify.Source) error {
 			if k := slices.Index(c.Valid, 0); k >= 0 {
 				return shardify.Corrupt(-1, "row %d has no name under %q", k, t.Key)
 			}
-			names = t.inFolders(texts(c, rows), in)
+			names = texts(c, rows)
 			*c = shardify.Column{Field: c.Field}
 		case why != "":
 			t.Left = append(t.Left, format.Leftover{Name: c.Name, Reason: why})
@@ -241,11 +235,21 @@ func (t *Table) load(ctx context.Context, src shardify.Source) error {
 	}
 	t.names = key.Column{Data: names.Data, Ends: names.Offsets[0]}
 	clean := cleaned(&names, rows)
-	if clean, cols, rows, err = t.several(&clean, cols, rows); err != nil {
+	if t.clean, t.cols, t.loaded, err = t.several(&clean, cols, rows); err != nil {
 		return err
 	}
-	collect(cols)
-	if t.rows, err = key.NewTable([]shardify.Column{clean}, cols, rows); err != nil {
+	collect(t.cols)
+	if t.spec.in != "" {
+		return nil // see together
+	}
+	return t.index()
+}
+
+// index makes the table of what was loaded.
+func (t *Table) index() (err error) {
+	clean, cols := t.clean, t.cols
+	t.clean, t.cols = shardify.Column{}, nil
+	if t.rows, err = key.NewTable([]shardify.Column{clean}, cols, t.loaded); err != nil {
 		var e *shardify.Error
 		if errors.Is(err, shardify.ErrSchema) && errors.As(err, &e) { // a name is in two rows
 			err = format.Cure(e, format.With(optLabels.Name, t.replace("rows=many"), "lists of the rows of each name"),
@@ -317,13 +321,17 @@ func cleaned(names *shardify.Column, rows int) shardify.Column {
 
 // widen gives numbers the types that labels have.
 func widen(c *shardify.Column) {
-	to := shardify.I64
 	switch {
 	case c.Media != "", c.DType == shardify.Bool, c.DType == shardify.U64:
-		return
 	case c.DType.IsFloat():
-		to = shardify.F64
+		turn(c, shardify.F64)
+	default:
+		turn(c, shardify.I64)
 	}
+}
+
+// turn gives numbers another type.
+func turn(c *shardify.Column, to shardify.DType) {
 	if c.DType == to {
 		return
 	}

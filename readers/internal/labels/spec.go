@@ -16,9 +16,9 @@ const (
 )
 
 // own are the words of a table that say how it is joined; others are options of its format.
-var own = &format.Input{Name: "labels", Options: []format.Option{{Name: "on"}, {Name: "rows"}}}
+var own = &format.Input{Name: "labels", Options: []format.Option{{Name: "on"}, {Name: "rows"}, {Name: "in"}}}
 
-// spec is a table as --labels names it: [NAME=]FILE[ on=COLUMN][ rows=one|first|many], and options
+// spec is a table as --labels names it: [NAME=]FILE[ on=COLUMN][ rows=one|first|many][ in=FOLDER], and options
 // of the table.
 type spec struct {
 	text    string // all of it
@@ -26,6 +26,7 @@ type spec struct {
 	counter string // NAME
 	on      string
 	rows    string
+	in      string // the folder below the input whose files the names are relative to
 	options []string
 }
 
@@ -43,6 +44,8 @@ func parse(text string) (s spec, err error) {
 			s.on = value
 		case "rows":
 			s.rows = value
+		case "in":
+			s.in = value
 		default:
 			s.options = append(s.options, w)
 		}
@@ -81,13 +84,17 @@ func Files(text string) (list []string) {
 	return list
 }
 
-// replace is the value of --labels with words added to one of its tables.
+// replace is the value of --labels with words added to one of its tables, and to all that are one with it.
 func (t *Table) replace(words string) string {
 	list := split(t.all)
 	i := slices.Index(list, t.spec.text)
 	if i < 0 {
 		return t.spec.text + " " + words
 	}
-	list[i] += " " + words
+	for k, one := range list {
+		if k == i || slices.Contains(t.texts, one) {
+			list[k] += " " + words
+		}
+	}
 	return strings.Join(list, ",")
 }
