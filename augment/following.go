@@ -40,7 +40,7 @@ func (t *target) decode(b []byte, name string, s *buffers) (w, h int, pix []byte
 	case head.W > maxPixels/head.H:
 		return 0, 0, nil, tooLarge("png", head.W, head.H)
 	case !head.Index:
-		return 0, 0, nil, shardify.Mismatch("a PNG of colours: class numbers are read of grey or palette PNG; --augment 'targets,mask=%s:colours' makes pictures of them", name)
+		return 0, 0, nil, shardify.Mismatch("a PNG of colours: class numbers are read of grey or palette PNG; --augment 'targets,mask=%s:colours' says that they are pictures", name)
 	case head.Bits > 8 && t.size == 1:
 		return 0, 0, nil, shardify.Mismatch("a PNG of 16 bits: --augment 'targets,mask=%s:u16' in front keeps its class numbers", name)
 	}

@@ -43,7 +43,7 @@ func (m *images) turned(p picture, encoded []byte, s *buffers) picture {
 	return p
 }
 
-// undecided is the error for targets of an image that is turned, when nobody said for which pixels they were made.
+// undecided is the error for targets of an image that is turned, where no setting says for which pixels they were made.
 func (m *images) undecided(encoded []byte) error {
 	if !m.orient || len(m.targets) == 0 || m.asked != "" || exif.Orientation(encoded) == 1 {
 		return nil

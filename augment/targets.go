@@ -205,7 +205,7 @@ func listed(f *shardify.Field) bool {
 	return f.Levels > 0 && !f.Ragged && (f.Media == "" || f.Levels > 1)
 }
 
-// company is the error for boxes beside lists of which nobody said whether they lose the same elements.
+// company is the error for boxes beside lists where no setting says whether they lose the same elements.
 func company(in []shardify.Field, boxes int) error {
 	b := &in[boxes]
 	var lists []string
@@ -395,7 +395,7 @@ func maskLike(name string) bool {
 	})
 }
 
-// doubtful reports whether a field may hold class numbers and nobody has said so.
+// doubtful reports whether a field may hold class numbers and no setting says so.
 func doubtful(in []shardify.Field, mine []bool, i int, glob string) bool {
 	if in[i].Attrs[attrMask] != "" || !maskLike(in[i].Name) || glob == in[i].Name {
 		return false

@@ -136,8 +136,8 @@ func TestBoxesStayAroundTheirPixels(t *testing.T) {
 	}
 }
 
-// apart makes lists that share no counter.
-func apart(b *shardify.Batch) {
+// ownCounters gives lists counters of their own.
+func ownCounters(b *shardify.Batch) {
 	for i := range b.Columns {
 		b.Columns[i].Counter = ""
 	}
@@ -146,7 +146,7 @@ func apart(b *shardify.Batch) {
 func TestListsThatGoWithBoxes(t *testing.T) {
 	b, mem := pairs(t, 20), arena(t)
 	want := then(t, b, mem, "random-crop=16")
-	apart(b)
+	ownCounters(b)
 	got := then(t, b, mem, "targets,with=class+points", "random-crop=16")
 	for _, name := range []string{"boxes", "class", "points"} {
 		if !bytes.Equal(col(got, name).Data, col(want, name).Data) {
@@ -201,10 +201,10 @@ func TestTargetsThatDoNotFit(t *testing.T) {
 		{"targets,boxes=class:xyxy", "no list [n, 4]", nil},
 		{"targets,image=class", "image=class is no field of jpg", nil},
 		{"targets,mask=nothing", "there is no field nothing", nil},
-		{"flip", "--augment 'targets,boxes=boxes:xyxy,with=class+points' in front says that they do, with=none that they do not", func(b *shardify.Batch) { apart(b) }},
-		{"targets,with=class", "", func(b *shardify.Batch) { apart(b) }},
+		{"flip", "--augment 'targets,boxes=boxes:xyxy,with=class+points' in front says that they do, with=none that they do not", func(b *shardify.Batch) { ownCounters(b) }},
+		{"targets,with=class", "", func(b *shardify.Batch) { ownCounters(b) }},
 		{"targets,with=class", "class has 1 elements, boxes has 0", func(b *shardify.Batch) {
-			apart(b)
+			ownCounters(b)
 			o := col(b, "class").Offsets
 			o[0] = append([]int64{0}, o[0][2:]...)
 			o[0] = append(o[0], o[0][8])

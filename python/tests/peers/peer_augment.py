@@ -108,10 +108,12 @@ def turned(image: np.ndarray, mask: np.ndarray, degrees: float, fill: int) -> Tu
 
 
 def cut(image: np.ndarray, mask: np.ndarray, x: int, y: int, w: int, h: int, W: int, H: int) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
-    pixels = np.asarray(Image.fromarray(image[y : y + h, x : x + w]).resize((W, H), Image.Resampling.BILINEAR))
-    rows, columns = y + (2 * np.arange(H) + 1) * h // (2 * H), x + (2 * np.arange(W) + 1) * w // (2 * W)
+    # Rows, then columns: Pillow 12.2 and later begin some images with columns, which rounds otherwise.
+    rows = Image.fromarray(image[y : y + h, x : x + w]).resize((W, h), Image.Resampling.BILINEAR)
+    pixels = np.asarray(rows.resize((W, H), Image.Resampling.BILINEAR))
+    below, right = y + (2 * np.arange(H) + 1) * h // (2 * H), x + (2 * np.arange(W) + 1) * w // (2 * W)
     scale = np.array([[W / w, 0, -x * W / w], [0, H / h, -y * H / h], [0, 0, 1]])
-    return pixels, mask[rows][:, columns], scale
+    return pixels, mask[below][:, right], scale
 
 
 def one(op: str, s: Sample, r: Draws, o: Sample) -> None:

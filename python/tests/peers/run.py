@@ -48,7 +48,7 @@ ENVIRONMENTS: Dict[str, Dict[str, List[str]]] = {
     "zarr": {"pip": ["zarr==3.1.6", "numcodecs==0.16.6", "xarray==2026.9.0", "netCDF4==1.7.5.1.post1", "xbatcher==0.4.0", "scipy==1.17.1", "soundfile==0.14.0"]},
     "tokens": {"pip": ["tokenizers==0.23.3", "sentencepiece==0.2.3", "tiktoken==0.14.0"]},
     "preprocess": {"pip": ["tokenizers==0.23.3"], "bare": ["megatron-core==0.16.1"], "torch": ["needed"]},
-    "augment": {"pip": ["pillow==11.3.0", "pyarrow==26.0.1"]},
+    "augment": {"pip": ["pillow", "pyarrow==26.0.1"]},
     "shape": {"pip": ["h5py==3.16.0", "uproot==5.7.7", "awkward==2.14.0"]},
     # "beside": torchvision, if it is here, needs no NumPy of its age for its data sets.
     "conventions": {
