@@ -12,6 +12,8 @@ import (
 
 // Hooks are called while work goes on; all may be nil.
 type Hooks struct {
+	// Chosen is called when the memory is known, before inputs and tables are read.
+	Chosen func(memory int64)
 	// Planned is called when the plan is known and nothing is written yet.
 	Planned func(p *Prepared)
 	// Begin is called before the first sample is read, with the units to do, and what it

@@ -113,6 +113,9 @@ func prepare(ctx context.Context, r *run) (p *Prepared, err error) {
 		return nil, err
 	}
 	p.choose(r.Settings.Jobs, r.Settings.Memory)
+	if r.hooks.Chosen != nil {
+		r.hooks.Chosen(p.Memory)
+	}
 	r.Conversion.Jobs, r.Conversion.Memory = p.Jobs, p.Memory
 	if err := insideInput(ctx, r.Settings); err != nil {
 		return nil, err

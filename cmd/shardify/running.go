@@ -15,7 +15,7 @@ import (
 // within its memory, ends when nothing moves, and leaves a record, if there is one.
 func (p *program) hooks(ctx context.Context, record *cluster.Attempt) pipeline.Hooks {
 	bar := p.NewBar()
-	h := pipeline.Hooks{Every: bar.Every(), Stall: p.stall, Stalled: func(err error) { os.Exit(p.end(p.Report(ctx, "shardify", err))) }}
+	h := pipeline.Hooks{Chosen: limitMemory, Every: bar.Every(), Stall: p.stall, Stalled: func(err error) { os.Exit(p.end(p.Report(ctx, "shardify", err))) }}
 	if !p.Quiet {
 		h.Progress = bar.Converting
 	}
