@@ -241,6 +241,7 @@ func TestSplitsByValueDoNotDependOnWhoMakesThem(t *testing.T) {
 		"time": func(s *Settings) {
 			s.Split, s.Columns = `train=time < "2019-01-01"; val=time >= "2019-01-02"`, []string{"event"}
 		},
+		"gap":     func(s *Settings) { s.Split = `val=time >= "2019-01-01"; train=rest; gap=12h` },
 		"column":  func(s *Settings) { s.SplitFrom = "column=fold" },
 		"groups":  func(s *Settings) { s.Split, s.GroupBy = "val=run % 2 == 0; train=rest", "run" },
 		"shuffle": func(s *Settings) { s.Split, s.Shuffle = "val=event % 5 == 0; train=rest", "global" },

@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan/splits"
 )
 
 // Inputs is what samples are read from, and what of it is not.
@@ -104,7 +105,7 @@ func Reason(c shardify.Count) string { return strings.TrimSuffix(c.Name, dropped
 func Drops(p *Plan) (list []shardify.Count) {
 	list = slices.Clone(p.In.Unread)
 	if p.Splits.Unsplit > 0 {
-		list = append(list, Dropped(p.Splits.Rule.Why(), p.Splits.Unsplit))
+		list = append(list, Dropped(p.Splits.Rule.Why(splits.Nowhere), p.Splits.Unsplit))
 	}
 	return list
 }

@@ -56,7 +56,7 @@ func New(p *plan.Plan, compile Compile) (*Flow, error) {
 	if p.Asked.Windowing != nil { // the source does the others, to rows
 		ops, helpers = plan.OfWindows(ops), nil
 	}
-	conds := p.Splits.Rule.Conditions()
+	conds := p.Splits.Rule.Tests()
 	if p.Asked.Windowing != nil {
 		conds = nil
 	}

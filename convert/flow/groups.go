@@ -61,6 +61,9 @@ func (g *groups) Collect(_ int, b *shardify.Batch) error {
 
 // put notes a sample of a group.
 func (g *groups) put(group uint64, split uint16) error {
+	if split >= splits.Unplaced {
+		split = splits.Nowhere // whatever the reason
+	}
 	s, ok := g.in[group]
 	switch {
 	case !ok && len(g.in) == maxGroups:

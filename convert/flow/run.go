@@ -250,15 +250,20 @@ func (r *Runner) route(b *shardify.Batch, mem *shardify.Arena, t *Tally) ([]*sha
 	for s := range r.rows {
 		r.rows[s] = r.rows[s][:0]
 	}
-	before := t.Dropped
+	var nowhere [3]int64
 	for i, s := range to {
-		if s == splits.Nowhere {
+		if s >= splits.Unplaced {
 			t.Dropped++
+			nowhere[s-splits.Unplaced]++
 			continue
 		}
 		r.rows[s] = append(r.rows[s], int32(i))
 	}
-	t.because(r.f.plan.Splits.Rule.Why(), t.Dropped-before)
+	for i, n := range nowhere {
+		if n > 0 {
+			t.because(r.f.plan.Splits.Rule.Why(splits.Unplaced+uint16(i)), n)
+		}
+	}
 	for s, rows := range r.rows {
 		switch {
 		case len(rows) == b.Samples:

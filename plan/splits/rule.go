@@ -39,9 +39,24 @@ type Rule struct {
 	Objects bool `json:"objects,omitempty"`
 	// Column names a field whose values are the names of the splits. Parts has all of them.
 	Column string `json:"column,omitempty"`
+	// Gap is the least distance of samples of two parts, by the values of the one field, Over, that all
+	// conditions compare.
+	Gap  string `json:"gap,omitempty"`
+	Over string `json:"over,omitempty"`
+	// Near are the samples that Gap leaves out; those for which Placed does not hold have no value.
+	Near   []Near `json:"near,omitempty"`
+	Placed string `json:"placed,omitempty"`
 	// Inputs says which part each input has, where names decide: runs of inputs, found
 	// when the plan is made.
 	Inputs []InputPart `json:"inputs,omitempty"`
+}
+
+// Near are the samples of other parts that are within the gap of a part: of all others, or of the
+// rest alone.
+type Near struct {
+	Where string `json:"where"`
+	Part  int    `json:"part"`
+	Rest  bool   `json:"rest,omitempty"`
 }
 
 // InputPart is the inputs up to End, of that one the first Samples too, and from the end
@@ -84,12 +99,16 @@ const MostNames = 64
 // val=event % 5 == 0; train=rest (conditions, of which the first that holds counts).
 func Parse(text string) (*Rule, error) {
 	s := &Rule{}
+	text, s.Gap = conditions.CutGap(text)
 	items, err := conditions.Parse(text)
 	for _, x := range items {
 		s.Parts = append(s.Parts, Part{Name: x.Name, Where: x.Where, Rest: x.Where == ""})
 	}
 	if items != nil || err != nil {
 		return s, cmp.Or(err, s.Check())
+	}
+	if s.Gap != "" {
+		return nil, shardify.Mismatch(`split %q: gap=%s is for conditions that compare a field, as in 'val=time >= "2019-01-01"; train=rest; gap=24h', not for shares and numbers of samples`, text, s.Gap)
 	}
 	var ones []bool
 	for _, item := range strings.Split(text, ",") {
@@ -159,6 +178,11 @@ func (s *Rule) Check() error {
 	for i, r := range s.Inputs {
 		if r.Part < 0 || r.Part >= len(s.Parts) || r.Samples < 0 || i > 0 && !r.follows(&s.Inputs[i-1]) {
 			return shardify.Mismatch("inputs up to %d in split %d of %d", r.End, r.Part, len(s.Parts))
+		}
+	}
+	for _, n := range s.Near {
+		if n.Part < 0 || n.Part >= len(s.Parts) {
+			return shardify.Mismatch("a gap beside split %d of %d", n.Part, len(s.Parts))
 		}
 	}
 	seen := map[string]bool{}
@@ -255,6 +279,18 @@ func (s *Rule) Conditions() []string {
 		out = append(out, p.Where)
 	}
 	return out
+}
+
+// Tests are Conditions, those of Near, and Placed.
+func (s *Rule) Tests() []string {
+	out := s.Conditions()
+	if out == nil || s.Gap == "" {
+		return out
+	}
+	for _, n := range s.Near {
+		out = append(out, n.Where)
+	}
+	return append(out, s.Placed)
 }
 
 // WholeGroups reports whether values decide, and must not divide a group: all samples are looked at then.
@@ -403,7 +439,14 @@ func (s *Rule) String() string {
 			out = append(out, fmt.Sprintf("%s=%v", p.Name, p.Share))
 		}
 	}
-	return strings.Join(out, sep)
+	if s.Gap != "" {
+		out = append(out, "gap="+s.Gap)
+	}
+	text := strings.Join(out, sep)
+	if sep != "," && !conditions.Are(text) {
+		text += ";" // as in val=good;
+	}
+	return text
 }
 
 // Record adds the flags that the split was asked for by to a recipe.
@@ -441,8 +484,21 @@ func (c *Cuts) Part(h uint64) uint16 {
 	return Nowhere
 }
 
-// Why is the reason why no part has a sample.
-func (s *Rule) Why() string { return "in no split of " + s.String() }
+// Why is the reason why no part has a sample: of Nowhere, InGap, or Unplaced.
+func (s *Rule) Why(nowhere uint16) string {
+	switch nowhere {
+	case InGap:
+		return "within the gap of " + s.String()
+	case Unplaced:
+		return "without a value of " + s.Over + " in " + s.String()
+	}
+	return "in no split of " + s.String()
+}
 
-// Nowhere is the split of a sample that no split takes. It counts as dropped.
-const Nowhere = 0xffff
+// Nowhere is the split of a sample that no split takes. It counts as dropped; so do samples that are
+// left out because of a gap.
+const (
+	Nowhere  = 0xffff
+	InGap    = 0xfffe
+	Unplaced = 0xfffd
+)

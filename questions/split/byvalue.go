@@ -28,7 +28,7 @@ func conditions(x *splits.Rule) error {
 			return shardify.Usage("--split %s: '%s': %v", x.Parts[i].Name, text, err)
 		}
 	}
-	return nil
+	return findGap(x)
 }
 
 // names reads the column that names the splits, by itself, and makes parts of the names in it.

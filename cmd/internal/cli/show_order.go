@@ -49,6 +49,9 @@ func byValue(s *splits.Rule) string {
 	case !slices.ContainsFunc(s.Parts, func(p splits.Part) bool { return p.Rest }):
 		text += "; samples for which no condition holds are dropped"
 	}
+	if s.Gap != "" {
+		text += fmt.Sprintf("; gap: more than %s of %s is between samples of two splits: those of the rest are left out, else those before the border", s.Gap, s.Over)
+	}
 	if s.GroupBy != "" {
 		text += "; samples with one " + s.GroupBy + " are in one split"
 	}

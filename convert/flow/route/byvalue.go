@@ -20,15 +20,22 @@ type conditionRouter struct {
 
 // Bind implements Router.
 func (r *conditionRouter) Bind(in []shardify.Field) error {
-	if len(r.conds) != len(r.rule.Parts) {
-		return fmt.Errorf("%d conditions for %d splits", len(r.conds), len(r.rule.Parts))
+	if want := len(r.rule.Tests()); len(r.conds) != want {
+		return fmt.Errorf("%d conditions for %d splits", len(r.conds), want)
+	}
+	if i := shardify.FieldIndex(in, r.rule.Over); r.rule.Gap != "" && i >= 0 && in[i].Media != "" {
+		return shardify.Misuse("--split: gap=%s: field %s is no number or time", r.rule.Gap, r.rule.Over)
 	}
 	for i, c := range r.conds {
 		if c == nil {
 			continue
 		}
 		if err := c.Bind(in); err != nil {
-			return shardify.Misused(fmt.Errorf("--split %s: %w", r.rule.Parts[i].Name, err))
+			name := "gap=" + r.rule.Gap
+			if i < len(r.rule.Parts) {
+				name = r.rule.Parts[i].Name
+			}
+			return shardify.Misused(fmt.Errorf("--split %s: %w", name, err))
 		}
 	}
 	if r.rule.GroupBy != "" {
@@ -49,7 +56,7 @@ func (r *conditionRouter) Route(b *shardify.Batch, to []uint16) error {
 	for i := range to {
 		to[i] = splits.Nowhere
 	}
-	for k, c := range r.conds {
+	for k, c := range r.conds[:len(r.rule.Parts)] {
 		if c == nil {
 			other = uint16(k)
 			continue
@@ -66,6 +73,34 @@ func (r *conditionRouter) Route(b *shardify.Batch, to []uint16) error {
 	for i := range to {
 		if to[i] == splits.Nowhere {
 			to[i] = other
+		}
+	}
+	if r.rule.Gap == "" {
+		return nil
+	}
+	return r.leave(b, to, other, *keep)
+}
+
+// leave leaves out what is within the gap. keep is memory.
+func (r *conditionRouter) leave(b *shardify.Batch, to []uint16, rest uint16, keep []byte) error {
+	conds := r.conds[len(r.rule.Parts):]
+	part := slices.Clone(to)
+	for k, n := range r.rule.Near {
+		if err := conds[k].Keep(b, keep); err != nil {
+			return err
+		}
+		for i, x := range keep {
+			if x != 0 && part[i] != splits.Nowhere && part[i] != uint16(n.Part) && (!n.Rest || part[i] == rest) {
+				to[i] = splits.InGap
+			}
+		}
+	}
+	if err := conds[len(r.rule.Near)].Keep(b, keep); err != nil {
+		return err
+	}
+	for i, x := range keep {
+		if x == 0 && part[i] != splits.Nowhere {
+			to[i] = splits.Unplaced
 		}
 	}
 	return nil

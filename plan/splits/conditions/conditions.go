@@ -2,6 +2,7 @@
 package conditions
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,8 +10,8 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// hasConditions is true for val=run > 3; train=rest, and false for val=0.2,train=0.8.
-func hasConditions(text string) bool {
+// Are is true for val=run > 3; train=rest, and false for val=0.2,train=0.8.
+func Are(text string) bool {
 	if len(cut(text, ';')) > 1 {
 		return true
 	}
@@ -40,12 +41,31 @@ func cut(text string, sep byte) (out []string) {
 	return append(out, text[from:])
 }
 
+// gap is the last item where it is no split.
+var gap = regexp.MustCompile(`^\s*gap\s*=\s*([-+.0-9][^=<>!&|()"',]*)$`)
+
+// CutGap takes gap=24h from the items, which is no split.
+func CutGap(text string) (rest, width string) {
+	var out []string
+	for _, item := range cut(text, ';') {
+		if m := gap.FindStringSubmatch(item); m != nil && width == "" {
+			width = strings.TrimSpace(m[1])
+		} else {
+			out = append(out, item)
+		}
+	}
+	if width == "" || len(out) == 0 {
+		return text, ""
+	}
+	return strings.Join(out, ";"), width
+}
+
 // Item is a split and its condition; "" for the one that has the rest.
 type Item struct{ Name, Where string }
 
 // Parse reads val=event % 5 == 0; test=run >= 355000; train=rest. It returns nil for what is not by conditions, as shares.
 func Parse(text string) ([]Item, error) {
-	if !hasConditions(text) {
+	if !Are(text) {
 		return nil, nil
 	}
 	var out []Item
