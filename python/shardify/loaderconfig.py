@@ -204,13 +204,17 @@ def _known(made: Dict[str, Any], fields: Sequence[Field]) -> Dict[str, Any]:
 
 def _leading(made: Dict[str, Any], fields: Sequence[Field]) -> Dict[str, Any]:
     """Refuses to move images whose masks, boxes and points would stay where they are."""
-    for name, d in made.items():
-        moves = getattr(d, "moves", ())
-        left = [f.name for f in fields if f.target and f.attrs.get("follows") not in set(made) - {name}]
+    targets = {f.name: f.attrs.get("follows") for f in fields if f.target}
+    for name in sorted(made, key=targets.__contains__):
+        moves = getattr(made[name], "moves", ())
+        left = [t for t, image in targets.items() if image not in set(made) - {name}]
         if moves and left:
+            how = "%s would be moved, and %s not" % (name, " and ".join(left))
+            if name in left:
+                how = "%s would be moved as a picture, which mixes class numbers" % name
             raise UnsupportedError(
-                "decode: %s would be moved, and %s not. Move all of them while converting: shardify convert ... %s; or leave out what does not move: columns=%r"
-                % (name, " and ".join(left), " ".join("--augment '%s'" % m for m in moves), [f.name for f in visible(fields) if f.name not in left])
+                "decode: %s. Move all of them while converting: shardify convert ... %s; or leave out what does not move: columns=%r"
+                % (how, " ".join("--augment '%s'" % m for m in moves), [f.name for f in visible(fields) if f.name not in left])
             )
     return made
 

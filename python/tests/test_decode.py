@@ -462,6 +462,10 @@ def test_images_are_not_moved_away_from_their_boxes(tmp_path):
             assert "txt_boxes" not in next(iter(made))
     with pytest.raises(shardify.UnsupportedError, match="and mask.png and txt_boxes not"):
         loader(augment=["rotate=10", "resize=8x8"])
+    with pytest.raises(shardify.UnsupportedError, match="png would be moved, and mask.png and txt_boxes not"):
+        shardify.Loader(plain, 2, framework="numpy", decode=True, resize=8)
+    with pytest.raises(shardify.UnsupportedError, match="mask.png would be moved as a picture, which mixes class numbers"):
+        shardify.Loader(plain, 2, framework="numpy", decode=shardify.Decode(field="mask.png", resize=8))
     for color in "rgb", "gray":
         with loader(color=color) as made:
             assert next(iter(made))["png"].shape[2:] == (60, 80)
