@@ -283,3 +283,85 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// panoptic is a file whose annotations have no category of their own, but segments.
+const panoptic = `{"info":{},"images":[{"id":2,"file_name":"b.jpg","width":4},{"id":1,"file_name":"a.jpg","width":5}],
+"annotations":[
+{"image_id":2,"file_name":"b.png","segments_info":[{"id":7,"category_id":3,"area":8,"bbox":[0,1,2,3],"iscrowd":0},{"id":9,"category_id":5,"area":6,"bbox":[4,5,6,7],"iscrowd":1}]},
+{"image_id":1,"file_name":"a.png","segments_info":[{"id":4,"category_id":5,"area":2,"bbox":[1,1,1,1],"iscrowd":0}]}],
+"categories":[{"id":3,"name":"cat","isthing":1},{"id":5,"name":"sky","isthing":0}]}`
+
+// TestPanoptic: the name of each map joins its image, and what its segments say is left out by name.
+func TestPanoptic(t *testing.T) {
+	got, err := read(t, []byte(panoptic))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (&shardify.Batch{Samples: 2, Columns: got.Columns}).Check(); err != nil {
+		t.Error(err)
+	}
+	text := ""
+	for k := range 2 {
+		text += fmt.Sprint(id(&got.Names, k), id(got.column("image_id"), k), id(got.column("width"), k), lists(got.column("file_name"), k), ";")
+	}
+	if text != "a.jpg1 5 [a.png];b.jpg2 4 [b.png];" {
+		t.Error(text)
+	}
+	var left []string
+	for _, l := range got.Left {
+		left = append(left, l.Name)
+	}
+	slices.Sort(left)
+	if want := "[info segments_info.area segments_info.bbox segments_info.category_id segments_info.id segments_info.iscrowd]"; fmt.Sprint(left) != want {
+		t.Error(left)
+	}
+}
+
+// TestUnknownCategory: the file and the annotation are named, also when nobody wants the class.
+func TestUnknownCategory(t *testing.T) {
+	name := readertest.Put(t, "instances.json", `{"images":[{"id":1,"file_name":"a.jpg"}],"annotations":[{"id":41,"image_id":1,"category_id":3},{"id":42,"image_id":1,"category_id":8}],"categories":[{"id":3,"name":"cat"}]}`)
+	for _, column := range []string{"class", "image_id"} {
+		_, err := Read(t.Context(), local.Files, []string{name}, Options{Jobs: 1, Want: func(c string) bool { return c == column }})
+		if !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "annotation 42: category 8 is not one of the 1 categories") {
+			t.Error(err)
+		}
+	}
+}
+
+// TestWantedColumns are those of a table of all columns, and the others are named.
+func TestWantedColumns(t *testing.T) {
+	for seed := range uint64(60) {
+		s := random(seed)
+		if len(s.Annotations) == 0 {
+			continue
+		}
+		text, _ := json.Marshal(s)
+		name := readertest.Put(t, "a.json", string(text))
+		all, err := Read(t.Context(), local.Files, []string{name}, Options{Jobs: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range [][]string{{"boxes", "class"}, {"polygons.of"}, {"rle"}, {"height", "annotation_id"}, {}} {
+			some, err := Read(t.Context(), local.Files, []string{name}, Options{Jobs: 1, Want: func(c string) bool { return slices.Contains(want, c) }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			names := slices.Clone(some[0].Unread)
+			for i := range some[0].Columns {
+				c := &some[0].Columns[i]
+				names = append(names, c.Name)
+				if x := all[0].column(c.Name); !slices.Contains(want, c.Name) || !bytes.Equal(x.Data, c.Data) || fmt.Sprint(x.Field, x.Offsets) != fmt.Sprint(c.Field, c.Offsets) {
+					t.Errorf("seed %d: %s", seed, c.Name)
+				}
+			}
+			for i := range all[0].Columns {
+				if !slices.Contains(names, all[0].Columns[i].Name) {
+					t.Errorf("seed %d, %v: %s is not named", seed, want, all[0].Columns[i].Name)
+				}
+			}
+			if len(names) != len(all[0].Columns) {
+				t.Errorf("seed %d: %v", seed, names)
+			}
+		}
+	}
+}
