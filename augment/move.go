@@ -118,12 +118,13 @@ func (m *move) box(v [4]float64, form string) (out [4]float64, seen float64, err
 	if form == "cxcywhn" {
 		x, y = float64(m.w), float64(m.h)
 	}
-	x0, y0, x1, y1 := v[0]*x, v[1]*y, v[2]*x, v[3]*y
+	x0, y0, x1, y1 := float64(v[0]*x), float64(v[1]*y), float64(v[2]*x), float64(v[3]*y)
 	switch form {
 	case "xywh":
 		x1, y1 = x0+x1, y0+y1
 	case "cxcywh", "cxcywhn":
-		x0, y0, x1, y1 = x0-x1/2, y0-y1/2, x0+x1/2, y0+y1/2
+		x1, y1 = float64(x1/2), float64(y1/2)
+		x0, y0, x1, y1 = x0-x1, y0-y1, x0+x1, y0+y1
 	}
 	if !(x1 >= x0 && y1 >= y0) || x1-x0+(y1-y0) > math.MaxFloat32 {
 		return out, 0, shardify.Corrupt(-1, "box %v (%s) has no width and height", v, form)

@@ -31,7 +31,7 @@ func (s *buffers) rotate(p picture, angle float64, fill byte) picture {
 
 // turnedFrom is the place, counted in pixels, that comes to pixel (x, y).
 func turnedFrom(w, h, x, y int, sin, cos float64) (u, v float64) {
-	cx, cy := float64(w)/2, float64(h)/2
+	cx, cy := float64(float64(w)/2), float64(float64(h)/2)
 	dx, dy := float64(x)+0.5-cx, float64(y)+0.5-cy
 	return float64(dx*cos) - float64(dy*sin) + cx - 0.5, float64(dx*sin) + float64(dy*cos) + cy - 0.5
 }

@@ -19,7 +19,7 @@ type Input struct {
 	// format reads the file.
 	Sniff func(head []byte, name string) bool
 	// Reads reports, as Sniff does, which files are of this format where none of the inputs has a
-	// name of its own: .json is also that of a part of a sample. nil: there are none.
+	// name of its own: .json is also that of a part of a sample. It may be nil.
 	Reads func(head []byte, name string) bool
 	// Asked: the format is chosen only if the user names it; Sniff then says which files of
 	// a folder it reads.

@@ -168,7 +168,7 @@ func times(a, b int64) int64 {
 type packedEpoch struct {
 	number int
 	once   sync.Once
-	from   []int64 // position of each chunk, without windows; with them they are Window apart
+	from   []int64 // position of each chunk, without windows; with them each is Window behind the last
 	first  []int64 // number of its first batch; one more: all batches
 }
 

@@ -33,7 +33,7 @@ type builder struct {
 	labels   []string // its classes; nil without it
 	m        *matrix
 	joined   []shardify.Column // of --labels FILE, in the order of the samples
-	unread   []string          // columns of theirs that nobody wants
+	unread   []string          // columns of theirs that are not wanted
 	left     []format.Leftover
 	part     bool  // of the inputs: it may be that no sample is left of it
 	total    int64 // then the samples of all parts

@@ -51,7 +51,7 @@ func (b *builder) readLabels(ctx context.Context, columns []string, jobs int) ([
 	return tables, nil
 }
 
-// columnsOf are the names of the columns of a table, also of those that nobody wants.
+// columnsOf are the names of the columns of a table, also of those that are not wanted.
 func columnsOf(t *labels.Table) []string {
 	names := slices.Clone(t.Unread)
 	for _, f := range t.Fields() {

@@ -30,7 +30,7 @@ type survey struct {
 	Listed   bool              `json:"listed,omitempty"` // a list of files follows
 	Named    bool              `json:"named,omitempty"`  // and one of files that name samples
 	Joined   []shardify.Field  `json:"joined,omitempty"` // and the values of these
-	Unread   []string          `json:"unread,omitempty"` // columns of labels that nobody wants
+	Unread   []string          `json:"unread,omitempty"` // columns of labels that are not wanted
 	// Of inputs in parts nothing is listed: each part is grouped again, by its names.
 	Parts   bool    `json:"parts,omitempty"`
 	Missing string  `json:"missing,omitempty"` // the option

@@ -240,9 +240,7 @@ func (g *gather) walk(n *node, path []string, maybe bool, counter string, items 
 		return
 	}
 	if len(have) == 1 && have[0] == object {
-		for _, c := range n.children {
-			g.walk(c, append(path[:len(path):len(path)], "k"+c.name), maybe, counter, items)
-		}
+		g.members(n, path, maybe, counter, items)
 		return
 	}
 	if len(have) == 1 && have[0] == list {
@@ -283,6 +281,13 @@ func (g *gather) walk(n *node, path []string, maybe bool, counter string, items 
 	g.keep(l, n, items)
 }
 
+// members goes down to the members of an object.
+func (g *gather) members(n *node, path []string, maybe bool, counter string, items int64) {
+	for _, c := range n.children {
+		g.walk(c, append(path[:len(path):len(path)], "k"+c.name), maybe, counter, items)
+	}
+}
+
 // masks reports whether a node is a list in some records and an object in others, as masks may be.
 func (n *node) masks(have []class) bool {
 	return n.rule == ruleMask && len(have) == 2 && have[0] == object
@@ -294,9 +299,7 @@ func (g *gather) mask(n *node, path []string, field string, items int64) {
 	if n.of != nil {
 		g.walk(n.of, append(path[:len(path):len(path)], "l"), true, field, n.of.count)
 	}
-	for _, c := range n.children {
-		g.walk(c, append(path[:len(path):len(path)], "k"+c.name), true, "", items)
-	}
+	g.members(n, path, true, "", items)
 	for i := range g.leaves[first:] {
 		g.leaves[first+i].Mask = true
 	}

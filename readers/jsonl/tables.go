@@ -34,7 +34,7 @@ type member struct {
 // contents is what a file holds.
 type contents struct {
 	array   *lines.Array // the items that are samples; nil: lines
-	members []member     // of an object that is the whole file; nil if it is none
+	members []member     // of an object that is the whole file, else nil
 	left    []format.Leftover
 }
 

@@ -32,6 +32,8 @@ var named = []struct {
 	{"pipeline/internal/sets/blend.go", "FormatMegatron", "file lists have pairs of .bin and .idx, whichever program made them"},
 	{"questions/static/static.go", "FormatMmap", "static fields are an mmap shard, whatever the format of the set"},
 	{"readers/tar/*.go", ".tar", "reads tars from any tool"},
+	{"readers/internal/tars/*.go", ".tar", "as above, as folders of a pair"},
+	{"readers/files/pairs.go", ".tar", "a folder of a pair may be a tar"},
 	{"readers/choose.go", ".tar", "the stem of a.tar.gz is a"},
 	{"gpuload/*.go", "FormatMmap FormatWDS FormatMegatron", "the loader reads three formats of shards, without the table"},
 	{"gpuload/internal/load/*.go", "FormatWDS FormatMegatron", "as above"},

@@ -47,38 +47,13 @@ func ParseSpec(text string) (s Spec, err error) {
 	for rest = strings.TrimSpace(rest); rest != ""; rest = strings.TrimSpace(rest) {
 		key, value, _ := strings.Cut(rest, "=")
 		if strings.HasPrefix(value, "[") {
-			d := json.NewDecoder(strings.NewReader(value))
-			if key != "names" || s.numbers() || s.sound() || d.Decode(&s.Names) != nil || s.File != "" {
-				return s, badSpec(text)
+			if rest, err = s.list(key, value, text); err != nil {
+				return s, err
 			}
-			if err := checkNames(s.Names); err != nil {
-				return s, op.FlagError("parse", text, err)
-			}
-			rest = value[d.InputOffset():]
 			continue
 		}
 		value, rest, _ = strings.Cut(value, " ")
-		switch key + "=" + value {
-		case "keep=yes":
-			s.Keeps, ok = true, !s.numbers() && !s.sound()
-		case "score=read":
-			s.score, ok = true, s.form == "kitti"
-		case "class=text":
-			s.texts, ok = true, s.named()
-		case "as=f32":
-			s.as, ok = shardify.F32, s.sound()
-		case "channels=1":
-			s.mix, ok = true, s.sound()
-		case "short=take":
-			s.short, ok = true, s.sound()
-		default:
-			if s.sound() {
-				ok = key == "of" && s.kind.parse(value)
-				break
-			}
-			s.File, ok = value, key == "names" && value != "" && !s.numbers() && s.Names == nil && s.File == ""
-		}
-		if !ok {
+		if !s.word(key, value) {
 			return s, badSpec(text)
 		}
 	}
@@ -90,6 +65,42 @@ func ParseSpec(text string) (s Spec, err error) {
 		return s, op.FlagError("parse", text, fmt.Errorf("channels=1 is the mean of the channels, which is of f32: as=f32 channels=1"))
 	}
 	return s, op.FlagError("parse", text, shardify.ValidName(s.Field))
+}
+
+// list reads a list of names, and returns what follows it.
+func (s *Spec) list(key, value, text string) (rest string, err error) {
+	d := json.NewDecoder(strings.NewReader(value))
+	if key != "names" || s.numbers() || s.sound() || d.Decode(&s.Names) != nil || s.File != "" {
+		return "", badSpec(text)
+	}
+	if err := checkNames(s.Names); err != nil {
+		return "", op.FlagError("parse", text, err)
+	}
+	return value[d.InputOffset():], nil
+}
+
+// word reads KEY=VALUE; false if the form has none such.
+func (s *Spec) word(key, value string) (ok bool) {
+	switch key + "=" + value {
+	case "keep=yes":
+		s.Keeps, ok = true, !s.numbers() && !s.sound()
+	case "score=read":
+		s.score, ok = true, s.form == "kitti"
+	case "class=text":
+		s.texts, ok = true, s.named()
+	case "as=f32":
+		s.as, ok = shardify.F32, s.sound()
+	case "channels=1":
+		s.mix, ok = true, s.sound()
+	case "short=take":
+		s.short, ok = true, s.sound()
+	default:
+		if s.sound() {
+			return key == "of" && s.kind.parse(value)
+		}
+		s.File, ok = value, key == "names" && value != "" && !s.numbers() && s.Names == nil && s.File == ""
+	}
+	return ok
 }
 
 func badSpec(text string) error {

@@ -560,7 +560,7 @@ def one(layout: str) -> Callable[[], str]:
 INPUTS = {"images-zip": "layouts/images-zip/images.zip"}
 # Nothing but the command says that there are splits.
 UNSPLIT = {"events-root"}
-# Text is text until somebody says what it means.
+# Text is text until a setting says what it means.
 AS_FILES = {"yolo-one-folder"}
 COMMANDS = page()
 

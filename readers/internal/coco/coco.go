@@ -34,7 +34,7 @@ type Table struct {
 	Names   shardify.Column // of their files
 	Columns []shardify.Column
 	Rows    int
-	Unread  []string // the columns that nobody wants
+	Unread  []string // the columns that are not wanted
 	Left    []format.Leftover
 	// Strays are annotations of images that are not listed; Stray is the first of them.
 	Strays int64
@@ -116,7 +116,7 @@ func (t *Table) add(o *Table) error {
 	return nil
 }
 
-// column is that of a name; nil if there is none.
+// column is that of a name, or nil.
 func (t *Table) column(name string) *shardify.Column {
 	for i := range t.Columns {
 		if t.Columns[i].Name == name {

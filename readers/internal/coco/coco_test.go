@@ -111,7 +111,7 @@ func TestRowsOfImages(t *testing.T) {
 		}
 		got, err := read(t, text)
 		if len(s.Annotations) == 0 {
-			continue // a table of nothing, whose columns nobody knows
+			continue // a table of nothing, with columns of no name
 		}
 		if err != nil {
 			t.Fatal(seed, err)

@@ -30,7 +30,7 @@ type rows struct {
 	first int // in the table
 }
 
-// column is that of a name; nil if there is none.
+// column is that of a name, or nil.
 func (r *rows) column(name string) *shardify.Column {
 	if i := slices.IndexFunc(r.cols, func(c shardify.Column) bool { return c.Name == name }); i >= 0 {
 		return &r.cols[i]
@@ -169,7 +169,7 @@ func readFile(ctx context.Context, f *file, known kinds) (*Table, error) {
 	return t, nil
 }
 
-// drop leaves columns out that nobody wants.
+// drop leaves columns out that are not wanted.
 func (t *Table) drop(unwanted func(c shardify.Column) bool) {
 	t.Columns = slices.DeleteFunc(t.Columns, func(c shardify.Column) bool {
 		if !unwanted(c) {

@@ -46,7 +46,7 @@ type Table struct {
 	Key  string
 	// Left names columns that cannot be labels, and why.
 	Left   []format.Leftover
-	Unread []string   // columns of COCO that nobody wants
+	Unread []string   // columns of COCO that are not wanted
 	all    string     // the value of --labels
 	spec   spec       // of this table
 	fill   bool       // missing values in lists are NaN, 0 or empty

@@ -30,7 +30,7 @@ type spec struct {
 	options []string
 }
 
-// parse parses one table. A path with a = in its name is told from NAME=FILE as --join does.
+// parse parses one table. A path with a = in its name differs from NAME=FILE as --join does.
 func parse(text string) (s spec, err error) {
 	s = spec{text: text, rows: rowsOne}
 	var words []string

@@ -12,7 +12,7 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// Bounds of what stays open of tars that nobody reads.
+// Bounds of what stays open of tars that no reader uses.
 const (
 	maxOpen    = 64
 	maxMembers = 1 << 20
@@ -147,7 +147,7 @@ func (f *FS) drop(i int) {
 	f.open = slices.Delete(f.open, i, i+1)
 }
 
-// Close closes the tars that nobody reads.
+// Close closes the tars that no reader uses.
 func (f *FS) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

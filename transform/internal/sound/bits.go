@@ -73,7 +73,7 @@ func (r *reader) zeros() (count uint64) {
 	}
 }
 
-// align leaves out what is left of a byte.
+// align skips the rest of a byte.
 func (r *reader) align() { r.bits(r.n % 8) }
 
 // byte is the offset of the next byte; the reader is aligned.
