@@ -214,4 +214,3 @@ func (e *Entry) readable(off int64) error {
 	}
 	return nil
 }
-

@@ -22,8 +22,8 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
-	_ "github.com/shardify/shardify/tests/race"
 	"github.com/shardify/shardify/storage/zips"
+	_ "github.com/shardify/shardify/tests/race"
 )
 
 var le = binary.LittleEndian
