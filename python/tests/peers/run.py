@@ -82,6 +82,7 @@ PEERS = {
     "parquet": "parquet",
     "groups": "parquet",
     "tables": "parquet",
+    "labels": "parquet",
     "formats": "parquet",
     "shape": "shape",
     "zarr": "zarr",
