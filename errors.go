@@ -57,8 +57,8 @@ func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Op)
 	for _, s := range []string{e.File, e.Object, e.Field} {
-		if s == "" {
-			continue
+		if s == "" || s == e.Object && strings.HasSuffix(e.File, "/"+s) {
+			continue // the file is the member of an archive
 		}
 		if b.Len() > 0 {
 			b.WriteByte(' ')

@@ -41,3 +41,11 @@ func TestMisuseIsASchemaErrorAndUsage(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+// TestMembersAreNamedOnce: where the file is the member of an archive, the object has no second place.
+func TestMembersAreNamedOnce(t *testing.T) {
+	e := &Error{Op: "read", File: "a.zip/dog/0.png", Object: "dog/0.png", Field: "png", Sample: 2, Offset: 129, Err: ErrCorrupt}
+	if got := e.Error(); got != "read a.zip/dog/0.png png sample 2 at byte 129: corrupt data" {
+		t.Error(got)
+	}
+}

@@ -33,6 +33,10 @@ func Hints(err error) []string {
 		if h, ok := err.(*hinted); ok {
 			out = append(slices.Clone(h.hints), out...)
 		}
+		if m, ok := err.(misused); ok {
+			err = m.error
+			continue
+		}
 		err = errors.Unwrap(err)
 	}
 	return out

@@ -171,6 +171,11 @@ func chosen(in []shardify.Field, glob string, fits func(*shardify.Field) bool, w
 	if !any && deep != "" {
 		return nil, shardify.Mismatch("%s holds pixels of 16 bits, which no operation on images takes: --augment decode=u8,bits16=upper instead of decode=u16 makes pixels of 8", deep)
 	}
+	if i := slices.IndexFunc(in, func(f shardify.Field) bool { return f.Media == "tif" || f.Media == "tiff" }); !any && i >= 0 {
+		return nil, shardify.Hint(shardify.Unsupported("%s holds TIFF images, which are not decoded", in[i].Name),
+			`8 and 16 bits as PNG: python3 -c 'import pathlib, PIL.Image as I; [I.open(p).save(p.with_suffix(".png")) for p in pathlib.Path("FOLDER").rglob("*.tif*")]'`,
+			`floats as arrays: python3 -c 'import pathlib, numpy, tifffile; [numpy.save(p.with_suffix(".npy"), tifffile.imread(p)) for p in pathlib.Path("FOLDER").rglob("*.tif*")]'`)
+	}
 	if !any {
 		return nil, shardify.Mismatch("no field %s holds %s", glob, what)
 	}

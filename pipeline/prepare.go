@@ -170,7 +170,11 @@ func prepare(ctx context.Context, r *run) (p *Prepared, err error) {
 		p.notes = append(p.notes, filekind.Notes(p.Plan.Sample.Schema)...)
 		if !p.Plan.Pack.InParts() {
 			p.notes = append(p.notes, r.proposed()...)
-			p.notes = append(p.notes, filekind.Look(ctx, r.Opened.Source, filekind.PlanImages, r.Shape.Orients(), nil)...)
+			facts := filekind.Look(ctx, r.Opened.Source, filekind.PlanImages, r.Shape.Orients(), nil)
+			if slices.ContainsFunc(r.Augment, func(text string) bool { return strings.HasPrefix(text, "decode=") }) {
+				facts = slices.DeleteFunc(facts, func(f string) bool { return strings.Contains(f, "--augment decode=") }) // that is done
+			}
+			p.notes = append(p.notes, facts...)
 		}
 	}
 	p.closers = r.Closers
