@@ -260,7 +260,8 @@ def conversion(number: int) -> int:
         g = got[i]
         for field in ("image", "mask", "class"):
             have = np.asarray(g[field])
-            assert have.shape == s[field].shape and have.dtype == s[field].dtype, "%s: sample %d: %s is %s %s, want %s %s" % (what, i, field, have.dtype, have.shape, s[field].dtype, s[field].shape)
+            alike = have.shape == s[field].shape and have.dtype == s[field].dtype
+            assert alike, "%s: sample %d: %s is %s %s, want %s %s" % (what, i, field, have.dtype, have.shape, s[field].dtype, s[field].shape)
             assert (have == s[field]).all(), "%s: sample %d: %d values of %s differ" % (what, i, (have != s[field]).sum(), field)
         for field in ("boxes", "points"):
             have = np.asarray(g[field]).reshape(s[field].shape)
