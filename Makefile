@@ -15,7 +15,7 @@ USERS_FLAGS := $(shell go env GOFLAGS 2>/dev/null)
 export GOFLAGS = $(filter-out $(ONE_WAY),$(USERS_FLAGS)) $(ONE_WAY)
 dist wheel release: ONE_WAY =
 
-.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate mutants crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-remote bench-augment bench-tables bench-tokens bench-grids bench-libraries house pictures site golden golden-bytes dist wheel release clean
+.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate mutants crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-remote bench-augment bench-tables bench-labels bench-tokens bench-grids bench-libraries house pictures site golden golden-bytes dist wheel release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -188,6 +188,10 @@ bench-augment: build ## bench/AUGMENT.md: --augment against Pillow, torchvision 
 bench-tables: build ## bench/TABLES.md: CSV, Feather and SQLite against pyarrow, polars, pandas and sqlite3 on the same files
 	@[ -x build/bench/tables-venv/bin/python ] || { python3 -m venv build/bench/tables-venv && build/bench/tables-venv/bin/python -m pip install --quiet --disable-pip-version-check pandas pyarrow polars; }
 	SHARDIFY=bin/shardify build/bench/tables-venv/bin/python bench/tables.py build/bench/tables --out bench/TABLES.md
+
+bench-labels: build ## a million boxes of a CSV beside 100,000 images, against a script with pandas (1 GB of disk)
+	@[ -x build/bench/tables-venv/bin/python ] || { python3 -m venv build/bench/tables-venv && build/bench/tables-venv/bin/python -m pip install --quiet --disable-pip-version-check pandas pyarrow polars; }
+	build/bench/tables-venv/bin/python bench/labels.py bin/shardify build/bench/labels
 
 RIVALS = codecs codecs/crc32c codecs/inflate images/jpeg images/png images/resize numbers/elementary
 bench-libraries: ## bench/LIBRARIES.md: codecs, images and numbers against Go's standard library and modules (3 min)
