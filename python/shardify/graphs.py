@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
 from typing import Any, Dict, List, Literal, Optional, Sequence, Tuple
 
@@ -133,10 +134,7 @@ class Collate:
     # ---- other libraries
 
     def _pyg(self, out: LoaderBatch, starts: Dict[str, Any], math: Any) -> Any:
-        try:
-            from torch_geometric.data import Batch
-        except ImportError as e:
-            raise UnsupportedError("to='pyg' wants torch_geometric: %s" % e) from None
+        Batch = _library("torch_geometric.data", "pyg").Batch
         if math is _numpy:
             raise UnsupportedError("to='pyg' wants framework='torch'")
         made = Batch(**{k: v for k, v in out.items() if k not in ("batch", "ptr")})
@@ -155,7 +153,9 @@ class Collate:
         if where is None:
             raise SchemaError("collate: to=%r wants edges: shardify.Graph(index=[...]) or edges=(src, dst) names them" % self.how.to)
         counter = self.lists[self.how.edges[0]] if self.how.edges else self.lists[where]
-        nodes, edges, rest = {}, {}, {}
+        nodes: Dict[str, Any] = {}
+        edges: Dict[str, Any] = {}
+        rest: Dict[str, Any] = {}
         for k, v in out.items():
             if k in (where, "batch", "ptr"):
                 continue
@@ -164,28 +164,33 @@ class Collate:
         return nodes, edges, rest, out[where]
 
     def _jraph(self, out: LoaderBatch, starts: Dict[str, Any], math: Any) -> Any:
-        try:
-            import jraph
-        except ImportError as e:
-            raise UnsupportedError("to='jraph' wants jraph: %s" % e) from None
+        jraph = _library("jraph", "jraph")
         nodes, edges, rest, index = self._parts(out)
         where = "edge_index" if "edge_index" in starts else self.index[0]
-        count = lambda p: p[1:] - p[:-1]  # noqa: E731
-        return jraph.GraphsTuple(nodes=nodes, edges=edges, globals=rest, senders=index[0], receivers=index[1], n_node=count(out["ptr"]), n_edge=count(starts[where]))
+        counts = {"n_node": _lengths(out["ptr"]), "n_edge": _lengths(starts[where])}
+        return jraph.GraphsTuple(nodes=nodes, edges=edges, globals=rest, senders=index[0], receivers=index[1], **counts)
 
     def _dgl(self, out: LoaderBatch, starts: Dict[str, Any], math: Any) -> Any:
-        try:
-            import dgl
-        except ImportError as e:
-            raise UnsupportedError("to='dgl' wants dgl: %s" % e) from None
+        dgl = _library("dgl", "dgl")
         nodes, edges, _, index = self._parts(out)
         where = "edge_index" if "edge_index" in starts else self.index[0]
         g = dgl.graph((index[0], index[1]), num_nodes=out.__dict__["num_nodes"])
-        g.set_batch_num_nodes(out["ptr"][1:] - out["ptr"][:-1])
-        g.set_batch_num_edges(starts[where][1:] - starts[where][:-1])
+        g.set_batch_num_nodes(_lengths(out["ptr"]))
+        g.set_batch_num_edges(_lengths(starts[where]))
         g.ndata.update(nodes)
         g.edata.update(edges)
         return g
+
+
+def _library(name: str, to: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as e:
+        raise UnsupportedError("to=%r wants %s: %s" % (to, name.partition(".")[0], e)) from None
+
+
+def _lengths(offsets: Any) -> Any:
+    return offsets[1:] - offsets[:-1]
 
 
 def _numbers(values: Any, row: int) -> str:
