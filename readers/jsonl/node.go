@@ -253,24 +253,28 @@ func (g *gather) walk(n *node, path []string, maybe bool, counter string, items 
 		}
 		have = nil
 	}
-	if !g.want(name) {
-		return
+	if g.want(name) {
+		g.values(n, have, leaf{Path: path, Nullable: maybe, Lists: n.lists, name: field, counter: counter, Written: written}, given, items)
 	}
+}
+
+// values takes a node in that holds values, or nothing that is known.
+func (g *gather) values(n *node, have []class, l leaf, given *coltype.Given, items int64) {
 	if len(have) == 0 {
-		g.void = append(g.void, field)
+		g.void = append(g.void, l.name)
 		return
 	}
 	if given != nil {
 		given.Use()
 	}
-	if given != nil && !written && (have[0] == text || have[0] == boolean) {
-		g.refuse(format.Cure(shardify.Mismatch("%s %d: %s is %s, no %s", g.record, n.lines[have[0]], name, classNames[have[0]], given.DType), g.settings.typeWays(field)[0]))
+	if given != nil && !l.Written && (have[0] == text || have[0] == boolean) {
+		g.refuse(format.Cure(shardify.Mismatch("%s %d: %s is %s, no %s", g.record, n.lines[have[0]], n.path(), classNames[have[0]], given.DType), g.settings.typeWays(l.name)[0]))
 		return
 	}
-	l := leaf{Path: path, Nullable: maybe, Lists: n.lists, name: field, counter: counter, Text: written || have[0] == text, Written: written}
+	l.Text = l.Written || have[0] == text
 	if !l.Text {
 		var err error
-		if l.DType, err = g.number(n, name, given); err != nil {
+		if l.DType, err = g.number(n, n.path(), given); err != nil {
 			g.refuse(err)
 			return
 		}
