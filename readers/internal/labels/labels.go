@@ -124,6 +124,16 @@ func Read(ctx context.Context, fs storage.FS, text, key string, want func(column
 		}
 		tables = append(tables, t)
 	}
+	counted := map[string]*Table{}
+	for _, t := range tables {
+		if t.spec.rows != rowsMany {
+			continue
+		}
+		if o := counted[t.spec.counter]; o != nil {
+			return nil, shardify.Misuse("--labels: the lists of %s and of %s have one counter, %s; NAME=FILE gives each its own, as in 'captions=%[2]s'", o.File, t.File, t.spec.counter)
+		}
+		counted[t.spec.counter] = t
+	}
 	if idle {
 		return nil, shardify.Misuse("--key %s has no effect: each table of --labels says on=COLUMN", key)
 	}

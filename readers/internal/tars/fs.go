@@ -21,8 +21,9 @@ const (
 // FS has the files of another FS, and those in its tars.
 type FS struct {
 	storage.FS
-	mu   sync.Mutex
-	open []*archive // the last used one last
+	mu     sync.Mutex
+	open   []*archive // the last used one last
+	closed bool
 }
 
 // Over has the files of f, and those in tars.
@@ -130,7 +131,8 @@ func (f *FS) release(a *archive) {
 	}
 	for i := 0; i < len(f.open); {
 		x := f.open[i]
-		if x.uses > 0 || x.err == nil && len(f.open) <= maxOpen && n <= maxMembers {
+		last := i == len(f.open)-1 // it stays, however large: else each of its members would read it again
+		if x.uses > 0 || x.err == nil && !f.closed && (last || len(f.open) <= maxOpen && n <= maxMembers) {
 			i++
 			continue
 		}
@@ -151,6 +153,7 @@ func (f *FS) drop(i int) {
 func (f *FS) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.closed = true
 	for i := len(f.open) - 1; i >= 0; i-- {
 		if f.open[i].uses == 0 {
 			f.drop(i)
