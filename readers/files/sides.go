@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/readers/internal/labels"
+	"github.com/shardify/shardify/readers/internal/sketch"
 	"github.com/shardify/shardify/storage/walk"
 	"github.com/zeebo/xxh3"
 )
@@ -29,8 +29,6 @@ const (
 	maxLevels = 8
 	// maxSides: more folders than this at one level are no parts of samples.
 	maxSides = 32
-	// sketchSize is how many names of a folder are compared: those with the smallest hashes.
-	sketchSize = 1 << 10
 )
 
 // level is the folders at one level, wherever they are.
@@ -47,16 +45,10 @@ type side struct {
 	nested  bool   // it holds folders
 	kinds   map[*kind]int64
 	samples int64
-	names   sketch // paths without the folder
-	bare    sketch // without the suffix, too
+	names   sketch.Sketch // paths without the folder
+	bare    sketch.Sketch // without the suffix, too
 	// The suffixes of names that have one, and in how many samples; nil if they are too many.
 	suffixes map[string]int64
-}
-
-// sketch is a selection of names, the same one for all folders.
-type sketch struct {
-	hashes []uint64 // the smallest
-	limit  uint64   // they are all there up to this
 }
 
 // sideNames are folders of parts of samples: where two of them hold files of the same
@@ -126,7 +118,7 @@ func (l *level) find(name []byte) *side {
 		*l = level{over: true}
 		return nil
 	}
-	l.last = &side{name: string(name), kinds: map[*kind]int64{}, names: sketch{limit: math.MaxUint64}, bare: sketch{limit: math.MaxUint64}, suffixes: map[string]int64{}}
+	l.last = &side{name: string(name), kinds: map[*kind]int64{}, suffixes: map[string]int64{}}
 	l.sides = append(l.sides, l.last)
 	return l.last
 }
@@ -135,9 +127,9 @@ func (l *level) find(name []byte) *side {
 func (o *side) add(above uint64, rest []byte, k *kind) {
 	o.kinds[k]++
 	o.samples++
-	o.names.add(above ^ xxh3.Hash(rest))
+	o.names.Add(above ^ xxh3.Hash(rest))
 	suffix := suffixOf(rest)
-	o.bare.add(above ^ xxh3.Hash(rest[:len(rest)-len(suffix)]))
+	o.bare.Add(above ^ xxh3.Hash(rest[:len(rest)-len(suffix)]))
 	if o.suffixes != nil && len(suffix) > 0 {
 		if o.suffixes[string(suffix)]++; len(o.suffixes) > maxSuffixes {
 			o.suffixes = nil
@@ -161,24 +153,6 @@ func suffixOf(name []byte) []byte {
 	return nil
 }
 
-func (o *sketch) add(hash uint64) {
-	if hash > o.limit {
-		return
-	}
-	if o.hashes = append(o.hashes, hash); len(o.hashes) == 2*sketchSize {
-		o.cut()
-	}
-}
-
-// cut leaves the smallest hashes, in order.
-func (o *sketch) cut() {
-	slices.Sort(o.hashes)
-	if o.hashes = slices.Compact(o.hashes); len(o.hashes) > sketchSize {
-		o.hashes = o.hashes[:sketchSize]
-		o.limit = o.hashes[sketchSize-1]
-	}
-}
-
 // exts are the extensions that more than half of the samples have, or all.
 func (o *side) exts() map[string]bool {
 	most, all := map[string]bool{}, map[string]int64{}
@@ -197,32 +171,6 @@ func (o *side) exts() map[string]bool {
 	return most
 }
 
-// shared counts the names that two folders have, and those that the smaller one has, as
-// far as they are compared.
-func (o *sketch) shared(p *sketch) (both, fewer, more int) {
-	limit := min(o.limit, p.limit)
-	a, b := o.hashes, p.hashes
-	upto := func(h []uint64) int {
-		n, found := slices.BinarySearch(h, limit)
-		if found {
-			n++
-		}
-		return n
-	}
-	a, b = a[:upto(a)], b[:upto(b)]
-	for i, j := 0, 0; i < len(a) && j < len(b); {
-		switch {
-		case a[i] == b[j]:
-			both, i, j = both+1, i+1, j+1
-		case a[i] < b[j]:
-			i++
-		default:
-			j++
-		}
-	}
-	return both, min(len(a), len(b)), max(len(a), len(b))
-}
-
 // paired reports whether two folders hold parts of the same samples; classes: they would be
 // two classes else.
 func (o *side) paired(p *side, classes bool) bool {
@@ -230,7 +178,7 @@ func (o *side) paired(p *side, classes bool) bool {
 	if !o.same(p) {
 		return parts && o.pairedBare(p)
 	}
-	if both, _, more := o.names.shared(&p.names); parts || classes && both == more {
+	if both, _, more := o.names.Shared(&p.names); parts || classes && both == more {
 		return true
 	}
 	mine, others := o.exts(), p.exts()
@@ -244,13 +192,13 @@ func (o *side) paired(p *side, classes bool) bool {
 
 // same reports whether at least half of the names in the smaller folder are in the other.
 func (o *side) same(p *side) bool {
-	both, fewer, _ := o.names.shared(&p.names)
+	both, fewer, _ := o.names.Shared(&p.names)
 	return both > 0 && 2*both >= fewer
 }
 
 // pairedBare reports whether two folders hold parts of the same samples whose names differ in a suffix.
 func (o *side) pairedBare(p *side) bool {
-	both, fewer, _ := o.bare.shared(&p.bare)
+	both, fewer, _ := o.bare.Shared(&p.bare)
 	return both > 0 && 2*both >= fewer && o.suffixed() != p.suffixed() && o.even() && p.even()
 }
 
@@ -281,10 +229,6 @@ func (r *sides) find(classes int) []*side {
 			}
 		}) {
 			continue
-		}
-		for _, o := range x.sides {
-			o.names.cut()
-			o.bare.cut()
 		}
 		for i := range x.sides {
 			if together := x.together(i, l == classes); len(together) > 1 {
@@ -382,7 +326,7 @@ func pairWays(list []*side) (ways []format.Way) {
 		}
 	}
 	full := slices.DeleteFunc(slices.Clone(list), func(o *side) bool {
-		both, _, more := o.bare.shared(&most.bare)
+		both, _, more := o.bare.Shared(&most.bare)
 		return o.samples < most.samples || both < more
 	})
 	if value, whole = pairsOf(full); len(full) < 2 || !whole {
@@ -437,7 +381,7 @@ func pairsOf(list []*side) (value string, whole bool) {
 			}
 			out, whole = append(out, pair), whole && suffixes[suffix] == samples
 		}
-		both, _, more := o.bare.shared(&list[0].bare)
+		both, _, more := o.bare.Shared(&list[0].bare)
 		whole = whole && both == more
 	}
 	value = strings.Join(out, ",")
