@@ -31,6 +31,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/readers/internal/exts"
 	"github.com/shardify/shardify/readers/internal/labels"
 )
 
@@ -113,7 +114,7 @@ func sniff(head []byte, name string) bool {
 	}
 	var buf [nameMax]byte
 	base := []byte(name)
-	return imageTypes[string(normalise(buf[:0], base[labels.Last.End(base):]))]
+	return imageTypes[string(exts.Normalise(buf[:0], base[labels.Last.End(base):]))]
 }
 
 // media is the Media of a field whose extension ends in last.

@@ -3,20 +3,16 @@ package files
 import (
 	"context"
 	"math"
-	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/readers/internal/exts"
 	"github.com/shardify/shardify/readers/internal/labels"
 	"github.com/shardify/shardify/storage/walk"
 )
 
 // maxFile is the most that a sample may take: it is held in memory as a whole.
 const maxFile = 8 << 30
-
-// maxExts bounds the different extensions of a data set; more of them are parts
-// of names.
-const maxExts = 1 << 12
 
 // none marks a file that a sample lacks.
 const none = math.MaxUint32
@@ -52,7 +48,7 @@ func group(ctx context.Context, n *names) (*groups, error) {
 		return nil, shardify.Unsupported("more than %d files", uint32(none-1))
 	}
 	g := &groups{of: make([]uint32, t.Len()), ext: make([]uint16, t.Len())}
-	exts := extensions{ids: map[string]uint16{}}
+	var ids exts.Numbers
 	index := newStems(n, g)
 	ends := make([]uint32, t.Len())
 	for i := range t.Len() {
@@ -60,9 +56,9 @@ func group(ctx context.Context, n *names) (*groups, error) {
 			return nil, context.Cause(ctx)
 		}
 		folder, stem, ext := n.Split(i)
-		id, err := exts.id(ext)
+		id, err := ids.ID(ext)
 		if err != nil {
-			if len(exts.list) < maxExts {
+			if len(ids.List) < exts.Max {
 				g = nil
 			}
 			return g, fileError("open", t, i, err)
@@ -76,55 +72,11 @@ func group(ctx context.Context, n *names) (*groups, error) {
 		ends[i] = uint32(len(folder) + len(stem))
 		g.of[i] = index.sample(i, folder, stem)
 	}
-	g.exts, n.Ends = exts.list, ends
+	g.exts, n.Ends = ids.List, ends
 	g.findKinds(n)
 	return g, nil
 }
 
 func fileError(op string, t *format.Table, i int, err error) error {
 	return shardify.Annotate(err, op, walk.Quote(t.Path(i)), "")
-}
-
-// extensions numbers the normalised extensions in order of appearance.
-type extensions struct {
-	ids    map[string]uint16
-	list   []string
-	buf    []byte
-	last   []byte // as it was given
-	lastID uint16
-}
-
-func (e *extensions) id(ext []byte) (uint16, error) {
-	if len(e.list) > 0 && string(ext) == string(e.last) {
-		return e.lastID, nil
-	}
-	id, err := e.find(ext)
-	e.last, e.lastID = append(e.last[:0], ext...), id
-	return id, err
-}
-
-func (e *extensions) find(ext []byte) (uint16, error) {
-	e.buf = normalise(e.buf[:0], ext)
-	if id, ok := e.ids[string(e.buf)]; ok {
-		return id, nil
-	}
-	if len(e.list) == maxExts {
-		return 0, tooManyExts(e.list)
-	}
-	name := format.PlainName(string(e.buf))
-	if err := shardify.ValidName(name); err != nil {
-		return 0, err
-	}
-	if id, ok := e.ids[name]; ok {
-		return id, nil // a sample with both has a field twice
-	}
-	id := uint16(len(e.list))
-	e.ids[name] = id
-	e.list = append(e.list, name)
-	return id, nil
-}
-
-func tooManyExts(list []string) error {
-	return shardify.Unsupported("more than %d different extensions (%s, ...): if names have dots, use --stem last",
-		maxExts, strings.Join(list[:3], ", "))
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/readers/internal/exts"
 	"github.com/shardify/shardify/readers/internal/labels"
 	"github.com/shardify/shardify/storage/walk"
 )
@@ -64,8 +65,8 @@ func (f *knowledge) learn(n *names, g *groups) error {
 		if _, ok := f.ids[ext]; ok {
 			continue
 		}
-		if len(f.exts) == maxExts {
-			return tooManyExts(f.exts)
+		if len(f.exts) == exts.Max {
+			return exts.TooMany(f.exts)
 		}
 		f.ids[ext], f.exts = uint16(len(f.exts)), append(f.exts, ext)
 	}

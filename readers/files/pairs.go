@@ -15,6 +15,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/readers/internal/exts"
 	"github.com/shardify/shardify/readers/internal/labels"
 	"github.com/shardify/shardify/readers/internal/tars"
 	"github.com/shardify/shardify/storage/walk"
@@ -206,7 +207,7 @@ func pairNames(list []pair, files *names, by labels.Stem) *names {
 			}
 		} else {
 			if len(ext) <= 1 {
-				ext = []byte("." + noExt)
+				ext = []byte("." + exts.None)
 			}
 			name, end = string(key)+"."+p.field+string(ext), len(key)
 		}
@@ -228,7 +229,7 @@ func (b *builder) lookPairs(ctx context.Context) (err error) {
 	}
 	for _, k := range known.kinds {
 		// The extensions of files in pairs begin with their fields.
-		strays[k] = !slices.ContainsFunc(k.exts, func(ext string) bool { return ext != noExt })
+		strays[k] = !slices.ContainsFunc(k.exts, func(ext string) bool { return ext != exts.None })
 		b.stray = append(b.stray, strays[k])
 	}
 	b.leftStrays = known.leftStrays(strays)

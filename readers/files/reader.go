@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/readers/internal/exts"
 	"github.com/shardify/shardify/readers/internal/labels"
 	"github.com/shardify/shardify/storage/local/dirfd"
 )
@@ -263,7 +264,7 @@ func (r *reader) typeCode(k int64, member int) byte {
 		return 0
 	}
 	_, _, e := r.names.Split(int(i))
-	r.ext = normalise(r.ext[:0], e)
+	r.ext = exts.Normalise(r.ext[:0], e)
 	for code, t := range r.Members[member].Exts {
 		if string(r.ext) == t {
 			return byte(code)

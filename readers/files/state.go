@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/readers/internal/exts"
 	"github.com/shardify/shardify/readers/internal/labels"
 )
 
@@ -97,7 +98,7 @@ func decodeState(ctx context.Context, b []byte, t *format.Table, first int64) (*
 	switch {
 	case v.Version != stateVersion:
 		return bad("of another version")
-	case v.Parts && (len(b) > 0 || first < 0 || len(v.Prefixes) != len(t.Roots) || len(v.Members) > maxExts):
+	case v.Parts && (len(b) > 0 || first < 0 || len(v.Prefixes) != len(t.Roots) || len(v.Members) > exts.Max):
 		return bad("of impossible parts")
 	case v.Parts:
 		if err := v.check(); err != nil {
@@ -106,7 +107,7 @@ func decodeState(ctx context.Context, b []byte, t *format.Table, first int64) (*
 		return v.openPart(ctx, t, first)
 	case v.Files != t.Len():
 		return bad("for another list of files")
-	case v.Samples < 1 || int64(v.Samples) > int64(v.Files) || len(v.Members) > maxExts:
+	case v.Samples < 1 || int64(v.Samples) > int64(v.Files) || len(v.Members) > exts.Max:
 		return bad("impossible counts")
 	case len(v.Prefixes) != len(t.Roots):
 		return bad("for other inputs")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/readers/internal/exts"
 	"github.com/shardify/shardify/readers/internal/labels"
 	"github.com/shardify/shardify/storage/walk"
 	"github.com/shardify/shardify/tests/race"
@@ -76,7 +77,7 @@ func TestStemsWhateverTheOrder(t *testing.T) {
 // TestManyNumbersAreNoExtensions: cat.1.jpg to cat.9999.jpg would have as many extensions.
 func TestManyNumbersAreNoExtensions(t *testing.T) {
 	tables := []*format.Table{{Roots: []string{t.TempDir()}}, {Roots: []string{t.TempDir()}}}
-	for i := range 2 * (maxExts + 10) {
+	for i := range 2 * (exts.Max + 10) {
 		tables[i%2].Append(0, fmt.Sprintf("%s.%d.jpg", []string{"cat", "dog"}[i%2], i), 3, 1)
 	}
 	src := openTable(t, tables[0], nil)
@@ -88,7 +89,7 @@ func TestManyNumbersAreNoExtensions(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "different extensions") {
 		t.Error(err)
 	}
-	for _, half := range []int{maxExts + 10, maxExts/2 + 10} { // too many in a part, and in all
+	for _, half := range []int{exts.Max + 10, exts.Max/2 + 10} { // too many in a part, and in all
 		survey, err := parts.Survey(format.OpenArgs{})
 		if err != nil {
 			t.Fatal(err)

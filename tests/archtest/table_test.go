@@ -118,7 +118,7 @@ var table = []row{
 	{"readers/arrow", "readers", "codecs format internal/columns internal/numeric readers/internal/flatbuf readers/internal/rows readers/internal/rows/coltype readers/internal/rows/set readers/internal/rows/survey shardify storage storage/storages"},
 	{"readers/csv", "readers", "format internal/columns internal/numeric readers/internal/lines readers/internal/rows readers/internal/rows/coltype readers/internal/rows/set readers/internal/rows/survey shardify storage storage/storages"},
 	{"readers/internal/tars", "readers", "format index/tar shardify storage storage/storages storage/walk"},
-	{"readers/files", "readers", "format internal/columns internal/filekind internal/printable readers/internal/labels readers/internal/tars shardify storage storage/folders storage/local/dirfd storage/storages storage/walk tokenize/chars"},
+	{"readers/files", "readers", "format internal/columns internal/filekind internal/printable readers/internal/exts readers/internal/labels readers/internal/sketch readers/internal/tars shardify storage storage/folders storage/local/dirfd storage/storages storage/walk tokenize/chars"},
 	{"readers/hdf5", "readers", "format index internal/columns readers/hdf5/internal/array readers/hdf5/internal/column readers/hdf5/internal/element readers/hdf5/internal/h5 readers/hdf5/internal/look readers/hdf5/internal/naming readers/hdf5/internal/tree readers/internal/chunks readers/internal/grid readers/internal/labels readers/internal/rows readers/internal/rows/sampleaxis readers/internal/rows/set readers/internal/rows/survey shardify storage storage/local storage/storages"},
 	{"readers/hdf5/internal/array", "readers", "codecs/filter readers/hdf5/internal/dataset readers/hdf5/internal/datatype readers/hdf5/internal/h5 readers/hdf5/internal/heap readers/hdf5/internal/meta readers/internal/grid readers/internal/rows shardify storage"},
 	{"readers/hdf5/internal/btree", "readers", "readers/hdf5/internal/meta shardify"},
@@ -246,6 +246,8 @@ var table = []row{
 	{"pipeline/internal/propose", "application", "format internal/filekind internal/glance internal/printable readers readers/jsonl shardify storage storage/storages storage/walk"},
 	{"readers/internal/coco", "readers", "format internal/key internal/numeric readers/jsonl shardify storage"},
 	{"transform/internal/sound", "transforms", "shardify"},
+	{"readers/internal/exts", "readers", "format shardify"},
+	{"readers/internal/sketch", "readers", ""},
 }
 
 func rowOf(name string) *row {
