@@ -72,19 +72,22 @@ func (r *InputPart) Holds(id shardify.ID) bool {
 	return id.Input < r.End || id.Input == r.End && id.Sample < r.Samples
 }
 
+// NoList is the part of inputs that no list of a split has: they are left out.
+const NoList = -1
+
 // follows reports whether r ends behind q.
 func (r *InputPart) follows(q *InputPart) bool {
 	return r.End > q.End || r.End == q.End && r.Samples > q.Samples
 }
 
 // Part is one split: a share of the samples, a number of them, what is left, the
-// inputs that match a glob, or the samples for which a condition holds, and none of those before.
+// inputs that match a glob or that a file with names has, or the samples for which a condition holds, and none of those before.
 type Part struct {
 	Name  string  `json:"name"`
 	Share float64 `json:"share,omitempty"`
 	Count int64   `json:"count,omitempty"`
 	Rest  bool    `json:"rest,omitempty"`
-	Glob  string  `json:"glob,omitempty"`
+	Glob  string  `json:"glob,omitempty"` // or @FILE
 	Where string  `json:"where,omitempty"`
 }
 
@@ -145,7 +148,7 @@ func Parse(text string) (*Rule, error) {
 // None is what ParseExisting is not given: folders named like splits do not become splits.
 const None = "none"
 
-// ParseExisting reads dirs, objects, column=FIELD or train=GLOB,val=GLOB: splits that exist already.
+// ParseExisting reads dirs, objects, column=FIELD, train=GLOB,val=GLOB or train=@FILE,val=@FILE: splits that exist already.
 func ParseExisting(text string) (*Rule, error) {
 	switch text {
 	case "dirs":
@@ -160,9 +163,9 @@ func ParseExisting(text string) (*Rule, error) {
 	for _, item := range strings.Split(text, ",") {
 		name, glob, ok := strings.Cut(strings.TrimSpace(item), "=")
 		if !ok || glob == "" {
-			return nil, shardify.Mismatch("split %q: want dirs, objects, none, column=FIELD, or NAME=GLOB of input names, as in train=train/*,test=test/*", item)
+			return nil, shardify.Mismatch("split %q: want dirs, objects, none, column=FIELD, NAME=GLOB of input names, as in train=train/*,test=test/*, or NAME=@FILE with names of samples", item)
 		}
-		if _, err := path.Match(glob, ""); err != nil {
+		if _, err := path.Match(glob, ""); err != nil && glob[0] != '@' {
 			return nil, shardify.Mismatch("split %s: glob %q: %v", name, glob, err)
 		}
 		s.Parts = append(s.Parts, Part{Name: name, Glob: glob})
@@ -176,7 +179,7 @@ func (s *Rule) Check() error {
 		return shardify.Mismatch("%d splits: want 1 to %d", len(s.Parts), most)
 	}
 	for i, r := range s.Inputs {
-		if r.Part < 0 || r.Part >= len(s.Parts) || r.Samples < 0 || i > 0 && !r.follows(&s.Inputs[i-1]) {
+		if r.Part < NoList || r.Part < 0 && !strings.HasPrefix(s.Parts[0].Glob, "@") || r.Part >= len(s.Parts) || r.Samples < 0 || i > 0 && !r.follows(&s.Inputs[i-1]) {
 			return shardify.Mismatch("inputs up to %d in split %d of %d", r.End, r.Part, len(s.Parts))
 		}
 	}

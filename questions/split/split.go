@@ -92,6 +92,13 @@ func (*split) Open(ctx context.Context, c *ask.Conversion) (err error) {
 			x.Parts = append(x.Parts, splits.Part{Name: name})
 		}
 	}
+	if x := c.Draft.Splits.Rule; x != nil {
+		if yes, err := listed(x); err != nil {
+			return err
+		} else if yes {
+			return byLists(ctx, c, x)
+		}
+	}
 	c.Draft.Splits.Rule, err = transform.AssignInputs(c.Draft.Splits.Rule, c.Opened.Source, c.Opened.Args.Table)
 	return err
 }

@@ -151,7 +151,9 @@ func (s *Source) units(ctx context.Context, split *splits.Rule) error {
 				if i == len(in) {
 					return shardify.Mismatch("input %s belongs to no split", s.table.Name(int(sp.Input)))
 				}
-				k = in[i].Part
+				if k = in[i].Part; k == splits.NoList {
+					return shardify.Unsupported("--window with lists of names: %s is in none of them", s.table.Name(int(sp.Input)))
+				}
 			}
 			s.inputs = append(s.inputs, inputRows{input: sp.Input, set: k, at: s.sets[k].rows, from: len(s.sets[k].units)})
 		}

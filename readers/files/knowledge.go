@@ -171,6 +171,12 @@ var describing = func() map[string]bool {
 	return m
 }()
 
+// isList reports whether a file may be the names of the samples of a split: train.txt.
+func isList(base string) bool {
+	stem, ok := strings.CutSuffix(base, ".txt")
+	return ok && (stem == "trainval" || walk.IsSplit(stem))
+}
+
 // strays finds the kinds that are no samples: files about the folder, and few files that
 // have nothing to do with what most samples are, unless --missing says what to do with them.
 func (f *knowledge) strays(missing string) map[*kind]bool {
@@ -318,7 +324,7 @@ func (g *groups) findKinds(n *names) {
 		sums[s] += mix(uint64(ext) + 1)
 		if mayAbout[ext] {
 			rel := n.Rel(i)
-			if walk.About(string(rel[strings.LastIndexByte(string(rel), '/')+1:])) {
+			if base := string(rel[strings.LastIndexByte(string(rel), '/')+1:]); walk.About(base) || isList(base) {
 				about[s]++
 				sums[s] += mix(1 << 32)
 			}

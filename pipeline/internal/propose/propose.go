@@ -50,7 +50,14 @@ func Look(ctx context.Context, src shardify.Source, t *format.Table, labelled bo
 	if !labelled {
 		out = append(append(out, cocoFiles(ctx, t)...), tables(ctx, src, t)...)
 	}
-	if p := annotations(ctx, src, t); p != nil {
+	parse := annotations(ctx, src, t)
+	if parse != nil {
+		out = append(out, *parse)
+	}
+	if p := splitLists(ctx, src, t); p != nil {
+		if parse != nil {
+			maps.Copy(p.Settings, parse.Settings)
+		}
 		out = append(out, *p)
 	}
 	return out

@@ -317,25 +317,26 @@ def yolo_one_folder(folder: str) -> Splits:
 
 @reference
 def voc(folder: str) -> Splits:
-    """torchvision.datasets.VOCDetection, trainval: its pairs and its dictionaries."""
+    """torchvision.datasets.VOCDetection, train and val: its pairs and its dictionaries."""
     root = os.path.join(os.path.dirname(folder), "voc-root")
     os.makedirs(os.path.join(root, "VOCdevkit"), exist_ok=True)
     link = os.path.join(root, "VOCdevkit", "VOC2007")
     if not os.path.islink(link):
         os.symlink(folder, link)
-    out = []
-    for path, xml in voc_files(root, folder, "trainval"):
-        s = {"image": read(path)}
-        objects = voc_objects(xml)
-        s["annotation_boxes"] = np.array([[float(o["bndbox"][k]) for k in ("xmin", "ymin", "xmax", "ymax")] for o in objects], np.float32).reshape(-1, 4)
-        s["annotation_class"] = [o["name"] for o in objects]
-        s["annotation_pose"] = [o["pose"] for o in objects]
-        for k in ("difficult", "truncated"):
-            s["annotation_" + k] = [int(o[k]) for o in objects]
-        for k in ("width", "height"):
-            s["annotation_" + k] = int(et.parse(xml).findtext("size/" + k) or 0)
-        out.append(s)
-    return {"": out}
+    return {split: [voc_sample(*files) for files in voc_files(root, folder, split)] for split in ("train", "val")}
+
+
+def voc_sample(path: str, xml: str) -> Dict[str, Any]:
+    s: Dict[str, Any] = {"image": read(path)}
+    objects = voc_objects(xml)
+    s["annotation_boxes"] = np.array([[float(o["bndbox"][k]) for k in ("xmin", "ymin", "xmax", "ymax")] for o in objects], np.float32).reshape(-1, 4)
+    s["annotation_class"] = [o["name"] for o in objects]
+    s["annotation_pose"] = [o["pose"] for o in objects]
+    for k in ("difficult", "truncated"):
+        s["annotation_" + k] = [int(o[k]) for o in objects]
+    for k in ("width", "height"):
+        s["annotation_" + k] = int(et.parse(xml).findtext("size/" + k) or 0)
+    return s
 
 
 def voc_files(root: str, folder: str, split: str) -> List[Tuple[str, str]]:

@@ -26,6 +26,7 @@ LAYOUTS, SEED = int(os.environ.get("LAYOUTS", "200")), int(os.environ.get("SEED"
 IMAGES = set("jpg png gif bmp webp tif ppm pgm pbm pnm avif heic jp2 jxl".split())
 ABOUT = set("readme license licence copying notice authors citation changelog changes contributing".split())
 ABOUT_ENDS = set(["", "md", "txt", "rst", "html", "org", "adoc", "cff", "bib", "bin"])
+LISTS = {s + ".txt" for s in ("train", "training", "val", "valid", "validation", "dev", "test", "testing", "eval", "trainval")}
 ABOUT_FILES = {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json"}
 NOTES = set("txt csv tsv json jsonl md html xml yaml yml ini toml log pdf parquet names data".split())
 SPLITS = {"train", "training", "val", "valid", "validation", "dev", "test", "testing", "eval"}
@@ -84,7 +85,7 @@ def without_strays(samples: Dict[str, Dict[str, Tuple[str, bytes]]], missing: bo
     """Rule 5."""
 
     def about(s: Dict[str, Tuple[str, bytes]]) -> bool:
-        return all(n in ABOUT_FILES or (n.lower().split(".")[0] in ABOUT and n.lower().partition(".")[2] in ABOUT_ENDS) for n, _ in s.values())
+        return all(n in ABOUT_FILES or n in LISTS or (n.lower().split(".")[0] in ABOUT and n.lower().partition(".")[2] in ABOUT_ENDS) for n, _ in s.values())
 
     def mains(of: List[Dict[str, Any]]) -> Set[str]:
         count = Counter(f for s in of for f in s)
