@@ -189,8 +189,9 @@ bench-tables: build ## bench/TABLES.md: CSV, Feather and SQLite against pyarrow,
 	@[ -x build/bench/tables-venv/bin/python ] || { python3 -m venv build/bench/tables-venv && build/bench/tables-venv/bin/python -m pip install --quiet --disable-pip-version-check pandas pyarrow polars; }
 	SHARDIFY=bin/shardify build/bench/tables-venv/bin/python bench/tables.py build/bench/tables --out bench/TABLES.md
 
-bench-labels: build ## a million boxes of a CSV beside 100,000 images, against a script with pandas (1 GB of disk)
+bench-labels: build ## a million boxes of a CSV beside 100,000 images, and 100,000 pairs, against scripts with pandas and Pillow (2 GB of disk)
 	@[ -x build/bench/tables-venv/bin/python ] || { python3 -m venv build/bench/tables-venv && build/bench/tables-venv/bin/python -m pip install --quiet --disable-pip-version-check pandas pyarrow polars; }
+	@build/bench/tables-venv/bin/python -c 'import PIL' 2>/dev/null || build/bench/tables-venv/bin/python -m pip install --quiet --disable-pip-version-check pillow
 	build/bench/tables-venv/bin/python bench/labels.py bin/shardify build/bench/labels
 
 RIVALS = codecs codecs/crc32c codecs/inflate images/jpeg images/png images/resize numbers/elementary

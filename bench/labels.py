@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Boxes of a CSV beside images: shardify against a script with pandas and tarfile, in turns.
+"""Boxes of a CSV beside images, and pairs of image and mask: shardify against scripts with pandas, Pillow and tarfile, in turns.
 
-    python3 bench/labels.py SHARDIFY WORK [IMAGES] [ROWS]     needs pandas and numpy
+    python3 bench/labels.py SHARDIFY WORK [IMAGES] [ROWS]     needs pandas, numpy and Pillow
 """
 
 from __future__ import annotations
@@ -32,6 +32,58 @@ def make(work: str, images: int, rows: int) -> None:
         for _ in range(rows):
             box = ",".join("%.2f" % (100 * rng.random()) for _ in range(4))
             f.write("%06d,%s,%s\n" % (rng.randrange(images), box, rng.choice(["cat", "dog", "bird"])))
+
+
+def make_pairs(work: str, images: int) -> None:
+    if os.path.exists(os.path.join(work, "pairs", "masks")):
+        return
+    import numpy as np
+    from PIL import Image
+
+    r, kept = np.random.default_rng(1), []
+    for mode, shape in (("RGB", (24, 24, 3)), ("L", (24, 24))):
+        for _ in range(64):
+            b = io.BytesIO()
+            Image.fromarray(r.integers(0, 256, shape, dtype=np.uint8), mode).save(b, "PNG")
+            kept.append(b.getvalue())
+    for name, lo in (("images", 0), ("masks", 64)):
+        for i in range(images):
+            folder = os.path.join(work, "pairs", name, "%02d" % (i % 100))
+            if i < 100:
+                os.makedirs(folder, exist_ok=True)
+            with open(os.path.join(folder, "%06d%s.png" % (i, "_mask" if lo else "")), "wb") as f:
+                f.write(kept[lo + i % 64])
+
+
+def pairs_script(work: str, out: str) -> None:
+    """What is written by hand: a table of both folders joined by stem, and a tar of images and masks that open."""
+    import tarfile
+
+    import pandas as pd
+    from PIL import Image
+
+    def files(name: str, suffix: str) -> pd.DataFrame:
+        found = [os.path.join(r, f) for r, _, fs in os.walk(os.path.join(work, "pairs", name)) for f in fs]
+        return pd.DataFrame({name: found, "stem": [os.path.basename(f)[: -len(suffix)] for f in found]})
+
+    both = files("images", ".png").merge(files("masks", "_mask.png"), on="stem", validate="one_to_one").sort_values("stem")
+    os.makedirs(out)
+    tar = None
+    for n, row in enumerate(both.itertuples(index=False)):
+        if n % 10000 == 0:
+            if tar:
+                tar.close()
+            tar = tarfile.open(os.path.join(out, "%03d.tar" % (n // 10000)), "w")
+        for ext, path in ((".image.png", row.images), (".mask.png", row.masks)):
+            with open(path, "rb") as f:
+                data = f.read()
+            with Image.open(io.BytesIO(data)) as image:
+                image.verify()
+            info = tarfile.TarInfo(row.stem + ext)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    if tar:
+        tar.close()
 
 
 def pandas_script(work: str, out: str) -> None:
@@ -76,27 +128,31 @@ def timed(args: list) -> tuple:
     _, status, used = os.wait4(p.pid, 0)
     if status:
         sys.exit("%s: status %d" % (" ".join(args), status))
-    return time.time() - start, used.ru_maxrss / 1024
+    return time.time() - start, used.ru_maxrss / 1024, used.ru_utime + used.ru_stime
 
 
 def main() -> None:
-    if sys.argv[1] == "--script":
-        return pandas_script(sys.argv[2], sys.argv[3])
+    scripts = {"--boxes": pandas_script, "--pairs": pairs_script}
+    if sys.argv[1] in scripts:
+        return scripts[sys.argv[1]](sys.argv[2], sys.argv[3])
     binary, work = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
     images, rows = (int(x) for x in (sys.argv[3:] + ["100000", "1000000"][len(sys.argv) - 3 :]))
     make(work, images, rows)
+    make_pairs(work, images)
     table = "boxes=%s on=image_id rows=many" % os.path.join(work, "boxes.csv")
     contenders = {
         "shardify": [binary, "convert", os.path.join(work, "im"), "-o", "OUT", "--quiet", "--labels", table, "--missing", "fill", "--memory", "128MiB"]
         + ["--stack", "boxes=x,y,w,h", "--cast", "boxes=f32", "--format", "wds"],
-        "pandas": [sys.executable, os.path.abspath(__file__), "--script", work, "OUT"],
+        "pandas": [sys.executable, os.path.abspath(__file__), "--boxes", work, "OUT"],
+        "shardify, pairs": [binary, "convert", os.path.join(work, "pairs"), "-o", "OUT", "--quiet", "--pair", "image=images,mask=masks:_mask", "--check-images", "--memory", "128MiB"],
+        "Pillow, pairs": [sys.executable, os.path.abspath(__file__), "--pairs", work, "OUT"],
     }
     for _ in range(ROUNDS):
         for name, args in contenders.items():
             out = os.path.join(work, "out")
-            seconds, peak = timed([out if a == "OUT" else a for a in args])
+            seconds, peak, cores = timed([out if a == "OUT" else a for a in args])
             shutil.rmtree(out)
-            print("%-10s %6.1f s %8.0f images/s %6.0f MiB peak" % (name, seconds, images / seconds, peak), flush=True)
+            print("%-16s %6.1f s %8.0f images/s %6.0f MiB peak %6.1f s of processor" % (name, seconds, images / seconds, peak, cores), flush=True)
 
 
 if __name__ == "__main__":
