@@ -178,15 +178,8 @@ func (s *Rule) Check() error {
 	if len(s.Parts) == 0 || len(s.Parts) > most {
 		return shardify.Mismatch("%d splits: want 1 to %d", len(s.Parts), most)
 	}
-	for i, r := range s.Inputs {
-		if r.Part < NoList || r.Part < 0 && !strings.HasPrefix(s.Parts[0].Glob, "@") || r.Part >= len(s.Parts) || r.Samples < 0 || i > 0 && !r.follows(&s.Inputs[i-1]) {
-			return shardify.Mismatch("inputs up to %d in split %d of %d", r.End, r.Part, len(s.Parts))
-		}
-	}
-	for _, n := range s.Near {
-		if n.Part < 0 || n.Part >= len(s.Parts) {
-			return shardify.Mismatch("a gap beside split %d of %d", n.Part, len(s.Parts))
-		}
+	if err := s.checkPlaces(); err != nil {
+		return err
 	}
 	seen := map[string]bool{}
 	shares, counts, rest, wheres := 0, 0, 0, 0
@@ -222,6 +215,21 @@ func (s *Rule) Check() error {
 		return shardify.Mismatch("the shares of the splits add up to %v, not to 1: say NAME=rest for one of them", sum)
 	case shares > 0 && rest == 1 && sum >= 1:
 		return shardify.Mismatch("the shares of the splits add up to %v and leave no rest", sum)
+	}
+	return nil
+}
+
+// checkPlaces checks which splits inputs and gaps are of.
+func (s *Rule) checkPlaces() error {
+	for i, r := range s.Inputs {
+		if r.Part < NoList || r.Part < 0 && !strings.HasPrefix(s.Parts[0].Glob, "@") || r.Part >= len(s.Parts) || r.Samples < 0 || i > 0 && !r.follows(&s.Inputs[i-1]) {
+			return shardify.Mismatch("inputs up to %d in split %d of %d", r.End, r.Part, len(s.Parts))
+		}
+	}
+	for _, n := range s.Near {
+		if n.Part < 0 || n.Part >= len(s.Parts) {
+			return shardify.Mismatch("a gap beside split %d of %d", n.Part, len(s.Parts))
+		}
 	}
 	return nil
 }

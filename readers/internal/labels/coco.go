@@ -3,6 +3,7 @@ package labels
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/key"
@@ -17,7 +18,7 @@ func readCOCO(ctx context.Context, fs storage.FS, list []spec, want func(column 
 	var files []string
 	fill, first := false, spec{}
 	for _, s := range list {
-		if !jsonl.IsCOCO(ctx, fs, s.file) || slices.ContainsFunc(s.options, func(w string) bool { return w[:min(len(w), 7)] == "object=" }) {
+		if !jsonl.IsCOCO(ctx, fs, s.file) || slices.ContainsFunc(s.options, func(w string) bool { return strings.HasPrefix(w, "object=") }) {
 			others = append(others, s)
 			continue
 		}

@@ -124,20 +124,28 @@ func Read(ctx context.Context, fs storage.FS, text, key string, want func(column
 		}
 		tables = append(tables, t)
 	}
-	counted := map[string]*Table{}
+	if idle {
+		return nil, shardify.Misuse("--key %s has no effect: each table of --labels says on=COLUMN", key)
+	}
+	if tables, err = together(tables); err != nil {
+		return nil, err
+	}
+	return tables, counters(tables)
+}
+
+// counters refuses lists of different tables that would have one counter.
+func counters(tables []*Table) error {
+	of := map[string]*Table{}
 	for _, t := range tables {
 		if t.spec.rows != rowsMany {
 			continue
 		}
-		if o := counted[t.spec.counter]; o != nil {
-			return nil, shardify.Misuse("--labels: the lists of %s and of %s have one counter, %s; NAME=FILE gives each its own, as in 'captions=%[2]s'", o.File, t.File, t.spec.counter)
+		if o := of[t.spec.counter]; o != nil {
+			return shardify.Misuse("--labels: the lists of %s and of %s have one counter, %s; NAME=FILE gives each its own, as in 'captions=%[2]s'", o.File, t.File, t.spec.counter)
 		}
-		counted[t.spec.counter] = t
+		of[t.spec.counter] = t
 	}
-	if idle {
-		return nil, shardify.Misuse("--key %s has no effect: each table of --labels says on=COLUMN", key)
-	}
-	return together(tables)
+	return nil
 }
 
 func (t *Table) read(ctx context.Context, fs storage.FS, own []string, jobs int) error {
