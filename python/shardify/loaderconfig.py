@@ -97,7 +97,7 @@ def budget(given: Any, batch: Any) -> Tuple[Dict[str, Any], int]:
     """The library's configuration of a budget, and the samples of a batch, at most with a budget."""
     if given is None:
         if batch is None:
-            raise TypeError("Loader: want batch_size, or budget={field: most} for batches of other numbers of samples")
+            raise TypeError("batch_size=None: want a whole number, or budget={field: most} for batches of other numbers of samples")
         return {}, whole("batch_size", batch, 1)
     if batch is not None:
         raise ValueError("batch_size=%r and budget=: give one; Budget(..., max_batch=%r) is the most samples of a batch" % (batch, batch))

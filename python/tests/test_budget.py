@@ -106,7 +106,7 @@ def test_padded_and_oversize(data):
 @pytest.mark.parametrize(
     "given, error, want",
     [
-        (dict(), TypeError, "want batch_size"),
+        (dict(), TypeError, "want a whole number, or budget="),
         (dict(batch_size=4, budget={"tokens": 9}), ValueError, "give one"),
         (dict(budget={}), TypeError, "want {field: most}"),
         (dict(budget={"tokens": -1}), ValueError, "want 0 or more"),
