@@ -190,6 +190,11 @@ func lostSeeds(t testing.TB) (all []*lostSeed) {
 	text("csv", "rows.csv", "csv", csv, 1)
 	text("csv gzip", "rows.csv.gz", "csv", readertest.Gzip(csv), 1)
 	text("jsonl", "rows.jsonl", "jsonl", jsonl, 0)
+	var atoms []byte
+	for i := range 12 {
+		atoms = fmt.Appendf(atoms, "2\nProperties=species:S:1:pos:R:3 energy=%v tag=frame%d\nH %v 0.0 1.0\nO 0.5 %d.25 2.0\n", -float64(i)-.5, i, float64(i)/8, i)
+	}
+	all = append(all, &lostSeed{kind: "xyz", format: "xyz", name: "a.xyz", files: map[string][]byte{"a.xyz": atoms}})
 	text("text", "lines.txt", "text", lines, 0)
 	all[len(all)-1].options = map[string]string{"text-docs": "line"}
 	tree := func(kind, dir, format string, options map[string]string) {

@@ -61,45 +61,41 @@ type step struct {
 // add makes the place of a leaf; false if the plan contradicts itself.
 func (x *parser) add(l *leaf) bool {
 	k := &sink{leaf: *l, size: 1}
-	number := !l.Text && (l.DType == shardify.F64 || l.DType == shardify.I64 || l.DType == shardify.Bool) || l.Text && l.DType == shardify.U8
 	for _, n := range l.Shape {
-		if n <= 0 || n > 1<<20/k.size || l.Lists > 0 || l.Text {
+		if n <= 0 || n > 1<<20/k.size || l.Of != ofKey || l.Lists > 0 || l.Text {
 			return false
 		}
 		k.size *= n
 	}
-	at := &x.comment
-	switch l.Of {
-	case ofKey, ofArray:
-		of := x.keys
-		if l.Of == ofArray {
-			if of = x.arrays; l.Count < 1 || l.Count > 1<<16 || l.Text && l.Count > 1 || l.Lists > 0 || l.Shape != nil || l.Nullable {
-				return false
-			}
-		}
-		if l.Lists < 0 || l.Lists > 1 || of[l.Key] != nil || !number {
-			return false
-		}
-		of[l.Key], at = k, nil
-	case ofZ:
-		if at = &x.z; l.DType != shardify.U8 || l.Text || l.Count != 0 || l.Nullable || l.Shape != nil || l.Lists != 0 {
-			return false
-		}
-	case ofComment:
-		if !l.Text || !number || l.Lists != 0 {
-			return false
-		}
+	if !l.sound() {
+		return false
+	}
+	at := map[string]**sink{ofZ: &x.z, ofComment: &x.comment}[l.Of]
+	of := map[string]map[string]*sink{ofKey: x.keys, ofArray: x.arrays}[l.Of]
+	switch {
+	case at != nil && *at == nil:
+		*at = k
+	case of != nil && of[l.Key] == nil:
+		of[l.Key] = k
 	default:
 		return false
 	}
-	if at != nil {
-		if *at != nil {
-			return false
-		}
-		*at = k
-	}
 	x.of, x.sinks = append(x.of, k), append(x.sinks, k)
 	return true
+}
+
+// sound reports whether a leaf is one that a survey makes.
+func (l *leaf) sound() bool {
+	value := l.DType == shardify.U8 == l.Text && slices.Contains([]shardify.DType{shardify.U8, shardify.I64, shardify.F64, shardify.Bool}, l.DType)
+	switch l.Of {
+	case ofKey:
+		return value && l.Lists >= 0 && l.Lists <= 1 && l.Count == 0
+	case ofArray:
+		return value && l.Lists == 0 && !l.Nullable && l.Count >= 1 && l.Count <= 1<<16 && (l.Count == 1 || !l.Text)
+	case ofComment:
+		return value && l.Lists == 0 && l.Text && l.Count == 0
+	}
+	return l.DType == shardify.U8 && !l.Text && l.Lists == 0 && !l.Nullable && l.Count == 0
 }
 
 // Held implements lines.Parser.
@@ -154,22 +150,19 @@ func (x *parser) frame(p *lines.Piece, f *frame.Frame) (end int, err error) {
 	if err := x.line.Parse(f.Comment); err != nil {
 		return 0, p.Corrupt(f.Line, "%v", err)
 	}
-	if err := x.line.Settle(); err != nil {
-		return 0, p.Corrupt(f.Line, "%v", err)
-	}
 	x.rows++
 	var properties []byte
 	lattice := false
 	for i := range x.line.Values {
 		v := &x.line.Values[i]
-		if v.Is("Properties") {
+		if string(v.Key) == "Properties" {
 			properties = v.Text
 		} else if k := x.keys[string(v.Key)]; k != nil {
 			if err := k.put(v, x.rows); err != nil {
 				return 0, err
 			}
 		}
-		lattice = lattice || v.Is("Lattice")
+		lattice = lattice || string(v.Key) == "Lattice"
 	}
 	if k := x.comment; k != nil && x.line.Free {
 		if text := bytes.TrimSpace(f.Comment); len(text) > 0 {
@@ -222,7 +215,7 @@ func (x *parser) prepare(properties []byte) error {
 	have := map[*sink]bool{}
 	for i, c := range cols {
 		s := step{Column: c, to: x.arrays[c.Name]}
-		if s.to != nil && (s.to.DType != c.DType() || s.to.Count != c.Count) {
+		if s.to != nil && (s.to.DType != dtype(&c) || s.to.Count != c.Count) {
 			return changed(s.to.Name, "Properties has it as %c:%d", c.Type, c.Count)
 		}
 		if x.z != nil && i == element(cols) {
@@ -367,7 +360,7 @@ func appendBool(b []byte, v bool) []byte {
 // put stores the value of a key.
 func (k *sink) put(v *frame.Value, row int) error {
 	k.row = row
-	if v.Kind == frame.Text != k.Text && v.Kind != frame.None {
+	if v.DType == shardify.U8 != k.Text && v.DType != shardify.Invalid {
 		return changed(k.Name, "a text or a number has become the other")
 	}
 	if k.Text && v.Dims == 0 {

@@ -100,6 +100,11 @@ func (g *gather) blob() []byte {
 	return b
 }
 
+// dtype is the type of a column's values.
+func dtype(c *frame.Column) shardify.DType {
+	return map[byte]shardify.DType{'R': shardify.F64, 'I': shardify.I64, 'L': shardify.Bool, 'S': shardify.U8}[c.Type]
+}
+
 // counter is the length that all arrays share.
 const counter = "atoms"
 

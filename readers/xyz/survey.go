@@ -49,8 +49,8 @@ func (m *met) String() string { return fmt.Sprintf("line %d of %s", m.line, m.fi
 // key is what was seen of a key.
 type key struct {
 	first met
-	n     int64 // frames that have it
-	kinds [frame.Text + 1]met
+	n     int64  // frames that have it
+	kinds [4]met // of values: see slot
 	dims  [3]met
 	wide  met    // an integer that f64 may not hold
 	span  [4]int // least and most words, rows: of vectors and matrices
@@ -77,11 +77,16 @@ type seen struct {
 
 func newSeen() *seen { return &seen{keys: map[string]*key{}, layouts: map[string]*layout{}} }
 
+// slot is the place of a type in key.kinds.
+func slot(t shardify.DType) int {
+	return max(0, slices.Index([]shardify.DType{shardify.U8, shardify.I64, shardify.F64, shardify.Bool}, t))
+}
+
 func (k *key) see(v *frame.Value, at met) {
 	k.n++
 	k.first.join(at)
 	k.dims[v.Dims].join(at)
-	if kind := &k.kinds[v.Kind]; kind.line == 0 || at.before(kind) {
+	if kind := &k.kinds[slot(v.DType)]; v.DType != shardify.Invalid && (kind.line == 0 || at.before(kind)) {
 		text := v.Text
 		if len(v.Words) > 0 {
 			text = v.Words[0]
@@ -92,7 +97,7 @@ func (k *key) see(v *frame.Value, at met) {
 	if n := len(v.Words); v.Dims > 0 {
 		k.widen([4]int{n, n, v.Rows, v.Rows})
 	}
-	if v.Kind == frame.Int {
+	if v.DType == shardify.I64 {
 		for _, w := range v.Words {
 			if n, _ := frame.Integer(w); n > coltype.MaxExact || n < -coltype.MaxExact {
 				at.text = string(w)
@@ -210,7 +215,7 @@ func (l *learner) piece(p *lines.Piece) (frames int64, err error) {
 		}
 		f, bad := frame.Next(p.Data, i)
 		if bad != nil {
-			return frames, p.Corrupt(bad.At, "%s", bad.Why)
+			return frames, p.Corrupt(i, "%v", bad)
 		}
 		at, have := frame.Skip(p.Data, f.Body, f.Atoms)
 		if have < f.Atoms {
@@ -232,17 +237,14 @@ func (l *learner) frame(p *lines.Piece, f *frame.Frame) error {
 	if err := c.Parse(f.Comment); err != nil {
 		return err
 	}
-	if err := c.Settle(); err != nil {
-		return err
-	}
 	at := met{input: l.input, file: l.file, line: p.LineAt(f.Line)}
 	l.frames++
 	l.atoms += int64(f.Atoms)
 	properties := ""
 	for i := range c.Values {
 		v := &c.Values[i]
-		if v.Is("Properties") {
-			if properties = string(v.Text); v.Kind != frame.Text || properties == "" {
+		if string(v.Key) == "Properties" {
+			if properties = string(v.Text); v.DType != shardify.U8 || properties == "" {
 				return fmt.Errorf("Properties is not NAME:TYPE:COUNT for each array")
 			}
 			continue
@@ -255,7 +257,7 @@ func (l *learner) frame(p *lines.Piece, f *frame.Frame) error {
 		k.see(v, at)
 	}
 	if text := bytes.TrimSpace(f.Comment); c.Free && len(text) > 0 {
-		l.seen.comment.see(&frame.Value{Kind: frame.Text, Text: text}, at)
+		l.seen.comment.see(&frame.Value{DType: shardify.U8, Text: text}, at)
 	}
 	y := l.layouts[properties]
 	if y == nil {
@@ -396,7 +398,7 @@ func (g *gather) key(raw string, k *key) error {
 		return nil
 	}
 	l := leaf{Of: ofKey, Key: raw, Name: name, Nullable: k.n < g.frames && raw != "pbc"}
-	whole, real, truth, text := k.kinds[frame.Int], k.kinds[frame.Float], k.kinds[frame.Bool], k.kinds[frame.Text]
+	whole, real, truth, text := k.kinds[1], k.kinds[2], k.kinds[3], k.kinds[0]
 	number := whole
 	number.join(real)
 	have := slices.DeleteFunc([]met{number, truth, text}, func(m met) bool { return m.line == 0 })
@@ -489,7 +491,7 @@ func (g *gather) array(c frame.Column, first *layout, all []*layout, made bool) 
 		g.left = append(g.left, format.Leftover{Name: name, Reason: "Z has the atomic numbers; --columns '*' has the symbols, too"})
 		return nil
 	}
-	l := leaf{Of: ofArray, Key: c.Name, Name: name, DType: c.DType(), Text: c.Type == 'S', Count: c.Count}
+	l := leaf{Of: ofArray, Key: c.Name, Name: name, DType: dtype(&c), Text: c.Type == 'S', Count: c.Count}
 	for _, y := range all {
 		i := slices.IndexFunc(y.cols, func(o frame.Column) bool { return o.Name == c.Name })
 		switch {

@@ -172,7 +172,7 @@ var table = []row{
 	{"convert/flow", "plans", "convert/flow/route format index internal/numeric plan plan/splits shardify storage"},
 	{"convert/shuffle", "plans", "format index internal/openfiles shardify storage"},
 	{"transform", "transform", "augment convert/flow format internal/columns internal/printable internal/suggest plan plan/splits shardify storage transform/annotations transform/cast transform/codes transform/condition transform/expr transform/fields transform/lists transform/op transform/samples transform/sequence transform/tables"},
-	{"readers", "tables", "dataset format index readers/arrow readers/csv readers/files readers/hdf5 readers/internal/grid readers/internal/labels readers/internal/tars readers/jsonl readers/mds readers/megatron readers/mmap readers/netcdf3 readers/npz readers/parquet readers/root readers/sqlite readers/synth readers/tar readers/text readers/wds readers/zarr shardify storage storage/local storage/storages storage/walk storage/zips"},
+	{"readers", "tables", "dataset format index readers/arrow readers/csv readers/files readers/hdf5 readers/internal/grid readers/internal/labels readers/internal/tars readers/jsonl readers/mds readers/megatron readers/mmap readers/netcdf3 readers/npz readers/parquet readers/root readers/sqlite readers/synth readers/tar readers/text readers/wds readers/xyz readers/zarr shardify storage storage/local storage/storages storage/walk storage/zips"},
 	{"writers", "tables", "format shardify writers/mds writers/megatron writers/mmap writers/wds"},
 	{"gpuload", "loader", "dataset format gpuload/internal/device gpuload/internal/load gpuload/internal/tier gpuload/order index index/view internal/host internal/poison internal/printable shardify stage storage/storages"},
 	{"gpuload/internal/cuda", "loader", "gpuload/order shardify"},
@@ -248,6 +248,8 @@ var table = []row{
 	{"transform/internal/sound", "transforms", "shardify"},
 	{"readers/internal/exts", "readers", "format shardify"},
 	{"readers/internal/sketch", "readers", ""},
+	{"readers/xyz", "readers", "format internal/columns internal/numeric readers/internal/lines readers/internal/rows readers/internal/rows/coltype readers/internal/rows/set readers/internal/rows/survey readers/xyz/internal/frame shardify storage storage/storages"},
+	{"readers/xyz/internal/frame", "readers", "internal/numeric shardify"},
 }
 
 func rowOf(name string) *row {

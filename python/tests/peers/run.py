@@ -49,6 +49,7 @@ ENVIRONMENTS: Dict[str, Dict[str, List[str]]] = {
     "tokens": {"pip": ["tokenizers==0.23.3", "sentencepiece==0.2.3", "tiktoken==0.14.0"]},
     "preprocess": {"pip": ["tokenizers==0.23.3"], "bare": ["megatron-core==0.16.1"], "torch": ["needed"]},
     "augment": {"pip": ["pillow", "pyarrow==26.0.1"]},
+    "atoms": {"pip": ["ase==3.29.0", "extxyz==0.4.6", "safetensors==0.8.0"]},
     "shape": {"pip": ["h5py==3.16.0", "uproot==5.7.7", "awkward==2.14.0"]},
     # "beside": torchvision, if it is here, needs no NumPy of its age for its data sets.
     "conventions": {
@@ -75,6 +76,7 @@ PEERS = {
     "mosaic": "mosaic",
     "megatron": "mosaic",
     "augment": "augment",
+    "atoms": "atoms",
     "uproot": "uproot",
     "conventions": "conventions",
     "coco": "conventions",

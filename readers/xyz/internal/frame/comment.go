@@ -4,20 +4,19 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/shardify/shardify"
 )
 
 // Value is that of a key: a number, truth value or text (Dims 0), a vector (1), or a matrix (2).
 type Value struct {
 	Key   []byte
-	Kind  Kind
+	DType shardify.DType // of all words: I64, F64, Bool; U8: texts; Invalid: there is none
 	Dims  int
 	Rows  int      // of a matrix
 	Words [][]byte // of numbers and truth values, and vectors of texts
 	Text  []byte   // of a text
 }
-
-// Is reports whether the key is name.
-func (v *Value) Is(name string) bool { return string(v.Key) == name }
 
 // Comment is a comment line. It is used again for the next one.
 type Comment struct {
@@ -55,7 +54,7 @@ func (c *Comment) Parse(line []byte) error {
 			}
 		}
 	}
-	return nil
+	return c.settle()
 }
 
 func (c *Comment) blanks() {
@@ -100,7 +99,7 @@ func (c *Comment) pair() error {
 	v, behind := c.add(key), c.i
 	if c.blanks(); c.i == len(c.line) || c.line[c.i] != '=' {
 		c.words = append(c.words, truth)
-		c.i, v.Kind, v.Words = behind, Bool, c.words[len(c.words)-1:]
+		c.i, v.DType, v.Words = behind, shardify.Bool, c.words[len(c.words)-1:]
 		return nil
 	}
 	c.Free = false
@@ -174,12 +173,12 @@ func (c *Comment) split(b []byte) [][]byte {
 // set makes a value of the words in b: one is a scalar unless list.
 func (v *Value) set(c *Comment, b []byte, list bool) {
 	v.Words = c.split(b)
-	v.Kind = kindOf(v.Words)
+	v.DType = typeOf(v.Words)
 	switch {
 	case list:
 		v.Dims = 1
-	case v.Kind == Text || v.Kind == None:
-		v.Kind, v.Text, v.Words = Text, b, nil
+	case v.DType == text || v.DType == shardify.Invalid:
+		v.DType, v.Text, v.Words = text, b, nil
 	case len(v.Words) > 1:
 		v.Dims = 1
 	}
@@ -235,10 +234,10 @@ func (c *Comment) value(v *Value) error {
 			return nil
 		}
 		c.words = append(c.words, w)
-		if v.Words = c.words[len(c.words)-1:]; kindOf(v.Words) == Text {
-			v.Kind, v.Text, v.Words = Text, w, nil
+		if v.Words = c.words[len(c.words)-1:]; typeOf(v.Words) == text {
+			v.DType, v.Text, v.Words = text, w, nil
 		} else {
-			v.Kind = kindOf(v.Words)
+			v.DType = typeOf(v.Words)
 		}
 	}
 	return nil
@@ -288,7 +287,7 @@ func (c *Comment) bracket(v *Value, b []byte) error {
 		}
 	}
 	v.Dims, v.Words = 2, c.words[from:len(c.words):len(c.words)]
-	v.Kind = kindOf(v.Words)
+	v.DType = typeOf(v.Words)
 	return nil
 }
 
@@ -302,30 +301,30 @@ func (c *Comment) json(v *Value, b []byte) error {
 	if b[0] == '[' && !bytes.ContainsAny(b, `"{n`) && json.Unmarshal(b, &list) == nil && len(list) > 0 {
 		flat := bytes.Count(b, []byte{'['})
 		if flat == 1 || flat == len(list)+1 {
-			if err := c.bracket(v, b[1:len(b)-1]); err == nil && v.Kind != None && v.Kind != Text {
+			if err := c.bracket(v, b[1:len(b)-1]); err == nil && v.DType != shardify.Invalid && v.DType != text {
 				return nil
 			}
 		}
 	}
-	*v = Value{Key: v.Key, Kind: Text, Text: b}
+	*v = Value{Key: v.Key, DType: text, Text: b}
 	return nil
 }
 
 var untruth = []byte("F")
 
-// Settle gives the values of keys that all programs know their forms: Lattice, stress and virial are
+// settle gives the values of keys that all programs know their forms: Lattice, stress and virial are
 // matrices of numbers, pbc has three truth values.
-func (c *Comment) Settle() error {
+func (c *Comment) settle() error {
 	for i := range c.Values {
 		v := &c.Values[i]
-		lattice := v.Is("Lattice")
+		lattice := string(v.Key) == "Lattice"
 		switch {
-		case v.Is("pbc"):
+		case string(v.Key) == "pbc":
 			if err := c.periodic(v); err != nil {
 				return err
 			}
-		case lattice || v.Is("stress") || v.Is("virial"):
-			numbers := v.Kind == Int || v.Kind == Float
+		case lattice || string(v.Key) == "stress" || string(v.Key) == "virial":
+			numbers := v.DType == shardify.I64 || v.DType == shardify.F64
 			if numbers && v.Dims == 1 && len(v.Words) == 9 {
 				v.Dims, v.Rows = 2, 3
 				if w := v.Words; !lattice { // column by column
@@ -333,7 +332,7 @@ func (c *Comment) Settle() error {
 				}
 			}
 			if numbers {
-				v.Kind = Float
+				v.DType = shardify.F64
 			}
 			if lattice && (!numbers || v.Dims != 2 || v.Rows != 3 || len(v.Words) != 9) {
 				return fmt.Errorf("Lattice is not 9 numbers, those of three vectors one after the other")
@@ -344,12 +343,12 @@ func (c *Comment) Settle() error {
 }
 
 func (c *Comment) periodic(v *Value) error {
-	n, ok := len(v.Words), v.Dims < 2 && (v.Kind == Bool || v.Kind == Int)
+	n, ok := len(v.Words), v.Dims < 2 && (v.DType == shardify.Bool || v.DType == shardify.I64)
 	if ok = ok && (n == 1 || n == 3); ok {
 		all := v.Words
 		for i := range 3 {
 			w := all[i%n]
-			if v.Kind == Int {
+			if v.DType == shardify.I64 {
 				if ok = ok && len(w) == 1 && w[0]-'0' < 2; w[0] == '1' {
 					w = truth
 				} else {
@@ -363,16 +362,6 @@ func (c *Comment) periodic(v *Value) error {
 	if !ok {
 		return fmt.Errorf("pbc is not three truth values, nor one")
 	}
-	v.Kind, v.Dims, v.Rows = Bool, 1, 0
-	return nil
-}
-
-// Find is the value of a key; nil if it is not there.
-func (c *Comment) Find(key string) *Value {
-	for i := range c.Values {
-		if c.Values[i].Is(key) {
-			return &c.Values[i]
-		}
-	}
+	v.DType, v.Dims, v.Rows = shardify.Bool, 1, 0
 	return nil
 }

@@ -9,8 +9,6 @@ package frame
 import (
 	"bytes"
 	"fmt"
-
-	"github.com/shardify/shardify"
 )
 
 // maxColumns bounds the columns of atoms.
@@ -50,27 +48,27 @@ func count(b []byte, i int) (n, end int) {
 	return n, i
 }
 
-// Next cuts the frame at b[i]. Each line of b ends in a line feed. The error says at which place.
-func Next(b []byte, i int) (f Frame, err *Wrong) {
+// Next cuts the frame at b[i]. Each line of b ends in a line feed. The error is about the line at i.
+func Next(b []byte, i int) (f Frame, err error) {
 	n, end := count(b, i)
 	if end < 0 {
 		line := b[i : i+max(bytes.IndexByte(b[i:], '\n'), 0)]
 		switch {
 		case Blank(line):
-			return f, wrong(i, "an empty line between frames")
+			return f, fmt.Errorf("an empty line between frames")
 		case bytes.HasPrefix(line, []byte("VEC1")):
-			return f, wrong(i, "VEC lines of AMS are not read: write the cell as Lattice=\"...\" into the comment line")
+			return f, fmt.Errorf("VEC lines of AMS are not read: write the cell as Lattice=\"...\" into the comment line")
 		}
-		return f, wrong(i, "%.40q is not a number of atoms", line)
+		return f, fmt.Errorf("%.40q is not a number of atoms", line)
 	}
 	f.Atoms, f.Line = n, end+1
 	end = bytes.IndexByte(b[f.Line:], '\n')
 	if end < 0 {
-		return f, wrong(i, "the text ends behind the number of atoms")
+		return f, fmt.Errorf("the text ends behind the number of atoms")
 	}
 	f.Comment, f.Body = b[f.Line:f.Line+end], f.Line+end+1
 	if n > len(b)-f.Body {
-		return f, wrong(i, "%d atoms do not fit into what follows", n)
+		return f, fmt.Errorf("%d atoms do not fit into what follows", n)
 	}
 	return f, nil
 }
@@ -130,19 +128,6 @@ type Column struct {
 	Name  string
 	Type  byte // R, I, S or L
 	Count int
-}
-
-// DType is the type of a column's values; texts are U8.
-func (c *Column) DType() shardify.DType {
-	switch c.Type {
-	case 'R':
-		return shardify.F64
-	case 'I':
-		return shardify.I64
-	case 'L':
-		return shardify.Bool
-	}
-	return shardify.U8
 }
 
 // Plain is the columns of frames without Properties. More than these may follow.

@@ -5,19 +5,12 @@ import (
 	"math"
 	"strings"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/numeric"
 )
 
-// Kind is what all words of a value are.
-type Kind uint8
-
-const (
-	None Kind = iota // no word
-	Int
-	Float
-	Bool
-	Text
-)
+// text is the type of texts.
+const text = shardify.U8
 
 // whole reads an integer of the grammar of comments: no zeros before others, at most 64 bits.
 func whole(w []byte) (int64, bool) {
@@ -187,8 +180,8 @@ func Logical(w []byte) (v, ok bool) {
 	return false, false
 }
 
-// kindOf is the kind that all words are of.
-func kindOf(words [][]byte) Kind {
+// typeOf is the type that all words have: Invalid without words, U8 for texts.
+func typeOf(words [][]byte) shardify.DType {
 	ints, reals, bools, fits := true, true, true, true
 	for _, w := range words {
 		if ints = ints && isWhole(w); ints {
@@ -204,17 +197,17 @@ func kindOf(words [][]byte) Kind {
 	}
 	switch {
 	case len(words) == 0:
-		return None
+		return shardify.Invalid
 	case ints && fits:
-		return Int
+		return shardify.I64
 	case ints: // no rounded float
-		return Text
+		return text
 	case reals:
-		return Float
+		return shardify.F64
 	case bools:
-		return Bool
+		return shardify.Bool
 	}
-	return Text
+	return text
 }
 
 const elements = "X H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Y Zr Nb Mo Tc Ru Rh Pd Ag Cd " +
