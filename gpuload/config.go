@@ -123,6 +123,9 @@ type Config struct {
 
 	// Indices are the samples to draw from, by number; nil means all.
 	Indices []int64
+	// Once: no sample is twice in Indices, which are the order of an epoch. It wants Shuffle None.
+	// PerEpoch: each epoch has such Indices, these Epoch; SetOrder gives those of others.
+	Once, PerEpoch bool
 	// Mix weighs the inputs of Open: shares of the samples of every stretch of an
 	// epoch, whatever the inputs' sizes.
 	Mix []float64

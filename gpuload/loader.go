@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify/gpuload/internal/load"
+	"github.com/shardify/shardify/gpuload/order"
 	"github.com/shardify/shardify/storage/storages"
 )
 
@@ -102,6 +103,9 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 		return nil, l.failed
 	}
 	entered := load.Nanos()
+	if epoch, _ := l.place.at(); !l.want.Order.Known(epoch) {
+		return nil, order.ErrUnknown
+	}
 	if l.pipeline == nil {
 		if l.queue.isClosed() {
 			return nil, ErrClosed
@@ -142,6 +146,18 @@ func (l *Loader) halt() {
 		l.pipeline.stop()
 	}
 	l.pipeline, l.failed = nil, nil
+}
+
+// SetOrder says which samples an epoch has, with Config.PerEpoch.
+func (l *Loader) SetOrder(epoch int, list []int64) error {
+	l.use.Lock()
+	defer l.use.Unlock()
+	if err := l.want.checkAnchors(list); err != nil {
+		return err
+	}
+	l.halt()
+	at, _ := l.place.at()
+	return l.want.Order.Give(epoch, list, at)
 }
 
 // Close ends all goroutines and gives memory and files back, that of batches not

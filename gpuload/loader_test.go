@@ -78,7 +78,7 @@ func TestTheOrderIsThatOfOrder(t *testing.T) {
 		c.Batch, c.Rank, c.World = 7, 1, 3
 		l := mustLoader(t, d, c)
 		for step, ids := range epochIDs(t, l, nil) {
-			first, stride, n := l.want.Steps.Rows(int64(step) * 21)
+			first, stride, n := l.want.Steps.Rows(0, int64(step)*21)
 			for j := range n {
 				if want := l.Order().At(0, first+j*stride); ids[j] != want {
 					t.Fatalf("step %d, row %d is sample %d, want %d", step, j, ids[j], want)

@@ -44,11 +44,11 @@ func (w *samples) noteLast() {
 	st := &w.Steps
 	left := st.Length % st.Global()
 	switch {
-	case left == 0 || !w.cfg.lastIsDefault() || st.Count(0, 0) == 0:
+	case left == 0 || st.Listed != nil || !w.cfg.lastIsDefault() || st.Count(0, 0) == 0:
 	case st.Last == Drop:
 		w.notes.add("an epoch leaves out %s of %s samples, which fill no batch on every rank: the default with a shuffle; last=short delivers them", printable.Count(left), printable.Count(st.Length))
 	default:
-		_, _, rows := st.Rows(st.Length - left)
+		_, _, rows := st.Rows(0, st.Length-left)
 		w.notes.add("the last batch of an epoch has %d of %d samples on this rank: the default without a shuffle; last=drop leaves it out on every rank", rows, st.Batch)
 	}
 }

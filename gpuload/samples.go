@@ -53,6 +53,9 @@ func (d *Dataset) want(cfg *Config, notes *noteList) (*samples, error) {
 		Length: w.Order.Len(), Batch: int64(cfg.Batch), Rank: int64(cfg.Rank), World: int64(cfg.World),
 		Last: cfg.Last, Strided: w.Order.Windowed() || w.Order.Streams() > 1,
 	}
+	if cfg.PerEpoch {
+		w.Steps.Listed, cfg.Indices = w.Order, []int64{} // they are of this epoch alone, and end with it
+	}
 	if w.Steps.Packs = w.Order.Packs(); w.Steps.Packs != nil {
 		w.Steps.Batch, w.Steps.Strided = 1, false
 	}
@@ -144,6 +147,7 @@ func (d *Dataset) order(c *Config, w *window, s *stream) (_ *order.Order, err er
 	o := order.Config{
 		Shuffle: c.Shuffle, Seed: c.Seed, Parts: d.Inputs(),
 		Indices: c.Indices, Mix: c.Mix, Weights: c.Weights, Samples: c.Samples,
+		Once: c.Once, PerEpoch: c.PerEpoch, Epoch: c.Epoch, Rows: d.Len(),
 	}
 	indices := c.Indices
 	if w != nil {

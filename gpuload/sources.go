@@ -187,7 +187,7 @@ const maxIndices = 64 << 20
 // are drawn from lists.
 func (s *sources) placeOrder() error {
 	list := s.want.Order.Indices()
-	s.Listed = s.Windows == nil && (s.want.Order.Drawn() || s.want.Steps.Packs != nil || len(list)*8 > maxIndices)
+	s.Listed = s.Windows == nil && (s.want.Order.Drawn() || s.want.Order.Listed() || s.want.Steps.Packs != nil || len(list)*8 > maxIndices)
 	if list == nil || s.Listed || s.Windows != nil {
 		return nil
 	}

@@ -154,6 +154,14 @@ func (w *window) shape(o *order.Config) error {
 	return w.CheckAnchors(o.Indices)
 }
 
+// checkAnchors refuses rows that are no anchors of windows, where there are windows.
+func (w *samples) checkAnchors(list []int64) error {
+	if w.window == nil {
+		return nil
+	}
+	return w.window.CheckAnchors(list)
+}
+
 // projectView chooses the delivered fields of windows, and the fields of rows that they take.
 func (w *samples) projectView() (rows []shardify.Field, wanted func(string) bool, err error) {
 	schema := w.Set.Schema()

@@ -39,21 +39,26 @@ type config struct {
 	Oversize     string          `json:"oversize"`
 	Rank         int             `json:"rank"`
 	World        int             `json:"world"`
-	Balance      string          `json:"balance"`
-	Samples      int64           `json:"samples"`
-	Device       string          `json:"device"`
-	Tier         string          `json:"tier"`
-	Memory       size            `json:"memory"`
-	DeviceMem    size            `json:"device_memory"`
-	Stage        string          `json:"stage"`
-	KeepStage    bool            `json:"keep_stage"`
-	Cache        string          `json:"cache"`
-	CacheSize    size            `json:"cache_size"`
-	Local        int             `json:"local_ranks"`
-	Depth        int             `json:"depth"`
-	Workers      int             `json:"workers"`
-	Verify       string          `json:"verify"`
-	Synthetic    bool            `json:"synthetic"`
+	// IndicesType is that of the array of indices, as NumPy writes it: "i8" if it is left out. Once and
+	// PerEpoch: they are the order of samples.
+	IndicesType string `json:"indices_type"`
+	Once        bool   `json:"once"`
+	PerEpoch    bool   `json:"per_epoch"`
+	Balance     string `json:"balance"`
+	Samples     int64  `json:"samples"`
+	Device      string `json:"device"`
+	Tier        string `json:"tier"`
+	Memory      size   `json:"memory"`
+	DeviceMem   size   `json:"device_memory"`
+	Stage       string `json:"stage"`
+	KeepStage   bool   `json:"keep_stage"`
+	Cache       string `json:"cache"`
+	CacheSize   size   `json:"cache_size"`
+	Local       int    `json:"local_ranks"`
+	Depth       int    `json:"depth"`
+	Workers     int    `json:"workers"`
+	Verify      string `json:"verify"`
+	Synthetic   bool   `json:"synthetic"`
 	// Numbers has a GPU write the samples' numbers down: a tensor more.
 	Numbers bool `json:"numbers"`
 	// Trace is the file that the timeline goes to.
@@ -108,7 +113,7 @@ func decodeConfig(b []byte) (*config, error) {
 func (c *config) loaderConfig() gpuload.Config {
 	g := gpuload.Config{
 		Columns: c.Columns, Keys: c.Keys, Batch: c.Batch, Shuffle: gpuload.Shuffle(c.Shuffle), Window: c.Window, Tokens: c.Tokens, ShuffleWindow: c.ShuffleWindow, Streams: c.Streams,
-		Seed: c.Seed, Epoch: c.Epoch, Last: gpuload.Last(c.Last), Rank: c.Rank, World: c.World, Mix: c.Mix, Balance: c.Balance, Samples: c.Samples,
+		Seed: c.Seed, Epoch: c.Epoch, Once: c.Once, PerEpoch: c.PerEpoch, Last: gpuload.Last(c.Last), Rank: c.Rank, World: c.World, Mix: c.Mix, Balance: c.Balance, Samples: c.Samples,
 		Budget: c.Budget, Padded: c.Padded, BudgetWindow: c.BudgetWindow, Oversize: gpuload.Oversize(c.Oversize),
 		Tier: gpuload.Tier(c.Tier), Memory: int64(c.Memory), DeviceMemory: int64(c.DeviceMem), LocalRanks: c.Local, Stage: c.Stage, KeepStage: c.KeepStage, Cache: c.Cache, CacheSize: int64(c.CacheSize),
 		Depth: c.Depth, Group: c.Group, Workers: c.Workers, Verify: gpuload.Verify(c.Verify), Synthetic: c.Synthetic, Device: c.Device, Numbers: c.Numbers,

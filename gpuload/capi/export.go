@@ -67,18 +67,14 @@ func answer(to **C.char, v any) error {
 }
 
 //export goOpen
-func goOpen(text *C.char, size C.size_t, indices *C.int64_t, nIndices C.int64_t, weights *C.double, nWeights C.int64_t, handle *C.uint64_t, about **C.char, errText **C.char) C.int {
+func goOpen(text *C.char, size C.size_t, indices unsafe.Pointer, nIndices C.int64_t, weights *C.double, nWeights C.int64_t, handle *C.uint64_t, about **C.char, errText **C.char) C.int {
 	return try(errText, func() (int, error) {
-		is, err := list((*int64)(indices), nIndices)
-		if err != nil {
-			return failed, err
-		}
 		ws, err := list((*float64)(weights), nWeights)
 		if err != nil {
 			return failed, err
 		}
 		// The caller's arrays end with this call.
-		l, err := openLoader(unsafe.Slice((*byte)(unsafe.Pointer(text)), size), clone(is), clone(ws))
+		l, err := openLoader(unsafe.Slice((*byte)(unsafe.Pointer(text)), size), func(kind string) ([]int64, error) { return numbersOf(indices, int64(nIndices), kind) }, clone(ws))
 		if err != nil {
 			return failed, err
 		}
@@ -302,6 +298,21 @@ func goBatches(handle C.uint64_t, epoch, from C.int64_t, report C.int, text **C.
 			return failed, err
 		}
 		return ok, answer(text, b)
+	})
+}
+
+//export goOrder
+func goOrder(handle C.uint64_t, epoch C.int64_t, list unsafe.Pointer, n C.int64_t, kind *C.char, text **C.char, errText **C.char) C.int {
+	return withLoader(handle, errText, func(l *loader) (int, error) {
+		samples, err := numbersOf(list, int64(n), C.GoString(kind))
+		if err != nil {
+			return failed, err
+		}
+		g, err := l.give(int(epoch), samples)
+		if err != nil {
+			return failed, err
+		}
+		return ok, answer(text, g)
 	})
 }
 

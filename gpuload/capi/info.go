@@ -24,6 +24,7 @@ type info struct {
 	Tier    string           `json:"tier"`
 	Notes   []string         `json:"notes"`
 	State   gpuload.State    `json:"state"` // before the first batch
+	Order   string           `json:"order"` // of a state inside the first epoch
 }
 
 // columnInfo says where in Tensors a column's tensors are; -1: it has none.
@@ -103,7 +104,7 @@ func (l *loader) describe(numbers bool) {
 		at = add(shardify.I64, nil, "samples", func(b *gpuload.Batch, _ string) (gpuload.Tensor, error) { return b.Numbers() }, "")
 	}
 	l.info = info{
-		Schema: schema, Columns: columns, Tensors: l.tensors, Numbers: at, Steps: l.Steps(), Group: l.Loader.Together(), Samples: l.samples(), Length: l.Order().Len(), Strided: l.Strided(), Slots: l.slots,
-		Device: l.Device().Device, Tier: string(l.Stats().Tier), Notes: l.Notes(), State: l.State(),
+		Schema: schema, Columns: columns, Tensors: l.tensors, Numbers: at, Steps: l.Steps(), Group: l.Loader.Together(), Samples: l.samples(), Length: l.Order().LenOf(l.State().Epoch), Strided: l.Strided(), Slots: l.slots,
+		Device: l.Device().Device, Tier: string(l.Stats().Tier), Notes: l.Notes(), State: l.State(), Order: l.Order().TextAt(l.State().Epoch, 1),
 	}
 }

@@ -92,7 +92,7 @@ func fewerThreads(workers int) {
 	}
 }
 
-func openLoader(text []byte, indices []int64, weights []float64) (_ *loader, err error) {
+func openLoader(text []byte, indices func(kind string) ([]int64, error), weights []float64) (_ *loader, err error) {
 	c, err := decodeConfig(text)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,10 @@ func openLoader(text []byte, indices []int64, weights []float64) (_ *loader, err
 		return nil, err
 	}
 	g := c.loaderConfig()
-	g.Indices, g.Weights = indices, weights
+	g.Weights = weights
+	if g.Indices, err = indices(c.IndicesType); err != nil {
+		return nil, err
+	}
 	if l.trace, err = c.openTrace(); err != nil {
 		return nil, err
 	}
@@ -423,18 +426,25 @@ func (l *loader) idsAt(epoch, from int64, ids []int64) {
 // batches is what shardify_batches answers.
 type batches struct {
 	Steps  int64         `json:"steps"`
+	Total  int64         `json:"total"` // positions of the epoch, over all ranks
 	Report *order.Report `json:"report,omitempty"`
 }
 
-// batchesOf says how many steps an epoch of batches by a budget has from a batch on, and what all hold.
+// batchesOf says how many steps an epoch has from a position on, and what its batches by a budget hold.
 func (l *loader) batchesOf(epoch int, from int64, report bool) (b batches, err error) {
-	p := l.Order().Packs()
-	if p == nil {
+	p, all, each := l.Order().Packs(), int64(0), l.world
+	switch {
+	case p != nil:
+		all = p.Batches(epoch)
+	case report:
 		return b, errors.New("batches are of one size, without a budget")
+	default:
+		all, each = l.Order().LenOf(epoch), l.batch*l.world
 	}
-	left := max(p.Batches(epoch)-from, 0)
-	if b.Steps = left / l.world; !l.drop {
-		b.Steps = (left + l.world - 1) / l.world
+	left := max(all-from, 0)
+	b.Total = all
+	if b.Steps = left / each; !l.drop {
+		b.Steps = (left + each - 1) / each
 	}
 	if report {
 		r := p.Report(epoch)

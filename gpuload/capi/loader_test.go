@@ -24,6 +24,8 @@ import (
 )
 
 // makeSet converts synthetic samples to a data set.
+func noIndices(string) ([]int64, error) { return nil, nil }
+
 func makeSet(t testing.TB, schema string, samples int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -68,7 +70,7 @@ func leases(t testing.TB) *atomic.Int64 {
 
 func mustOpen(t testing.TB, format string, args ...any) *loader {
 	t.Helper()
-	l, err := openLoader(fmt.Appendf(nil, format, args...), nil, nil)
+	l, err := openLoader(fmt.Appendf(nil, format, args...), noIndices, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +313,7 @@ func TestAConfigurationIsHeld(t *testing.T) {
 		`{"paths":["/nowhere/s"]}`: "/nowhere/s",
 		``:                         "configuration",
 	} {
-		if _, err := openLoader([]byte(text), nil, nil); err == nil || !strings.Contains(err.Error(), why) {
+		if _, err := openLoader([]byte(text), noIndices, nil); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 // The version of this interface. A program refuses a library of another.
-#define SHARDIFY_ABI 10
+#define SHARDIFY_ABI 11
 
 // Results.
 enum {
@@ -46,9 +46,9 @@ enum {
 };
 
 // shardify_open makes a Loader. config is the JSON of gpuload.Config and the paths
-// (loader.go: config); indices and weights are arrays, NULL for none, that are copied.
+// (loader.go: config); indices and weights are arrays, NULL for none, that are copied. indices are of the type that "indices_type" says.
 // info is JSON: what every batch has, steps, notes (loader.go: info).
-int shardify_open(const char *config, size_t size, const int64_t *indices, int64_t n_indices, const double *weights,
+int shardify_open(const char *config, size_t size, const void *indices, int64_t n_indices, const double *weights,
                   int64_t n_weights, uint64_t *loader, char **info, char **error);
 
 // Streams are CUstreams: 0 and 1 are the default stream, 2 is that of the calling thread. A
@@ -114,6 +114,10 @@ int shardify_restore(uint64_t loader, const char *state, size_t size, char **err
 
 // shardify_batches says how many steps an epoch has from a position on, and with report = 1 what its batches by a budget hold, as JSON.
 int shardify_batches(uint64_t loader, int64_t epoch, int64_t from, int report, char **batches, char **error);
+
+// shardify_order gives an epoch its samples, with "per_epoch": n whole numbers of a type as NumPy writes it, i1 to u8, that are
+// copied. answer is JSON (order.go: given).
+int shardify_order(uint64_t loader, int64_t epoch, const void *list, int64_t n, const char *type, char **answer, char **error);
 
 int shardify_stats(uint64_t loader, char **stats, char **error);
 // shardify_close ends a Loader. Lent batches stay valid until they are let go.

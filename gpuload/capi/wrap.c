@@ -19,9 +19,9 @@ __attribute__((constructor)) static void begin(void) { pthread_atfork(NULL, NULL
         return call;                        \
     } while (0)
 
-int shardify_open(const char *config, size_t size, const int64_t *indices, int64_t n_indices, const double *weights,
+int shardify_open(const char *config, size_t size, const void *indices, int64_t n_indices, const double *weights,
                   int64_t n_weights, uint64_t *loader, char **info, char **error) {
-    HERE(goOpen((char *)config, size, (int64_t *)indices, n_indices, (double *)weights, n_weights, loader, info, error));
+    HERE(goOpen((char *)config, size, (void *)indices, n_indices, (double *)weights, n_weights, loader, info, error));
 }
 
 int shardify_next(uint64_t loader, int64_t timeout_ms, uint64_t stream, int lend, int64_t *step, char **error) {
@@ -64,6 +64,7 @@ int shardify_restore(uint64_t loader, const char *state, size_t size, char **err
 }
 
 int shardify_batches(uint64_t loader, int64_t epoch, int64_t from, int report, char **batches, char **error) { HERE(goBatches(loader, epoch, from, report, batches, error)); }
+int shardify_order(uint64_t loader, int64_t epoch, const void *list, int64_t n, const char *type, char **answer, char **error) { HERE(goOrder(loader, epoch, (void *)list, n, (char *)type, answer, error)); }
 int shardify_stats(uint64_t loader, char **stats, char **error) { HERE(goStats(loader, stats, error)); }
 
 int shardify_close(uint64_t loader, char **error) { HERE(goClose(loader, error)); }

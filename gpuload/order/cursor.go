@@ -5,6 +5,7 @@ package order
 type Cursor struct {
 	*Order
 	epoch   uint64
+	listed  []int64 // the samples that are drawn from; nil: not by a list
 	drawKey uint64
 	parts   []partCursor
 	cycles  []cycle // by stream
@@ -43,7 +44,11 @@ type cycle struct {
 
 // Cursor begins at an epoch.
 func (o *Order) Cursor(epoch int) *Cursor {
-	c := &Cursor{Order: o, epoch: uint64(epoch), parts: make([]partCursor, len(o.parts))}
+	c := &Cursor{Order: o, epoch: uint64(epoch), listed: o.indices, parts: make([]partCursor, len(o.parts))}
+	if o.lists != nil {
+		l, _ := o.list(epoch)
+		c.listed = l.samples
+	}
 	for i := range c.parts {
 		c.parts[i] = partCursor{part: &o.parts[i]}
 		if o.shuffle == Block {
@@ -74,7 +79,7 @@ func (c *Cursor) At(q int64) int64 {
 		o, stream := c.shape.byStreams.div(q)
 		item = c.sample(&c.parts[0], c.epoch, stream, o)
 	}
-	return c.Item(item)
+	return c.item(c.listed, item)
 }
 
 // Fill is the samples at positions q, q+stride, ... It is At, many times faster: the
@@ -97,9 +102,9 @@ func (c *Cursor) Fill(ids []int64, q, stride int64) {
 		}
 	}
 	switch {
-	case c.indices != nil:
+	case c.listed != nil:
 		for j, v := range ids {
-			ids[j] = c.indices[v]
+			ids[j] = c.listed[v]
 		}
 	case c.spans != nil:
 		for j, v := range ids {

@@ -12,6 +12,7 @@
 //	cursor.go   Cursor: positions one after the other, which share work
 //	feistel.go  permutations of any length without a table
 //	stream.go   blocks and streams of a Block shuffle
+//	lists.go    samples of each epoch that the user gives
 //	mix.go      shares of several inputs
 //	draw.go     weighted and balanced draws
 //	steps.go    Steps: a rank's rows of each step

@@ -47,7 +47,7 @@ func (d divisor) formula() Divisor { return Divisor{d.d, d.m} }
 // Formula returns the formula of a step. Samples drawn from lists (with Mix, Weights or
 // Labels) and batches by a budget have no formula. With Indices it computes which of them a sample is.
 func (s *Steps) Formula(of *Step, c *Cursor) (f Formula, ok bool) {
-	if c.Drawn() || s.Packs != nil {
+	if c.Drawn() || s.Packs != nil || s.Listed != nil {
 		return f, false
 	}
 	f = Formula{Kind: Sequence, Batch: uint64(s.Batch), Global: uint64(s.Global()), First: uint64(of.First), Stride: uint64(of.Stride)}

@@ -1,12 +1,9 @@
 package order
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"strings"
-
-	"github.com/zeebo/xxh3"
 )
 
 // Shuffle is how the samples of an epoch are mixed.
@@ -62,6 +59,8 @@ type Order struct {
 	draw    *weighted
 	balance *balanced
 	packs   *Packs
+	lists   *lists // of epochs, in place of indices; else nil
+	rows    int64  // of the set, with a list
 	text    string // of all parameters but the seed
 }
 
@@ -75,6 +74,11 @@ type Config struct {
 	// batch is drawn, samples of a block, and streams.
 	Window, Block, Streams int64
 	Indices                []int64
+	// Once: Indices are the order of an epoch, without a shuffle, and no sample is in them twice. PerEpoch:
+	// each epoch has such a list, Indices being that of Epoch; Give sets others.
+	Once, PerEpoch bool
+	Epoch          int
+	Rows           int64 // of the set, if its samples are numbered by rows, as Spans are
 	// Spans, if set, are the samples to draw from where Indices do not say it. Those of one of
 	// the Parts follow each other; Parts are then numbers of samples to draw from.
 	Spans []Span
@@ -94,40 +98,48 @@ type Config struct {
 // New makes an order.
 func New(c Config) (o *Order, err error) {
 	o = &Order{seed: c.Seed, shuffle: c.Shuffle, indices: c.Indices, shape: newShape(1, 1, 1)}
-	if err := o.setItems(&c); err != nil {
-		return nil, err
+	if c.Once || c.PerEpoch {
+		return newListed(o, c)
 	}
-	if err := o.setDraws(&c); err != nil {
-		return nil, err
+	return o, o.set(&c)
+}
+
+// set checks and takes the parameters.
+func (o *Order) set(c *Config) (err error) {
+	if err := o.setItems(c); err != nil {
+		return err
+	}
+	if err := o.setDraws(c); err != nil {
+		return err
 	}
 	if c.Shuffle == Block && o.draw == nil && o.balance == nil {
 		if c.Window < 1 || c.Window > maxWindow || c.Block < 1 || c.Streams < 1 || c.Streams > MaxStreams {
-			return nil, fmt.Errorf("window of %d samples, blocks of %d, %d streams: want 1 or more, windows of at most %d and at most %d streams", c.Window, c.Block, c.Streams, int64(maxWindow), MaxStreams)
+			return fmt.Errorf("window of %d samples, blocks of %d, %d streams: want 1 or more, windows of at most %d and at most %d streams", c.Window, c.Block, c.Streams, int64(maxWindow), MaxStreams)
 		}
 		o.shape = newShape(c.Streams, (c.Window+c.Streams-1)/c.Streams, c.Block)
 	}
 	if o.shape.streams > 1 && o.mix != nil {
 		for _, p := range o.parts { // every stream has something of every part
 			if p.n < o.shape.streams {
-				return nil, fmt.Errorf("%d streams over an input of %d samples", o.shape.streams, p.n)
+				return fmt.Errorf("%d streams over an input of %d samples", o.shape.streams, p.n)
 			}
 		}
 	}
 	o.length = o.items
 	if c.Samples > 0 {
 		if o.mix == nil && o.draw == nil && o.balance == nil {
-			return nil, fmt.Errorf("samples %d: the length of an epoch is free only with mix, weights or balance", c.Samples)
+			return fmt.Errorf("samples %d: the length of an epoch is free only with mix, weights or balance", c.Samples)
 		}
 		o.length = c.Samples
 	}
 	if limit := int64(maxSamples); o.length > limit || o.mix != nil && o.length > math.MaxInt64/MaxEpoch {
-		return nil, fmt.Errorf("epochs of %d samples", o.length)
+		return fmt.Errorf("epochs of %d samples", o.length)
 	}
-	o.text = o.describe(&c)
+	o.text = o.describe(c)
 	if c.Pack != nil {
 		o.packs, err = o.pack(c.Pack)
 	}
-	return o, err
+	return err
 }
 
 func (o *Order) setItems(c *Config) error {
@@ -199,18 +211,15 @@ func (o *Order) describe(c *Config) string {
 	if c.About != "" {
 		fmt.Fprintf(&b, " %s", c.About)
 	}
+	if c.PerEpoch {
+		b.WriteString(" per-epoch")
+	}
 	if o.shuffle == Block && o.draw == nil && o.balance == nil {
 		fmt.Fprintf(&b, " window=%d block=%d streams=%d", o.shape.window*o.shape.streams, o.shape.block, o.shape.streams)
 	}
 	digest := func(name string, n int, at func(int) uint64) {
 		if n > 0 {
-			var h xxh3.Hasher
-			var w [8]byte
-			for i := range n {
-				binary.LittleEndian.PutUint64(w[:], at(i))
-				h.Write(w[:])
-			}
-			fmt.Fprintf(&b, " %s=%016x", name, h.Sum64())
+			fmt.Fprintf(&b, " %s=%016x", name, digestOf(n, at))
 		}
 	}
 	digest("indices", len(c.Indices), func(i int) uint64 { return uint64(c.Indices[i]) })
@@ -226,7 +235,7 @@ func (o *Order) describe(c *Config) string {
 // Packs is the batches by budgets; nil without.
 func (o *Order) Packs() *Packs { return o.packs }
 
-// Len is the positions of an epoch.
+// Len is the positions of an epoch, at most.
 func (o *Order) Len() int64 { return o.length }
 
 // String is the parameters but the seed, as a State has them.
@@ -249,10 +258,12 @@ func (o *Order) Seed() uint64 { return o.seed }
 func (o *Order) Items() int64 { return o.items }
 
 // Item is the number of the i-th sample to draw from.
-func (o *Order) Item(i int64) int64 {
+func (o *Order) Item(i int64) int64 { return o.item(o.indices, i) }
+
+func (o *Order) item(list []int64, i int64) int64 {
 	switch {
-	case o.indices != nil:
-		return o.indices[i]
+	case list != nil:
+		return list[i]
 	case o.spans != nil:
 		return o.spans.at(i)
 	}

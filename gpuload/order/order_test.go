@@ -129,7 +129,7 @@ func TestEveryWorldHasTheSameGlobalSteps(t *testing.T) {
 						if rank == 0 {
 							have = append(have, nil)
 						}
-						first, stride, n := s.Rows(step * s.Global())
+						first, stride, n := s.Rows(0, step*s.Global())
 						for j := range n {
 							have[step] = append(have[step], o.At(1, first+j*stride))
 						}
@@ -163,7 +163,7 @@ func TestARankReadsItsOwnStreams(t *testing.T) {
 			for rank := range world {
 				s := Steps{Length: o.Len(), Batch: 24 / world, Rank: rank, World: world, Last: Drop, Strided: true}
 				for step := range s.Count(0, from) {
-					first, stride, n := s.Rows(from + step*s.Global())
+					first, stride, n := s.Rows(0, from+step*s.Global())
 					for j := range n {
 						stream := (first + j*stride) % 12
 						if r, ok := owner[stream]; ok && r != rank {

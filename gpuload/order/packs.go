@@ -103,17 +103,37 @@ func (o *Order) pack(p *Packing) (*Packs, error) {
 		if b.Most < 0 {
 			return nil, fmt.Errorf("budget of %s: %d: want 0 or more", b.Name, b.Most)
 		}
-		if p.Oversize != Refuse {
-			continue
-		}
-		for q := range o.Items() {
-			if s := o.Item(q); b.Lengths.Of(s) > b.Most {
-				return nil, fmt.Errorf("sample %d has %s %d, and the budget is %d: oversize=\"alone\" makes it a batch of its own, \"drop\" leaves it out", s, b.Name, b.Lengths.Of(s), b.Most)
-			}
+	}
+	if !o.Listed() { // else Give does it
+		if err := k.checkSizes(o.Items(), o.Item); err != nil {
+			return nil, err
 		}
 	}
 	k.most = k.bound()
 	return k, nil
+}
+
+// checkSizes refuses a sample that alone is over a budget, unless Oversize says what to do.
+func (p *Packs) checkSizes(n int64, item func(int64) int64) error {
+	if p.Oversize != Refuse {
+		return nil
+	}
+	for q := range n {
+		s := item(q)
+		for i := range p.Budgets {
+			if b := &p.Budgets[i]; b.Lengths.Of(s) > b.Most {
+				return fmt.Errorf("sample %d has %s %d, and the budget is %d: oversize=\"alone\" makes it a batch of its own, \"drop\" leaves it out", s, b.Name, b.Lengths.Of(s), b.Most)
+			}
+		}
+	}
+	return nil
+}
+
+// forget drops what was computed of epochs.
+func (p *Packs) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.epochs, p.chunks = nil, nil
 }
 
 // describe is the parameters as text.
@@ -211,9 +231,9 @@ func (p *Packs) epoch(number int) *packedEpoch {
 
 // cutAll finds the chunks of an epoch without windows, one after the other.
 func (p *Packs) cutAll(e *packedEpoch) {
-	c := &cutter{p: p, cur: p.order.Cursor(e.number)}
+	c := p.cutter(e.number)
 	e.first = []int64{0}
-	for at := int64(0); at < p.order.Len(); {
+	for at := int64(0); at < c.length; {
 		e.from = append(e.from, at)
 		at = c.run(at)
 		e.first = append(e.first, e.first[len(e.first)-1]+int64(len(c.ends)))
@@ -222,14 +242,14 @@ func (p *Packs) cutAll(e *packedEpoch) {
 
 // countWindows counts the batches of all windows, several windows at once.
 func (p *Packs) countWindows(e *packedEpoch) {
-	windows := (p.order.Len() + p.Window - 1) / p.Window
+	windows := (p.order.LenOf(e.number) + p.Window - 1) / p.Window
 	e.first = make([]int64, windows+1)
 	var next sync.Mutex
 	at := int64(0)
 	var wg sync.WaitGroup
 	for range min(int64(runtime.GOMAXPROCS(0)), windows) {
 		wg.Go(func() {
-			c := &cutter{p: p, cur: p.order.Cursor(e.number)}
+			c := p.cutter(e.number)
 			for {
 				next.Lock()
 				k := at
@@ -263,7 +283,7 @@ func (p *Packs) Samples(epoch int, number int64) []int64 {
 	ch := p.chunks[i]
 	p.mu.Unlock()
 	ch.once.Do(func() {
-		c := &cutter{p: p, cur: p.order.Cursor(epoch)}
+		c := p.cutter(epoch)
 		if p.Window > 1 {
 			c.window(int64(k))
 			c.shuffle(int64(k))
@@ -282,13 +302,14 @@ func (p *Packs) Samples(epoch int, number int64) []int64 {
 
 // cutter cuts samples into batches: those of ids up to each of ends.
 type cutter struct {
-	p     *Packs
-	cur   *Cursor
-	list  []int64
-	ids   []int64
-	ends  []int
-	keys  []sorted
-	other []sorted
+	p      *Packs
+	cur    *Cursor
+	length int64 // positions of the epoch
+	list   []int64
+	ids    []int64
+	ends   []int
+	keys   []sorted
+	other  []sorted
 
 	// Of the batch that is open.
 	n    int64
@@ -304,6 +325,10 @@ type sorted struct{ length, sample int64 }
 // open is what the samples of a batch have of one length.
 type open struct{ total, longest int64 }
 
+func (p *Packs) cutter(epoch int) *cutter {
+	return &cutter{p: p, cur: p.order.Cursor(epoch), length: p.order.LenOf(epoch)}
+}
+
 func (c *cutter) reset() {
 	c.ids, c.ends = c.ids[:0], c.ends[:0]
 	c.n, c.cost = 0, [maxBudgets]open{}
@@ -313,7 +338,7 @@ func (c *cutter) reset() {
 func (c *cutter) window(k int64) {
 	c.reset()
 	from := k * c.p.Window
-	c.fill(from, min(c.p.Window, c.p.order.Len()-from))
+	c.fill(from, min(c.p.Window, c.length-from))
 	for _, s := range c.sorted() {
 		c.add(s)
 	}
@@ -373,8 +398,8 @@ func (c *cutter) shuffle(k int64) {
 // behind them, where a batch begins.
 func (c *cutter) run(at int64) int64 {
 	c.reset()
-	for at < c.p.order.Len() {
-		c.fill(at, min(c.p.order.Len()-at, 4096))
+	for at < c.length {
+		c.fill(at, min(c.length-at, 4096))
 		for _, s := range c.list {
 			begins := c.add(s)
 			switch enough := len(c.ends) >= chunkBatches; {
@@ -481,6 +506,6 @@ func (p *Packs) Report(epoch int) Report {
 			}
 		}
 	}
-	r.Dropped = p.order.Len() - r.Samples
+	r.Dropped = p.order.LenOf(epoch) - r.Samples
 	return r
 }

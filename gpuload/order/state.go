@@ -33,7 +33,7 @@ const stateVersion = 1
 
 // State is a place of an order of the set with that fingerprint.
 func (o *Order) State(fingerprint string, epoch int, position int64) State {
-	return State{stateVersion, fingerprint, o.String(), o.Seed(), epoch, position}
+	return State{stateVersion, fingerprint, o.TextAt(epoch, position), o.Seed(), epoch, position}
 }
 
 // maxState bounds the text of a state.
@@ -75,12 +75,12 @@ func (s *State) Matches(fingerprint string, o *Order) error {
 	switch {
 	case s.Fingerprint != fingerprint:
 		return fmt.Errorf("%w: its fingerprint is %s, that of the set %s", ErrFingerprint, s.Fingerprint, fingerprint)
-	case s.Order != o.String():
-		return fmt.Errorf("%w: it says %q, the loader %q", ErrOrder, s.Order, o.String())
+	case s.Order != o.TextAt(s.Epoch, s.Position):
+		return fmt.Errorf("%w: it says %q, the loader %q", ErrOrder, s.Order, o.TextAt(s.Epoch, s.Position))
 	case s.Seed != o.Seed():
 		return fmt.Errorf("%w: its seed is %d, that of the loader %d", ErrOrder, s.Seed, o.Seed())
-	case s.Epoch < 0 || s.Epoch >= MaxEpoch || s.Position < 0 || s.Position > o.Len():
-		return fmt.Errorf("%w: position %d of epoch %d, epochs have %d samples", ErrState, s.Position, s.Epoch, o.Len())
+	case s.Epoch < 0 || s.Epoch >= MaxEpoch || s.Position < 0 || s.Position > 0 && s.Position > o.LenOf(s.Epoch):
+		return fmt.Errorf("%w: position %d of epoch %d, epochs have %d samples", ErrState, s.Position, s.Epoch, o.LenOf(s.Epoch))
 	}
 	return nil
 }

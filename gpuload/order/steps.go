@@ -15,6 +15,8 @@ type Steps struct {
 	Together int64
 	// Packs, if set, is the batches: a position is the number of one then, and Batch is 1.
 	Packs *Packs
+	// Listed, if set, has epochs of other lengths.
+	Listed *Order
 }
 
 // Step is one rank's rows of one step, or of several that are taken together.
@@ -45,6 +47,9 @@ func (s *Steps) positions(epoch int) int64 {
 	if s.Packs != nil {
 		return s.Packs.Batches(epoch)
 	}
+	if s.Listed != nil {
+		return s.Listed.LenOf(epoch)
+	}
 	return s.Length
 }
 
@@ -60,13 +65,13 @@ func (s *Steps) Count(epoch int, from int64) int64 {
 // Rows is the first position of this rank's rows in the step that begins at a position,
 // their distance, and how many there are: less than Batch only in the last step of an
 // epoch.
-func (s *Steps) Rows(at int64) (first, stride, n int64) {
+func (s *Steps) Rows(epoch int, at int64) (first, stride, n int64) {
 	if s.Strided {
 		first, stride = at+s.Rank, s.World
 	} else {
 		first, stride = at+s.Rank*s.Batch, 1
 	}
-	return first, stride, min(max((s.Length-first+stride-1)/stride, 0), s.Batch)
+	return first, stride, min(max((s.positions(epoch)-first+stride-1)/stride, 0), s.Batch)
 }
 
 // At is the steps from a position on. All but the last of an epoch are full.
@@ -79,8 +84,8 @@ func (s *Steps) At(epoch int, at int64) Step {
 		return Step{epoch, at / s.World, 1, at, at + s.Rank, 1, rows, int64(rows)}
 	}
 	n := min(s.Together, s.Count(epoch, at))
-	first, stride, _ := s.Rows(at)
-	_, _, last := s.Rows(at + (n-1)*s.Global())
+	first, stride, _ := s.Rows(epoch, at)
+	_, _, last := s.Rows(epoch, at+(n-1)*s.Global())
 	return Step{epoch, at / s.Global(), n, at, first, stride, int((n-1)*s.Batch + last), n * s.Batch}
 }
 

@@ -56,11 +56,11 @@ func (w *Windows) FirstStream(q int64) int64 { return q % w.Stride }
 // their first stream. ok: there are any.
 func (w *Windows) Epoch(epoch int, from int64) (a, b Key, first int64, ok bool) {
 	n := w.steps.Count(epoch, from)
-	lo, stride, rows := w.steps.Rows(from)
+	lo, stride, rows := w.steps.Rows(epoch, from)
 	if n == 0 || rows == 0 { // then later steps have none either
 		return a, b, 0, false
 	}
-	end, _, last := w.steps.Rows(from + (n-1)*w.steps.Global())
+	end, _, last := w.steps.Rows(epoch, from+(n-1)*w.steps.Global())
 	end += max(last-1, 0) * stride
 	return w.Key(epoch, lo), w.Key(epoch, end), w.FirstStream(lo), true
 }

@@ -30,7 +30,7 @@ from .errors import (
     UsageError,
 )
 
-ABI = 10
+ABI = 11
 VARIABLE = "SHARDIFY_LIBRARY"
 OK, END, AGAIN, ERROR, FORKED = 0, 1, 2, -1, -2
 
@@ -89,6 +89,7 @@ _FUNCTIONS: Dict[str, Any] = {
     "state": [c_uint64, POINTER(c_void_p), _error],
     "restore": [c_uint64, c_char_p, c_size_t, _error],
     "batches": [c_uint64, c_int64, c_int64, c_int, POINTER(c_void_p), _error],
+    "order": [c_uint64, c_int64, c_void_p, c_int64, c_char_p, POINTER(c_void_p), _error],
     "stats": [c_uint64, POINTER(c_void_p), _error],
     "close": [c_uint64, _error],
     "probe": [c_char_p, POINTER(c_void_p), _error],
@@ -145,6 +146,7 @@ class Library:
     state: Any
     restore: Any
     batches: Any
+    order: Any
     stats: Any
     close: Any
     probe: Any

@@ -91,6 +91,17 @@ class Delivery:
         """How many steps an epoch has from a position on, and what its batches by a budget hold."""
         return self.lib.ask(self.lib.batches, self.usable(), epoch, position, report)
 
+    def give(self, epoch: int, order: Any) -> str:
+        """Sets the samples of an epoch, and returns the order in states inside it."""
+        with self.lock:
+            self._group = None
+            kind = ("%s%d" % (order.dtype.kind, order.dtype.itemsize)).encode()
+            got = self.lib.ask(self.lib.order, self.usable(), epoch, order.ctypes.data, order.size, kind)
+        self.info["length"] = got["length"]
+        if self._parting is not None:
+            self._parting.length = got["length"]
+        return str(got["order"])
+
     def stats(self) -> Any:
         return self.lib.ask(self.lib.stats, self.usable())
 

@@ -13,7 +13,7 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterator, List, Literal, Mapping, NoReturn, Optional, Sequence, Tuple, Union
 
-from . import amounts, callbacks, casting, clib, loaderconfig, near, opening, options, outputs, ranks, sequences, skipping
+from . import amounts, callbacks, casting, clib, loaderconfig, near, opening, options, orders, outputs, ranks, sequences, skipping
 from .columns import Plan
 from .dataset import Dataset
 from .delivery import Delivery
@@ -100,6 +100,8 @@ class Loader(Generic[B]):
                    set smaller than a batch of every rank has no batch with "drop", which is warned of
     rank, world_size  default: torch.distributed, else what torchrun, mpirun or srun set
     indices        numbers of the samples to use, or a bool for every sample
+    order          the samples of an epoch, one after the other, in place of a shuffle: an array or np.memmap of their
+                   numbers, each at most once, or a function that is called with an epoch, as it begins, and returns one
     weights        draw with replacement, each sample by its weight
     balance        draw the values of this field equally often
     samples        length of an epoch of a mixture, or with weights or balance
@@ -168,6 +170,7 @@ class Loader(Generic[B]):
         rank: Optional[int] = None,
         world_size: Optional[int] = None,
         indices: Any = None,
+        order: Any = None,
         weights: Any = None,
         balance: Optional[str] = None,
         samples: Optional[int] = None,
@@ -217,17 +220,18 @@ class Loader(Generic[B]):
         self.rank, self.world_size, local, source = ranks.find(rank, world_size)
         packed, self.batch_size = loaderconfig.budget(budget, batch_size)
         self._packed = bool(packed)
+        self._differ = self._packed or callable(order)  # epochs, in their lengths
         self._limits = {b["field"]: b["most"] for b in packed.get("budget", ())}
         if transform is not None and not callable(transform):
             raise TypeError("transform=%r: want a function of a batch" % (transform,))
-        order = loaderconfig.shuffle(shuffle)
+        mixed = loaderconfig.shuffle(shuffle)
         given = loaderconfig.last_policy(last, drop_last)
         transform_threads = loaderconfig.whole("transform_threads", transform_threads, most=MAX_THREADS)
         ring = loaderconfig.whole("ring", ring, most=_MAX_RING)
         loaderconfig.choice("ids", ids, Ids)
         if ids == "device" and fixed:
             raise UnsupportedError('ids="device" does not go with out= and ring=, which have tensors of the fields alone')
-        self._last = given or ("short" if loaderconfig.in_order(order, weights, balance) else "drop")
+        self._last = given or ("short" if loaderconfig.in_order(mixed, weights, balance) else "drop")
         given_paths, mix = loaderconfig.paths(data, batch_size)
         if packed and (fixed or self._last == "pad"):
             raise UnsupportedError("budget= makes batches of different numbers of samples: not with out=, ring= and last='pad'")
@@ -243,13 +247,13 @@ class Loader(Generic[B]):
             "columns": loaderconfig.globs(columns),
             "keys": bool(keys),
             "batch": self.batch_size,
-            "shuffle": order,
+            "shuffle": mixed,
             "window": rows,
             "tokens": stream,
             "shuffle_window": drawn_from,
             "streams": loaderconfig.whole("streams", streams),
             "seed": seed,
-            "epoch": loaderconfig.whole("epoch", epoch),
+            "epoch": loaderconfig.whole("epoch", epoch, bits=31),
             "last": self._last if packed else "drop" if self._last == "drop" else "pad",
             "rank": self.rank,
             "world": self.world_size,
@@ -277,12 +281,19 @@ class Loader(Generic[B]):
             **packed,
         }
         chosen, weighed = loaderconfig.indices(indices), loaderconfig.weights(weights)
+        self._asks: Optional[orders.Order] = None  # for the order of each epoch
+        if order is not None:
+            taken = {"shuffle": None if mixed == "none" else mixed, "indices": indices, "weights": weights, "balance": balance, "samples": samples}
+            chosen, self._asks, more_config = orders.given(order, epoch, {**taken, "data={folder: share}": mix})
+            config.update(more_config)
         try:
             self._delivery = made = Delivery(config, chosen, weighed)
         except (NotADatasetError, UnsupportedError) as e:
             call = "shardify.%s(%%r, %s, split=%%r)" % (self._NAME, "budget=%r" % (self._limits,) if packed else self.batch_size)
             raise opening.explain(given_paths, split, call) or e from None
         self._info = info = made.info
+        if self._asks is not None:
+            self._asks.text, self._asks.first = info["order"], None
         _open.add(self)
         try:
             fields = parse_schema(info["schema"])
@@ -299,7 +310,7 @@ class Loader(Generic[B]):
             self.close()
             raise
         self._sends = False
-        if not packed and len(self) == 0:
+        if not packed and info["steps"] == 0:
             self._warn_of_none(self.batch_size * self.world_size, self.world_size, 4)
         if transform_threads is None:
             # On a GPU the stream of the loop's thread counts, which another thread does not have: it sends
@@ -310,7 +321,7 @@ class Loader(Generic[B]):
         self._threads = transform_threads
         self._notes: List[str] = list(info["notes"] or ())
         self._notes += [d.note for d in decoders.values() if getattr(d, "note", "")]
-        if given is None and not packed:
+        if given is None and not packed and self._asks is None:
             self._note_last()
         if source not in ("", "arguments") and self.world_size > 1:
             self._notes.append("rank %d of %d, from %s" % (self.rank, self.world_size, source))
@@ -352,17 +363,29 @@ class Loader(Generic[B]):
     # ---- what it is
 
     def __len__(self) -> int:
-        """Batches of a whole epoch, the same on every rank. With budget= epochs differ: of the next batch's."""
-        if not self._packed or self._delivery is None or not self._delivery.handle:
+        """Batches of a whole epoch, the same on every rank. With budget=, and a function as order=, epochs differ: of the
+        next batch's."""
+        if not self._differ or self._delivery is None or not self._delivery.handle:
             return int(self._info["steps"])
-        return int(self._delivery.batches(self.epoch)["steps"])
+        return self._steps(self.epoch, 0)
+
+    def _steps(self, epoch: int, position: int) -> int:
+        """Asks the library how many batches there are to the end of an epoch."""
+        made = self._made()
+        if self._asks is not None:
+            self._asks.know(made, epoch)
+        return int(made.batches(epoch, position)["steps"])
 
     def plan_report(self, epoch: Optional[int] = None) -> Dict[str, Any]:
         """What the batches of an epoch by budget= hold, over all ranks: how many there are, their samples, the samples
         in none, and by limit what all have, what the largest has, and how full they are: fill."""
         if not self._packed:
             raise UnsupportedError("plan_report: batches of one size need none; it is for budget=")
-        out: Dict[str, Any] = self._made().batches(self.epoch if epoch is None else epoch, 0, 1)["report"]
+        if self._asks is not None and epoch not in (None, self.epoch):
+            raise UnsupportedError("plan_report(%d): with a function as order= the order of an epoch is asked for as it begins; set_epoch(%d) first" % (epoch, epoch))
+        epoch = self.epoch if epoch is None else epoch
+        self._steps(epoch, 0)
+        out: Dict[str, Any] = self._made().batches(epoch, 0, 1)["report"]
         limits = self._limits
         for key in ("used", "largest"):
             out[key] = dict(zip(limits, out[key]))
@@ -447,8 +470,8 @@ class Loader(Generic[B]):
     @property
     def remaining(self) -> int:
         """Batches from here to the end of the epoch."""
-        if self._packed:
-            return int(self._made().batches(*self._place())["steps"])
+        if self._differ:
+            return self._steps(*self._place())
         left = self._info["length"] - self._place()[1]
         step = self.batch_size * self.world_size
         return int(left // step if self._last == "drop" else -(-left // step))
@@ -468,13 +491,23 @@ class Loader(Generic[B]):
     def state_dict(self) -> Dict[str, Any]:
         """The place after the last batch that the loop got, as values for JSON."""
         epoch, position = self._place()
-        return {**self._info["state"], "epoch": epoch, "position": position}
+        return self._state(epoch, position)
+
+    def _state(self, epoch: int, position: int) -> Dict[str, Any]:
+        out = {**self._info["state"], "epoch": epoch, "position": position}
+        if self._asks is not None and position > 0:
+            self._asks.know(self._made(), epoch)
+            out["order"] = self._asks.text
+        return out
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on from a state, also one of another world or batch size: the next `for` is the rest
         of its epoch."""
         state = dict(state)
         made = self._made()
+        at = state.get("epoch")
+        if self._asks is not None and state.get("position") and isinstance(at, int) and 0 <= at < 1 << 31:
+            self._asks.know(made, at)
         with made.lock:
             made.restore(state)
             self._turn += 1
@@ -484,17 +517,20 @@ class Loader(Generic[B]):
 
     def __iter__(self) -> Iterator[B]:
         made = self._made()
+        if self._asks is not None:
+            self._asks.know(made, self._coming()[0])
         with made.lock:
-            if self._pending is not None:
-                place = self._pending
-            elif self._begun:
-                place = (self._at[0] + 1, 0)
-            else:
-                place = self._at
-            made.restore({**self._info["state"], "epoch": place[0], "position": place[1]})
+            place = self._coming()
+            made.restore(self._state(*place))
             self._at, self._pending, self._begun = place, None, False
             self._turn += 1
             return Epoch(self, self._turn)
+
+    def _coming(self) -> Tuple[int, int]:
+        """Where the next `for` begins."""
+        if self._pending is not None:
+            return self._pending
+        return (self._at[0] + 1, 0) if self._begun else self._at
 
     def _made(self) -> Delivery:
         """What makes the batches; an error where it cannot any more."""
@@ -509,7 +545,10 @@ class Loader(Generic[B]):
         with delivery.lock:
             if turn != self._turn:
                 raise RuntimeError("this iteration ended: another one of the same loader began, or a state was loaded")
-            return delivery.next()
+            made = delivery.next()
+            if made is not None and self._asks is not None:
+                made.batch.ids  # while the order of its epoch is known
+            return made
 
     def _finish(self, made: Made) -> Any:
         """Decodes and transforms: may run on any thread."""

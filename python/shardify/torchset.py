@@ -30,17 +30,19 @@ class LoaderDataset(IterableDataset):  # type: ignore[misc,type-arg,unused-ignor
     their epoch, index, rows and ids.
 
     Each pass is the next epoch; set_epoch(e) chooses it, also for workers that persist.
-    `len()` counts batches. The library's threads do not survive a fork, so
+    `len()` counts batches; with budget=, or a function as order=, epochs differ, and it counts those of the next pass.
+    Each worker plans the batches of a budget by itself. An order= is in the memory of each worker; a function that
+    returns np.load(FILE, mmap_mode="r") sends none to workers that are not forked. The library's threads do not survive a fork, so
     workers are forked before the parent uses a `Loader`, or started with
     DataLoader(..., multiprocessing_context="forkserver"); a worker that cannot work says so.
     """
 
-    def __init__(self, data: Any, batch_size: int, **options: Any) -> None:
+    def __init__(self, data: Any, batch_size: Optional[int] = None, **options: Any) -> None:
         known = list(signature(Loader.__init__).parameters)
         for name, value in options.items():
             if name not in known:
                 raise near.keyword("LoaderDataset", name, value, known, loaderconfig.FOREIGN)
-        for name in ("copy", "trace", "budget"):
+        for name in ("copy", "trace"):
             if options.get(name) not in (None, True):
                 raise ValueError("LoaderDataset: %s=%r is for Loader alone" % (name, options[name]))
         rank, world, _, _ = ranks.find(options.pop("rank", None), options.pop("world_size", None))
@@ -51,7 +53,7 @@ class LoaderDataset(IterableDataset):  # type: ignore[misc,type-arg,unused-ignor
         self.rank, self.world_size = rank, world
         # The next epoch of each worker, in memory that all of them see.
         self._epochs = torch.full((_MAX_WORKERS,), int(options.pop("epoch", 0)), dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call, unused-ignore]
-        self._length: Optional[int] = None
+        self._lengths: Dict[int, int] = {}
         self._loader: Optional[Loader[Any]] = None
         self._key: Any = None
         self._state: Optional[Dict[str, Any]] = None
@@ -69,9 +71,11 @@ class LoaderDataset(IterableDataset):  # type: ignore[misc,type-arg,unused-ignor
     def __len__(self) -> int:
         """Batches of an epoch on this rank, as `len()` of the DataLoader is then. With shuffle="block" each worker
         may have one more, which is shorter."""
-        if self._length is None:
-            self._length = batches(self.data, self.batch_size, self.rank, self.world_size, self.options)
-        return self._length
+        differ = self.options.get("budget") is not None or callable(self.options.get("order"))
+        epoch = int(self._epochs[0]) if differ else 0
+        if epoch not in self._lengths:
+            self._lengths = {epoch: batches(self.data, self.batch_size, self.rank, self.world_size, self.options, epoch)}
+        return self._lengths[epoch]
 
     def __iter__(self) -> Iterator[Any]:
         info = get_worker_info()

@@ -8,23 +8,29 @@ import sys
 import warnings
 from typing import Any, Dict, Iterator, Optional
 
-from . import clib, loaderconfig
+from . import clib, loaderconfig, orders
 from .groups import Made
 from .loader import Loader
 from .options import Last
 
 
 # The arguments that the number of batches depends on.
-COUNTED = ("split", "window", "tokens", "labels", "shuffle", "last", "drop_last", "indices", "weights", "balance", "samples", "seed")
+COUNTED = ("split", "budget", "window", "tokens", "labels", "shuffle", "last", "drop_last", "indices", "weights", "balance", "samples", "seed", "shuffle_window", "streams")
 
 _CHILD = "import pickle, sys; sys.path[:0] = {0!r}; from shardify import workers; sys.stdout.buffer.write(pickle.dumps(workers.answer(sys.stdin.buffer.read())))"
 
 
-def batches(data: Any, batch_size: int, rank: int, world_size: int, options: Dict[str, Any]) -> int:
+def batches(data: Any, batch_size: Optional[int], rank: int, world_size: int, options: Dict[str, Any], epoch: int) -> int:
     """Batches of an epoch on one rank. A process that has not loaded the library asks another one: workers
     can then still be forked from it."""
     asked = {k: v for k, v in options.items() if k in COUNTED}
-    asked.update(data=data, batch_size=batch_size, rank=rank, world_size=world_size)
+    order = options.get("order")
+    if order is not None:
+        asked["order"] = orders.numbers(order(epoch) if callable(order) else order)
+        if batch_size is not None:
+            drops = loaderconfig.last_policy(options.get("last"), options.get("drop_last")) == "drop"
+            return _parts(len(asked["order"]), batch_size * world_size, drops)
+    asked.update(data=data, batch_size=batch_size, rank=rank, world_size=world_size, epoch=epoch)
     text = pickle.dumps(asked)
     if clib.loaded():
         got = answer(text)
@@ -48,6 +54,10 @@ def answer(text: bytes) -> Any:
         return e
 
 
+def _parts(length: int, each: int, drops: bool) -> int:
+    return length // each if drops else -(-length // each)
+
+
 class Share(Loader[Any]):
     """The batches of worker w of n on rank r of W: those of rank w*W + r of n*W.
 
@@ -63,7 +73,7 @@ class Share(Loader[Any]):
     def __init__(
         self,
         data: Any,
-        batch_size: int,
+        batch_size: Optional[int],
         *,
         worker: int,
         workers: int,
@@ -83,21 +93,31 @@ class Share(Loader[Any]):
         self._drops = last == "drop"
         every: Dict[str, Any] = {"rank": worker * world_size + rank, "world_size": workers * world_size}
         super().__init__(data, batch_size, last="short" if self._drops else last, **every, **options)
-        self._whole = self.batch_size * self.world_size  # positions of a round of all workers
-        if self._drops:
+        self._each = 1 if self._packed else self.batch_size  # positions of a batch
+        self._whole = self._each * self.world_size  # and of a round of all workers
+        self._total: Optional[int] = None  # of the epoch
+        if self._drops and not self._packed:
             want = self._whole if self._info["strided"] else self.batch_size * world_size
             if self._info["length"] < want:
                 self._warn_of_none(want, world_size, 3)
 
     def batches(self) -> int:
         """Batches of an epoch, of all workers of the rank."""
-        each: int = self.batch_size * self._ranks
-        length: int = self._info["length"]
-        return length // each if self._drops else -(-length // each)
+        return _parts(self._positions(self.epoch), self._each * self._ranks, self._drops)
+
+    def _positions(self, epoch: int) -> int:
+        """Positions of an epoch, over all ranks."""
+        if not self._differ:
+            return int(self._info["length"])
+        made = self._made()
+        if self._asks is not None:
+            self._asks.know(made, epoch)
+        return int(made.batches(epoch)["total"])
 
     def __iter__(self) -> Iterator[Any]:
         out = super().__iter__()
-        self._from = self._at[1]
+        epoch, self._from = self._at
+        self._total = self._positions(epoch)
         return out
 
     def _next(self, turn: int) -> Optional[Made]:
@@ -106,12 +126,12 @@ class Share(Loader[Any]):
 
     def _comes(self, end: int) -> bool:
         """Whether the batch of a round that ends there comes, on every rank alike."""
-        length, strided = int(self._info["length"]), bool(self._info["strided"])
-        if end < length:
+        length, strided = self._total, bool(self._info["strided"])
+        if length is None or end < length:
             return True
         left = (length - self._from) % self._whole or self._whole
         before = self._worker * self._ranks  # those whose rows go first
         if strided:
             return left == self._whole if self._drops else bool(left > before)
-        least = (before + self._ranks) * self.batch_size if self._drops else before * self.batch_size + 1
+        least = (before + self._ranks) * self._each if self._drops else before * self._each + 1
         return bool(left >= least)
