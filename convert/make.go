@@ -132,11 +132,8 @@ func (r *Request) fill(ctx context.Context, p *plan.Plan) error {
 }
 
 func (r *Request) tables(ctx context.Context, p *plan.Plan) error {
-	if s, ok := r.Source.(format.Stater); ok {
-		var err error
-		if p.In.State, err = s.State(); err != nil {
-			return err
-		}
+	if err := p.In.Survey(r.Source); err != nil {
+		return err
 	}
 	if err := r.spans(ctx, p); err != nil {
 		return err
@@ -309,10 +306,8 @@ func (r *Request) shape(ctx context.Context, p *plan.Plan) error {
 	if err := r.checkShaped(p, f); err != nil {
 		return err
 	}
-	if s, ok := r.Source.(format.Stater); ok {
-		if p.In.State, err = s.State(); err != nil {
-			return err
-		}
+	if err := p.In.Survey(r.Source); err != nil {
+		return err
 	}
 	if err := r.spans(ctx, p); err != nil {
 		return err

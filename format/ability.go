@@ -80,6 +80,13 @@ type Strayer interface {
 // so that each task need not repeat it. It comes back as OpenArgs.State.
 type Stater interface{ State() ([]byte, error) }
 
+// Pager is a Stater with much to keep: its State is small, and pages are beside it, each of which is
+// read when samples need it. They come back as OpenArgs.Page. There may be none.
+type Pager interface {
+	Pages() int
+	Page(i int) ([]byte, error)
+}
+
 // Keyer is a Source that says whether its samples have names of their own; without
 // it they do not. (Batches may carry Keys all the same, as the names that rows had
 // in a tar: a sink that must write names keeps them.) CheckKeys applies a sink's rule to every key and reports all that

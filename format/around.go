@@ -84,3 +84,14 @@ func (a *Around) InnerState() ([]byte, error) {
 	}
 	return nil, nil
 }
+
+// Pages implements Pager: the pages of the rows.
+func (a *Around) Pages() int {
+	if p, ok := a.Rows.(Pager); ok {
+		return p.Pages()
+	}
+	return 0
+}
+
+// Page implements Pager.
+func (a *Around) Page(i int) ([]byte, error) { return a.Rows.(Pager).Page(i) }

@@ -69,6 +69,8 @@ type OpenArgs struct {
 	// State is the result of State at plan time; nil means Open surveys. With a
 	// State, Open touches no input: readers check what they open against it.
 	State []byte
+	// Page reads what a Pager had beside its State; nil if it had nothing.
+	Page func(page int) ([]byte, error)
 	// Splits asks for the splits that files hold, see Splitter. Formats that know of none
 	// ignore it.
 	Splits bool
@@ -78,6 +80,8 @@ type OpenArgs struct {
 	// First is the number of the first sample, where State is that of a PartSurvey and
 	// Table one part of the inputs.
 	First int64
+	// Scratch has room for what a survey finds that is large; nil is the system's temporary folder.
+	Scratch storage.Store
 	// Jobs bounds the goroutines of the survey; 0 means GOMAXPROCS.
 	Jobs int
 	// Used records which options had an effect, where there is no State.

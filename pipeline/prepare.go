@@ -265,6 +265,9 @@ func (r *run) open(ctx context.Context, p *Prepared, fields []string) (err error
 	q := &r.Request
 	q.FS, q.Inputs, q.FilesFrom, q.Options, q.Jobs, q.Asked = in, r.Inputs, list, options, p.Jobs, r.From != ""
 	q.Parts, q.SkipDamaged, q.Follow = r.inParts(), r.OnError == plan.OnErrorSkip, r.FollowSymlinks
+	if !r.Dry {
+		q.Scratch = p.Store
+	}
 	return r.openFields(ctx, fields)
 }
 

@@ -70,7 +70,7 @@ func onePlan(f testing.TB) (p *Plan, names, spans []byte) {
 		f.Fatal(err)
 	}
 	var err error
-	if p.Pack.blocks, err = write(f.Context(), p, io.Discard); err != nil { // where they stay
+	if p.Pack.blocks, _, err = write(f.Context(), p, io.Discard); err != nil { // where they stay
 		f.Fatal(err)
 	}
 	content := appendNames(nil, p.In.Table)
@@ -78,9 +78,9 @@ func onePlan(f testing.TB) (p *Plan, names, spans []byte) {
 }
 
 func FuzzPlan(f *testing.F) {
-	for _, of := range []func(testing.TB) (*Plan, []byte, []byte){onePlan, partsOf} {
+	for _, of := range []func(testing.TB) (*Plan, []byte, []byte){onePlan, partsOf, pagedPlan} {
 		p, names, spans := of(f)
-		sched, err := schedule(p, p.Pack.blocks)
+		sched, err := schedule(p, p.Pack.blocks, p.In.pages.list)
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -28,9 +28,11 @@ import (
 //	..  the blocks, two parts each, zstd:
 //	    names: n, n bytes of names and sizes, modification times
 //	    spans, of several blocks numbered from the first sample of the block
+//	..  the pages of the inputs' state, zstd; in most plans there are none
 //	n   zstd of the content: what decides the bytes of the data set. Head, of each block the
-//	    counts and the digests of names and spans, shards, units
-//	m   zstd of the schedule: where the inputs are on this machine, where the blocks are
+//	    counts and the digests of names and spans, shards, units; the number of pages and the
+//	    digest of each, if there are any
+//	m   zstd of the schedule: where the inputs are on this machine, where blocks and pages are
 //	8   u64 n
 //	8   u64 m
 //	37  digest of the n + m + 16 bytes before it, as text
@@ -124,7 +126,7 @@ func content(p *Plan) []byte {
 	for _, x := range p.Pack.Units {
 		b = binary.AppendUvarint(b, uint64(x.Hi-x.Lo))
 	}
-	return b
+	return p.In.pages.appendDigests(b)
 }
 
 // places is where things are on this machine.
@@ -133,7 +135,7 @@ type places struct {
 	Local
 }
 
-func schedule(p *Plan, blocks []Block) ([]byte, error) {
+func schedule(p *Plan, blocks []Block, pages []packed) ([]byte, error) {
 	head, err := placesOf(p)
 	if err != nil {
 		return nil, err
@@ -147,6 +149,11 @@ func schedule(p *Plan, blocks []Block) ([]byte, error) {
 			}
 		}
 		b = append(b, blocks[i].listed...)
+	}
+	for _, x := range pages {
+		for _, n := range []int64{x.off, x.bytes, x.plain} {
+			b = binary.AppendUvarint(b, uint64(n))
+		}
 	}
 	return b, nil
 }
@@ -173,19 +180,19 @@ func placesOf(p *Plan) (_ []byte, err error) {
 }
 
 // write copies the blocks that count to where they stay, and writes the rest behind them.
-func write(ctx context.Context, p *Plan, to io.Writer) (blocks []Block, err error) {
+func write(ctx context.Context, p *Plan, to io.Writer) (blocks []Block, pages []packed, err error) {
 	if p.stored.open == nil {
 		if err := packBlock(p); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	from, err := p.stored.open()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer from.Close()
 	if _, err := to.Write(planStart()); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	blocks = slices.Clone(p.Pack.blocks)
 	at := int64(planHead)
@@ -193,25 +200,28 @@ func write(ctx context.Context, p *Plan, to io.Writer) (blocks []Block, err erro
 	for i := range blocks {
 		for _, x := range []*packed{&blocks[i].names, &blocks[i].spans} {
 			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
+				return nil, nil, context.Cause(ctx)
 			}
 			buf = slices.Grow(buf[:0], int(x.bytes))[:x.bytes]
 			if n, err := from.ReadAt(buf, x.off); n < len(buf) {
-				return nil, shardify.Annotate(err, "read", FileName, "")
+				return nil, nil, shardify.Annotate(err, "read", FileName, "")
 			}
 			if _, err := to.Write(buf); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			x.off = at
 			at += x.bytes
 		}
 	}
-	tail, err := tail(p, blocks)
+	if pages, err = p.In.pages.write(ctx, to, at); err != nil {
+		return nil, nil, err
+	}
+	tail, err := tail(p, blocks, pages)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	_, err = to.Write(tail)
-	return blocks, err
+	return blocks, pages, err
 }
 
 func planStart() []byte {
@@ -219,7 +229,7 @@ func planStart() []byte {
 }
 
 // tail is what follows the blocks.
-func tail(p *Plan, blocks []Block) ([]byte, error) {
+func tail(p *Plan, blocks []Block, pages []packed) ([]byte, error) {
 	plain := p.stored.sealed
 	if plain == nil {
 		plain = content(p)
@@ -228,7 +238,7 @@ func tail(p *Plan, blocks []Block) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	sched, err := schedule(p, blocks)
+	sched, err := schedule(p, blocks, pages)
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +268,7 @@ func Publish(ctx context.Context, p *Plan, s storage.Store) error {
 		return err
 	}
 	defer to.Abort()
-	blocks, err := write(ctx, p, to)
+	blocks, pages, err := write(ctx, p, to)
 	if err != nil {
 		return err
 	}
@@ -270,6 +280,7 @@ func Publish(ctx context.Context, p *Plan, s storage.Store) error {
 	if p.Pack.InParts() {
 		p.stored.open = storedIn(s)
 	}
+	p.In.settle(pages, storedIn(s))
 	if drop != nil {
 		return drop()
 	}
@@ -301,6 +312,7 @@ func Load(s storage.Store) (*Plan, error) {
 	if p.Pack.InParts() {
 		p.stored.open = storedIn(s)
 	}
+	p.In.settle(p.In.pages.list, storedIn(s))
 	return p, nil
 }
 
@@ -308,6 +320,9 @@ func Load(s storage.Store) (*Plan, error) {
 func Decode(b []byte) (*Plan, error) {
 	f := &inMemory{b}
 	p, err := readPlan(sized{f, f.Size()})
+	if err == nil {
+		p.In.settle(p.In.pages.list, f.open)
+	}
 	if err == nil && p.Pack.InParts() {
 		p.stored.open = f.open
 		p, err = Whole(p)
@@ -431,6 +446,7 @@ func parsePlan(content, sched []byte, end int64) (*Plan, error) {
 		p.Pack.Units[i] = Unit{at, at + count(v)}
 		at = p.Pack.Units[i].Hi
 	}
+	p.In.pages.parse(v, s, end)
 	if v.Bad || s.Bad || len(v.B) > 0 || len(s.B) > 0 {
 		return nil, shardify.Corrupt(-1, "tables do not fit their counts")
 	}

@@ -25,7 +25,7 @@ func TestPlanFileRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
-	_, err := write(t.Context(), p, &file)
+	_, _, err := write(t.Context(), p, &file)
 	b := file.Bytes()
 	if err != nil {
 		t.Fatal(err)

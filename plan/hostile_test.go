@@ -32,7 +32,7 @@ func TestCountsThatDoNotAgreeAreRefused(t *testing.T) {
 	} {
 		p, _, _ := partsOf(t)
 		c.change(p)
-		sched, err := schedule(p, p.Pack.blocks)
+		sched, err := schedule(p, p.Pack.blocks, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,6 +28,7 @@ type Inputs struct {
 
 	Table *format.Table `json:"-"`
 	State []byte        `json:"-"`
+	pages pages
 }
 
 // Total is the number of input files and the sum of their known sizes.

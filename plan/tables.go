@@ -68,16 +68,21 @@ func parseBlock(v, s *varint.Reader, end, most int64) Block {
 	x.shards, x.units = count(v), count(v)
 	for _, b := range []*packed{&x.names, &x.spans} {
 		b.digest = string(v.Bytes(uint64(digestSize)))
-		b.off, b.bytes, b.plain = int64(s.U()), int64(s.U()), int64(s.U())
-		if b.off < int64(planHead) || b.bytes < 0 || b.off > end-b.bytes || b.plain < 0 || b.plain > most {
-			s.Bad = true
-		}
+		b.place(s, end, most)
 	}
 	x.listed = string(s.Bytes(uint64(digestSize)))
 	if x.files < 0 || x.samples < 0 || x.bytes < 0 || x.largest < 0 {
 		v.Bad = true
 	}
 	return x
+}
+
+// place reads where a block is.
+func (x *packed) place(s *varint.Reader, end, most int64) {
+	x.off, x.bytes, x.plain = int64(s.U()), int64(s.U()), int64(s.U())
+	if x.off < int64(planHead) || x.bytes < 0 || x.off > end-x.bytes || x.plain < 0 || x.plain > most {
+		s.Bad = true
+	}
 }
 
 // parseNames appends names, sizes and times to a table with roots.

@@ -33,7 +33,7 @@ func New() (list []ask.Asked) {
 // Again prepares reading the inputs of a plan that was made before. open opens them with their format.
 func Again(a *ask.Again, open func(context.Context, format.OpenArgs) (shardify.Source, error)) {
 	a.Open = func(ctx context.Context, of *plan.Plan) (shardify.Source, error) {
-		return open(ctx, format.OpenArgs{Table: a.Table, Columns: of.In.Columns, Options: of.In.Options, State: of.In.State, Jobs: a.Jobs})
+		return open(ctx, format.OpenArgs{Table: a.Table, Columns: of.In.Columns, Options: of.In.Options, State: of.In.State, Page: of.In.Page(), Jobs: a.Jobs})
 	}
 	for i := range Table {
 		if f := Table[i].Again; f != nil {

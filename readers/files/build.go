@@ -32,8 +32,8 @@ type builder struct {
 	labelled bool
 	labels   []string // its classes; nil without it
 	m        *matrix
-	joined   []shardify.Column // of --labels FILE, in the order of the samples
-	unread   []string          // columns of theirs that are not wanted
+	joined   *labels.Values // of --labels FILE, in the order of the samples
+	unread   []string       // columns of theirs that are not wanted
 	left     []format.Leftover
 	part     bool  // of the inputs: it may be that no sample is left of it
 	total    int64 // then the samples of all parts
@@ -52,7 +52,7 @@ func open(ctx context.Context, a format.OpenArgs) (*source, error) {
 	}
 	var c *content
 	if a.State != nil {
-		c, err = decodeState(ctx, a.State, a.Table, a.First)
+		c, err = decodeState(ctx, &a)
 	} else {
 		c, err = build(ctx, a, set)
 	}
@@ -87,7 +87,7 @@ func build(ctx context.Context, a format.OpenArgs, options format.Options) (*con
 	if err := b.arrange(ctx); err != nil {
 		return nil, err
 	}
-	if err := b.joinLabels(tables); err != nil {
+	if err := b.joinLabels(tables, a.Scratch); err != nil {
 		return nil, err
 	}
 	c := &content{

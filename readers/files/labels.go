@@ -88,7 +88,7 @@ func (b *builder) paired(level int) error {
 
 // hasColumn reports whether the table of labels has the field cls.
 func (b *builder) hasColumn() bool {
-	return slices.ContainsFunc(b.joined, func(c shardify.Column) bool { return c.Name == labelField })
+	return b.joined != nil && shardify.FieldIndex(b.joined.Fields, labelField) >= 0
 }
 
 // unlikely says why the folders are probably no classes.

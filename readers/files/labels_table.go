@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/internal/labels"
+	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
 
@@ -61,15 +62,15 @@ func columnsOf(t *labels.Table) []string {
 }
 
 // joinLabels finds the rows of each sample.
-func (b *builder) joinLabels(tables []*labels.Table) error {
+func (b *builder) joinLabels(tables []*labels.Table, scratch storage.Store) error {
 	if tables == nil {
 		return nil
 	}
-	j, err := labels.JoinAll(tables, b.m.samples, b.sampleNames, b.options[optMissing])
+	j, err := labels.JoinAll(tables, b.m.samples, b.sampleNames, b.options[optMissing], scratch)
 	if err != nil {
 		return err
 	}
-	b.joined, b.left, b.notes = j.Columns, append(b.left, j.Left...), append(b.notes, j.Notes...)
+	b.joined, b.left, b.notes = j.Values, append(b.left, j.Left...), append(b.notes, j.Notes...)
 	if j.Kept != nil {
 		b.keep(j.Kept)
 	}

@@ -31,6 +31,7 @@ type reader struct {
 	at      int64  // in frame
 	ext     []byte
 	label   []byte // of the last sample
+	joined  labels.Cursor
 	code    int64
 }
 
@@ -44,7 +45,7 @@ type column struct {
 }
 
 func newReader(s *source) *reader {
-	r := &reader{source: s, root: -1, noatime: true, cols: make([]column, len(s.fields)), place: make([]int, len(s.fields)), code: -1}
+	r := &reader{source: s, root: -1, noatime: true, cols: make([]column, len(s.fields)), place: make([]int, len(s.fields)), code: -1, joined: labels.Cursor{Values: s.joined}}
 	for j, f := range s.fields {
 		if f.role == value {
 			r.place[j] = r.values
@@ -82,7 +83,7 @@ func (r *reader) Read(ctx context.Context, s shardify.Span, mem *shardify.Arena)
 		}
 		sizes = sizes[r.values:]
 	}
-	return r.batch(s, mem), nil
+	return r.batch(s, mem)
 }
 
 // measure finds the sizes of the span's files and of each column.
@@ -274,7 +275,14 @@ func (r *reader) typeCode(k int64, member int) byte {
 }
 
 // batch returns what was filled.
-func (r *reader) batch(s shardify.Span, mem *shardify.Arena) *shardify.Batch {
+func (r *reader) batch(s shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
+	var joins []shardify.Column
+	if r.columns != nil {
+		var err error
+		if joins, err = r.joined.Batch(s.Lo, s.Hi, r.columns, mem); err != nil {
+			return nil, err
+		}
+	}
 	b := mem.Batch(len(r.fields))
 	b.Samples = int(s.Samples())
 	b.First = shardify.ID{Sample: s.Lo}
@@ -287,7 +295,7 @@ func (r *reader) batch(s shardify.Span, mem *shardify.Arena) *shardify.Batch {
 		case ext:
 			col.Data = c.data
 		case joined:
-			col = labels.Batch(&r.joined[r.fields[j].member], s.Lo, s.Hi, mem)
+			col, joins = joins[0], joins[1:]
 		default:
 			if col.Framed = r.frame != nil; !col.Framed {
 				col.Data = c.data[:c.pos]
@@ -300,7 +308,7 @@ func (r *reader) batch(s shardify.Span, mem *shardify.Arena) *shardify.Batch {
 		b.Frame, b.Framed = s.Frame, r.frame[:r.at]
 	}
 	b.Keys = r.keys(s, mem)
-	return b
+	return b, nil
 }
 
 func (r *reader) keys(s shardify.Span, mem *shardify.Arena) *shardify.Column {

@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -20,7 +21,7 @@ type content struct {
 	files  *names // of the inputs
 	names  *names // by which they are samples: others than files if there are pairs
 	m      *matrix
-	joined []shardify.Column // of --labels FILE
+	joined *labels.Values // of --labels FILE; nil without
 	left   []format.Leftover
 	// What is no sample, where that was just found out.
 	strays     []uint32
@@ -30,11 +31,12 @@ type content struct {
 // source is a content narrowed to the wanted fields.
 type source struct {
 	*content
-	schema []shardify.Field
-	fields []field // as schema
-	codes  map[string]int64
-	width  int // of ordinal keys
-	dirs   *dirs
+	schema  []shardify.Field
+	fields  []field // as schema
+	codes   map[string]int64
+	columns []int // of joined
+	width   int   // of ordinal keys
+	dirs    *dirs
 }
 
 // field says where a column comes from.
@@ -72,8 +74,8 @@ func newSource(c *content, columns []string) (*source, error) {
 	if c.Labels != nil {
 		available = append(available, labelField)
 	}
-	for i := range c.joined {
-		available = append(available, c.joined[i].Field.Name)
+	for _, f := range c.labelFields() {
+		available = append(available, f.Name)
 	}
 	available = append(available, c.Unread...)
 	want, err := wanted(columns, available)
@@ -119,11 +121,20 @@ func (s *source) describe(want func(string) bool) {
 	if !labelled {
 		addLabels()
 	}
-	for i := range s.joined {
-		if f := s.joined[i].Field; want(f.Name) {
+	for i, f := range s.labelFields() {
+		if want(f.Name) {
 			s.add(f, field{role: joined, member: i})
+			s.columns = append(s.columns, i)
 		}
 	}
+}
+
+// labelFields are those of --labels FILE.
+func (c *content) labelFields() []shardify.Field {
+	if c.joined == nil {
+		return nil
+	}
+	return c.joined.Fields
 }
 
 func (s *source) add(f shardify.Field, from field) {
@@ -166,12 +177,21 @@ func (s *source) Named(i int) (string, bool) {
 func (s *source) Spans(ctx context.Context, target int64) iter.Seq2[shardify.Span, error] {
 	return func(yield func(shardify.Span, error) bool) {
 		span := shardify.Span{Lo: s.m.base, Hi: s.m.base}
+		labelled := labels.Cursor{Values: s.joined}
 		for k := s.m.base; k < s.m.end(); k++ {
 			if k%maxSpan == 0 && ctx.Err() != nil {
 				yield(shardify.Span{}, context.Cause(ctx))
 				return
 			}
 			n := s.sampleBytes(k)
+			if s.columns != nil {
+				more, err := labelled.Bytes(k, s.columns)
+				if err != nil {
+					yield(shardify.Span{}, err)
+					return
+				}
+				n += more
+			}
 			if span.Hi > span.Lo && (span.Bytes+n > target || span.Samples() == maxSpan) {
 				if !yield(span, nil) {
 					return
@@ -186,7 +206,7 @@ func (s *source) Spans(ctx context.Context, target int64) iter.Seq2[shardify.Spa
 }
 
 // sampleBytes is what a sample takes in a batch: its files, and beside them
-// offsets, key, class and marks.
+// offsets, key, class and marks; without those of a table of labels.
 func (s *source) sampleBytes(k int64) int64 {
 	n := int64(s.keyLen(k)) + 8
 	for i := range s.fields {
@@ -196,7 +216,6 @@ func (s *source) sampleBytes(k int64) int64 {
 		case ext:
 			n++
 		case joined:
-			n += labels.Bytes(&s.joined[f.member], k)
 		default:
 			n += 8
 			if s.schema[i].Nullable {
@@ -284,5 +303,11 @@ func (s *source) Reader(run uint32) (shardify.Reader, error) {
 	return newReader(s), nil
 }
 
+// Pages implements format.Pager.
+func (s *source) Pages() int { return s.joined.Pages() }
+
+// Page implements format.Pager.
+func (s *source) Page(i int) ([]byte, error) { return s.joined.Page(i) }
+
 // Close closes the folders that are open for the next reader.
-func (s *source) Close() error { return s.dirs.close() }
+func (s *source) Close() error { return errors.Join(s.dirs.close(), s.joined.Close()) }

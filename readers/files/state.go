@@ -30,7 +30,7 @@ type survey struct {
 	Left     []format.Leftover `json:"left,omitempty"`
 	Listed   bool              `json:"listed,omitempty"` // a list of files follows
 	Named    bool              `json:"named,omitempty"`  // and one of files that name samples
-	Joined   []shardify.Field  `json:"joined,omitempty"` // and the values of these
+	Joined   []shardify.Field  `json:"joined,omitempty"` // and how many samples the pages of these have
 	Unread   []string          `json:"unread,omitempty"` // columns of labels that are not wanted
 	// Of inputs in parts nothing is listed: each part is grouped again, by its names.
 	Parts   bool    `json:"parts,omitempty"`
@@ -45,16 +45,19 @@ type stray struct {
 	About bool     `json:"about,omitempty"`
 }
 
-const stateVersion = 2
+const (
+	stateVersion = 2
+	pagesVersion = 3 // with the fields of a table of labels; before, their values followed
+)
 
 // State writes what Open found: no task needs to group the files again.
 func (s *source) State() ([]byte, error) {
 	v := s.survey
 	v.Version, v.Files, v.Samples, v.Left = stateVersion, s.files.Table.Len(), s.m.samples, s.left
 	v.Listed, v.Named = s.m.files != nil, s.m.first != nil
-	v.Prefixes, v.Joined = s.files.Prefixes(), nil
-	for i := range s.joined {
-		v.Joined = append(v.Joined, s.joined[i].Field)
+	v.Prefixes, v.Joined = s.files.Prefixes(), s.labelFields()
+	if v.Joined != nil {
+		v.Version = pagesVersion
 	}
 	head, err := json.Marshal(v)
 	if err != nil {
@@ -63,7 +66,11 @@ func (s *source) State() ([]byte, error) {
 	b := binary.AppendUvarint(nil, uint64(len(head)))
 	b = append(b, head...)
 	b = appendFiles(b, s.m.files)
-	return labels.AppendState(appendFiles(b, s.m.first), s.joined, s.m.samples), nil
+	b = appendFiles(b, s.m.first)
+	if s.joined != nil {
+		b = s.joined.AppendPages(b)
+	}
+	return b, nil
 }
 
 // appendFiles writes each file number as the step from the one before, which is
@@ -83,7 +90,8 @@ func appendFiles(b []byte, files []uint32) []byte {
 }
 
 // decodeState is the inverse of State for the same table.
-func decodeState(ctx context.Context, b []byte, t *format.Table, first int64) (*content, error) {
+func decodeState(ctx context.Context, a *format.OpenArgs) (*content, error) {
+	b, t, first := a.State, a.Table, a.First
 	bad := func(what string) (*content, error) { return nil, shardify.Corrupt(-1, "state of the files: %s", what) }
 	n, w := binary.Uvarint(b)
 	if w <= 0 || n > uint64(len(b)-w) {
@@ -96,7 +104,7 @@ func decodeState(ctx context.Context, b []byte, t *format.Table, first int64) (*
 	v := &c.survey
 	b = b[w+int(n):]
 	switch {
-	case v.Version != stateVersion:
+	case v.Version != stateVersion && v.Version != pagesVersion || (v.Version == pagesVersion) != (v.Joined != nil):
 		return bad("of another version")
 	case v.Parts && (len(b) > 0 || first < 0 || len(v.Prefixes) != len(t.Roots) || len(v.Members) > exts.Max):
 		return bad("of impossible parts")
@@ -141,8 +149,10 @@ func decodeState(ctx context.Context, b []byte, t *format.Table, first int64) (*
 			return bad("file numbers")
 		}
 	}
-	if c.joined, b, err = labels.ReadState(b, v.Joined, v.Samples); err != nil {
-		return nil, err
+	if v.Joined != nil {
+		if c.joined, b, err = labels.ReadPages(b, v.Joined, v.Samples, a.Page); err != nil {
+			return nil, err
+		}
 	}
 	if len(b) > 0 {
 		return bad("longer than it says")

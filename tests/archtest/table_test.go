@@ -114,7 +114,7 @@ var table = []row{
 	{"index/megatron", "on disk", "index shardify"},
 	{"index/tar", "on disk", "index/npy shardify"},
 	{"stage", "on disk", "dataset format index internal/host internal/stall shardify storage storage/local storage/storages"},
-	{"readers/internal/labels", "readers", "format index internal/columns internal/key internal/numeric internal/varint readers/csv readers/internal/coco readers/jsonl readers/parquet shardify storage storage/walk"},
+	{"readers/internal/labels", "readers", "format index internal/columns internal/key internal/numeric internal/varint readers/csv readers/internal/coco readers/jsonl readers/parquet shardify storage storage/local storage/walk"},
 	{"readers/arrow", "readers", "codecs format internal/columns internal/numeric readers/internal/flatbuf readers/internal/rows readers/internal/rows/coltype readers/internal/rows/set readers/internal/rows/survey shardify storage storage/storages"},
 	{"readers/csv", "readers", "format internal/columns internal/numeric readers/internal/lines readers/internal/rows readers/internal/rows/coltype readers/internal/rows/set readers/internal/rows/survey shardify storage storage/storages"},
 	{"readers/internal/tars", "readers", "format index/tar shardify storage storage/storages storage/walk"},

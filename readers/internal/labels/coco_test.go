@@ -25,22 +25,22 @@ func TestFilesOfCOCO(t *testing.T) {
 	}
 	files := []string{"a.jpg", "b.jpg", "c.jpg"}
 	names := func(k int, _ By, do func([]byte)) { do([]byte(files[k])) }
-	if _, err := JoinAll(tables, 3, names, "fail"); err == nil || !strings.Contains(err.Error(), "labels without a sample: 1 (annotation 2 of image 7)") {
+	if _, err := JoinAll(tables, 3, names, "fail", nil); err == nil || !strings.Contains(err.Error(), "labels without a sample: 1 (annotation 2 of image 7)") {
 		t.Error(err)
 	}
-	j, err := JoinAll(tables, 3, names, "fill")
+	j, err := JoinAll(tables, 3, names, "fill", nil)
 	if err != nil || len(j.Left) != 1 || j.Left[0].Count != 1 {
 		t.Fatal(j, err)
 	}
 	var fields []shardify.Field
-	for i := range j.Columns {
-		fields = append(fields, j.Columns[i].Field)
+	for i := range valuesOf(t, j) {
+		fields = append(fields, valuesOf(t, j)[i].Field)
 	}
-	again, rest, err := ReadState(AppendState(nil, j.Columns, 3), fields, 3)
+	again, rest, err := readState(appendState(nil, valuesOf(t, j), 3), fields, 3)
 	if err != nil || len(rest) > 0 {
 		t.Fatal(err)
 	}
-	for _, cols := range [][]shardify.Column{j.Columns, again} {
+	for _, cols := range [][]shardify.Column{valuesOf(t, j), again} {
 		for i := range cols {
 			c := &cols[i]
 			switch c.Name {

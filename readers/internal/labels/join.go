@@ -8,6 +8,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/key"
+	"github.com/shardify/shardify/storage"
 )
 
 // By is a kind of name that samples have.
@@ -34,16 +35,16 @@ type Names func(k int, by By, do func(name []byte))
 
 // Joined is tables in the order of the samples.
 type Joined struct {
-	Columns []shardify.Column
-	Left    []format.Leftover
-	Notes   []string
+	Values *Values
+	Left   []format.Leftover
+	Notes  []string
 	// Kept are the samples that are left, if some are not.
 	Kept []bool
 }
 
 // JoinAll joins tables to samples. missing says what becomes of rows without a sample and samples
-// without rows: fail, drop or fill.
-func JoinAll(tables []*Table, samples int, names Names, missing string) (*Joined, error) {
+// without rows: fail, drop or fill. Many values go to a file in scratch; nil is the system's temporary folder.
+func JoinAll(tables []*Table, samples int, names Names, missing string, scratch storage.Store) (*Joined, error) {
 	out := &Joined{}
 	var all []*joined
 	for _, t := range tables {
@@ -84,14 +85,11 @@ func JoinAll(tables []*Table, samples int, names Names, missing string) (*Joined
 			k := -1
 			j.order = slices.DeleteFunc(j.order, func(int32) bool { k++; return !out.Kept[k] })
 		}
-		cols, err := j.gather()
-		if err != nil {
-			return nil, err
-		}
-		out.Columns = append(out.Columns, cols...)
-		collect(cols)
+		samples = len(j.order)
 	}
-	return out, nil
+	var err error
+	out.Values, err = gather(all, samples, scratch)
+	return out, err
 }
 
 // joined is the rows that samples have in a table.
@@ -267,19 +265,4 @@ func nameOf(k int, names Names) string {
 		}
 	})
 	return text
-}
-
-// gather takes the rows of the samples.
-func (j *joined) gather() ([]shardify.Column, error) {
-	cols, err := takeAll(j.table.rows.Cols, j.table.rows.Rows+1, j.order)
-	for i := range cols {
-		c := &cols[i]
-		if j.table.spec.rows == rowsMany {
-			c.Valid = nil // no rows are an empty list
-		}
-		if c.Nullable = slices.Contains(c.Valid, 0); !c.Nullable {
-			c.Valid = nil
-		}
-	}
-	return cols, err
 }

@@ -2,10 +2,11 @@
 //
 //	t, err := labels.Read(ctx, local.Files, "labels.csv", "file", nil, jobs)
 //	j, err := t.Join(samples, names)         // names(k, do) gives do the names of sample k
-//	col := labels.Batch(&j.Columns[0], lo, hi, mem)   // the values of samples [lo, hi)
+//	at := labels.Cursor{Values: j.Values}
+//	cols, err := at.Batch(lo, hi, []int{0}, mem)   // the values of samples [lo, hi) in column 0
 //
 // The readers of the formats read the tables, and say what types there are; package key finds
-// the rows. What was joined is part of a source's state, so that the bytes that are written
+// the rows. What was joined goes to the plan in pages, so that the bytes that are written
 // depend on the labels and not on where they were read from.
 package labels
 

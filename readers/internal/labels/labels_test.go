@@ -95,14 +95,14 @@ func TestAllFormatsGiveTheSameLabels(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		j, err := JoinAll([]*Table{tab}, 2, stems("b", "a"), "fill")
+		j, err := JoinAll([]*Table{tab}, 2, stems("b", "a"), "fill", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if first == nil {
-			first = j.Columns
-		} else if !reflect.DeepEqual(first, j.Columns) {
-			t.Errorf("%s gives %+v, the one before %+v", name, j.Columns, first)
+			first = valuesOf(t, j)
+		} else if !reflect.DeepEqual(first, valuesOf(t, j)) {
+			t.Errorf("%s gives %+v, the one before %+v", name, valuesOf(t, j), first)
 		}
 	}
 }
@@ -151,20 +151,20 @@ func TestWhatDoesNotFitIsListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := JoinAll([]*Table{tab}, 2, stems("a", "b"), "fill")
+	j, err := JoinAll([]*Table{tab}, 2, stems("a", "b"), "fill", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if l := j.Left; len(l) != 1 || l[0].Name != "x" || l[0].Count != 2 || j.Kept != nil {
 		t.Errorf("left out %v, kept %v", l, j.Kept)
 	}
-	if c := j.Columns[0]; !c.Field.Nullable || c.Valid[0] != 1 || c.Valid[1] != 0 {
+	if c := valuesOf(t, j)[0]; !c.Field.Nullable || c.Valid[0] != 1 || c.Valid[1] != 0 {
 		t.Errorf("%+v", c)
 	}
-	if j, err = JoinAll([]*Table{tab}, 2, stems("a", "b"), "drop"); err != nil {
+	if j, err = JoinAll([]*Table{tab}, 2, stems("a", "b"), "drop", nil); err != nil {
 		t.Fatal(err)
 	}
-	if c := j.Columns[0]; c.Field.Nullable || len(c.Data) != 8 || !slices.Equal(j.Kept, []bool{true, false}) || len(j.Left) != 2 {
+	if c := valuesOf(t, j)[0]; c.Field.Nullable || len(c.Data) != 8 || !slices.Equal(j.Kept, []bool{true, false}) || len(j.Left) != 2 {
 		t.Errorf("dropped: %+v, %v, %v", c, j.Kept, j.Left)
 	}
 }
@@ -221,7 +221,7 @@ func TestBadTablesAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := JoinAll([]*Table{tab}, 2, stems("x/a", "y/a"), "fill"); err == nil || !strings.Contains(err.Error(), "folders") {
+	if _, err := JoinAll([]*Table{tab}, 2, stems("x/a", "y/a"), "fill", nil); err == nil || !strings.Contains(err.Error(), "folders") {
 		t.Errorf("a row of two samples: %v", err)
 	}
 }
@@ -247,20 +247,20 @@ func TestStateIsTheLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := JoinAll([]*Table{tab}, 3, stems("c", "a", "b"), "fill")
+	j, err := JoinAll([]*Table{tab}, 3, stems("c", "a", "b"), "fill", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, fields := AppendState([]byte{}, j.Columns, 3), []shardify.Field{}
-	for _, c := range j.Columns {
+	b, fields := appendState([]byte{}, valuesOf(t, j), 3), []shardify.Field{}
+	for _, c := range valuesOf(t, j) {
 		fields = append(fields, c.Field)
 	}
-	got, rest, err := ReadState(append(bytes.Clone(b), 7), fields, 3)
-	if err != nil || len(rest) != 1 || !reflect.DeepEqual(got, j.Columns) {
-		t.Errorf("%+v, %d bytes left, %v; want %+v", got, len(rest), err, j.Columns)
+	got, rest, err := readState(append(bytes.Clone(b), 7), fields, 3)
+	if err != nil || len(rest) != 1 || !reflect.DeepEqual(got, valuesOf(t, j)) {
+		t.Errorf("%+v, %d bytes left, %v; want %+v", got, len(rest), err, valuesOf(t, j))
 	}
 	for n := range len(b) {
-		if _, _, err := ReadState(b[:n], fields, 3); !errors.Is(err, shardify.ErrCorrupt) {
+		if _, _, err := readState(b[:n], fields, 3); !errors.Is(err, shardify.ErrCorrupt) {
 			t.Errorf("%d of %d bytes: %v", n, len(b), err)
 		}
 	}
@@ -273,35 +273,39 @@ func TestManyRowsOfAName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := JoinAll([]*Table{tab}, 4, stems("d", "c", "a", "b"), "fill")
+	j, err := JoinAll([]*Table{tab}, 4, stems("d", "c", "a", "b"), "fill", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	fields := []shardify.Field{}
-	for _, c := range j.Columns {
+	for _, c := range valuesOf(t, j) {
 		fields = append(fields, c.Field)
 		got = append(got, fmt.Sprintf("%s %d %s %v", c.Name, c.Levels, c.Counter, c.Offsets))
 	}
 	want := []string{"i 1 n [[0 0 3 4 5]]", "f 1 n [[0 0 3 4 5]]", "s 2 n [[0 0 3 4 5] [0 1 1 2 4 5]]", "b 1 n [[0 0 3 4 5]]"}
-	if !slices.Equal(got, want) || fmt.Sprint(shardify.View[int64](j.Columns[0].Data)) != "[1 -9 5 2 4]" || string(j.Columns[2].Data) != "xwyyz" {
-		t.Errorf("%q, %v, %q", got, shardify.View[int64](j.Columns[0].Data), j.Columns[2].Data)
+	if !slices.Equal(got, want) || fmt.Sprint(shardify.View[int64](valuesOf(t, j)[0].Data)) != "[1 -9 5 2 4]" || string(valuesOf(t, j)[2].Data) != "xwyyz" {
+		t.Errorf("%q, %v, %q", got, shardify.View[int64](valuesOf(t, j)[0].Data), valuesOf(t, j)[2].Data)
 	}
-	b := AppendState([]byte{}, j.Columns, 4)
-	again, rest, err := ReadState(append(bytes.Clone(b), 7), fields, 4)
-	if err != nil || len(rest) != 1 || !reflect.DeepEqual(again, j.Columns) {
-		t.Errorf("%+v, %d bytes left, %v; want %+v", again, len(rest), err, j.Columns)
+	b := appendState([]byte{}, valuesOf(t, j), 4)
+	again, rest, err := readState(append(bytes.Clone(b), 7), fields, 4)
+	if err != nil || len(rest) != 1 || !reflect.DeepEqual(again, valuesOf(t, j)) {
+		t.Errorf("%+v, %d bytes left, %v; want %+v", again, len(rest), err, valuesOf(t, j))
 	}
 	for n := range len(b) {
-		if _, _, err := ReadState(b[:n], fields, 4); !errors.Is(err, shardify.ErrCorrupt) {
+		if _, _, err := readState(b[:n], fields, 4); !errors.Is(err, shardify.ErrCorrupt) {
 			t.Errorf("%d of %d bytes: %v", n, len(b), err)
 		}
 	}
 	for lo := range int64(4) {
 		for hi := lo; hi <= 4; hi++ {
-			for i := range j.Columns {
-				c := Batch(&j.Columns[i], lo, hi, shardify.NewPool(1).Overdraft())
-				if from, to := j.Columns[i].Range(int(lo), int(hi)); !bytes.Equal(c.Data, j.Columns[i].Data[from:to]) || len(c.Offsets[0]) != int(hi-lo)+1 || c.Offsets[0][0] != 0 {
+			for i := range valuesOf(t, j) {
+				some, err := (&Cursor{Values: j.Values}).Batch(lo, hi, []int{i}, shardify.NewPool(1).Overdraft())
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := some[0]
+				if from, to := valuesOf(t, j)[i].Range(int(lo), int(hi)); !bytes.Equal(c.Data, valuesOf(t, j)[i].Data[from:to]) || len(c.Offsets[0]) != int(hi-lo)+1 || c.Offsets[0][0] != 0 {
 					t.Errorf("samples %d to %d of %s: %+v", lo, hi, c.Name, c)
 				}
 			}
@@ -311,8 +315,8 @@ func TestManyRowsOfAName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if j, err = JoinAll([]*Table{tab}, 3, stems("c", "a", "b"), "fill"); err != nil || fmt.Sprint(shardify.View[int64](j.Columns[0].Data)) != "[1 2 4]" || len(tab.Left) != 1 || tab.Left[0].Count != 2 {
-		t.Errorf("the first rows: %+v, %v, %v", j.Columns, tab.Left, err)
+	if j, err = JoinAll([]*Table{tab}, 3, stems("c", "a", "b"), "fill", nil); err != nil || fmt.Sprint(shardify.View[int64](valuesOf(t, j)[0].Data)) != "[1 2 4]" || len(tab.Left) != 1 || tab.Left[0].Count != 2 {
+		t.Errorf("the first rows: %+v, %v, %v", valuesOf(t, j), tab.Left, err)
 	}
 }
 
@@ -341,21 +345,21 @@ func TestListsOfJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j, err := JoinAll([]*Table{tab}, 2, stems("a", "b"), "fill")
+		j, err := JoinAll([]*Table{tab}, 2, stems("a", "b"), "fill", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []string
 		var fields []shardify.Field
-		for _, c := range j.Columns {
+		for _, c := range valuesOf(t, j) {
 			got, fields = append(got, fmt.Sprintf("%s %d %s", c.Name, c.Levels, c.Counter)), append(fields, c.Field)
 		}
 		if strings.Join(got, ", ") != want || len(got)+len(tab.Left) != 3 {
 			t.Errorf("%q: %q, left out %v", words, got, tab.Left)
 		}
-		again, rest, err := ReadState(AppendState(nil, j.Columns, 2), fields, 2)
-		if err != nil || len(rest) != 0 || !reflect.DeepEqual(again, j.Columns) {
-			t.Errorf("%+v, %v; want %+v", again, err, j.Columns)
+		again, rest, err := readState(appendState(nil, valuesOf(t, j), 2), fields, 2)
+		if err != nil || len(rest) != 0 || !reflect.DeepEqual(again, valuesOf(t, j)) {
+			t.Errorf("%+v, %v; want %+v", again, err, valuesOf(t, j))
 		}
 	}
 }
@@ -390,8 +394,8 @@ func TestPackedTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := JoinAll([]*Table{tab}, 2, stems("b", "a"), "fill")
-	if err != nil || len(j.Columns) != 2 || !bytes.Equal(j.Columns[1].Valid, []byte{0, 1}) || j.Columns[1].DType != shardify.Bool || shardify.View[int64](j.Columns[0].Data)[0] != 2 {
+	j, err := JoinAll([]*Table{tab}, 2, stems("b", "a"), "fill", nil)
+	if err != nil || len(valuesOf(t, j)) != 2 || !bytes.Equal(valuesOf(t, j)[1].Valid, []byte{0, 1}) || valuesOf(t, j)[1].DType != shardify.Bool || shardify.View[int64](valuesOf(t, j)[0].Data)[0] != 2 {
 		t.Errorf("%+v, %v", j, err)
 	}
 }
@@ -402,7 +406,7 @@ func TestNamesStayAsWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := JoinAll([]*Table{tab}, 3, stems("1.50", "2", "true"), "fill")
+	j, err := JoinAll([]*Table{tab}, 3, stems("1.50", "2", "true"), "fill", nil)
 	if err != nil || len(j.Left) > 0 {
 		t.Errorf("%+v, %v", j, err)
 	}
@@ -419,16 +423,13 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		j, err := JoinAll([]*Table{tab}, 2, stems("a", "b"), "fill")
+		j, err := JoinAll([]*Table{tab}, 2, stems("a", "b"), "fill", nil)
 		if err != nil {
 			return
 		}
-		mem, _ := shardify.NewPool(1<<20).Grant(context.Background(), 1)
-		for i := range j.Columns {
-			b := shardify.Batch{Samples: 2, Columns: []shardify.Column{Batch(&j.Columns[i], 0, 2, mem)}}
-			if err := b.Match([]shardify.Field{j.Columns[i].Field}); err != nil {
-				t.Error(err)
-			}
+		b := shardify.Batch{Samples: 2, Columns: valuesOf(t, j)}
+		if err := b.Match(j.Values.Fields); err != nil {
+			t.Error(err)
 		}
 	})
 }

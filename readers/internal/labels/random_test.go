@@ -67,7 +67,7 @@ func TestRandomTables(t *testing.T) {
 			}
 			do([]byte(name))
 		}
-		j, err := JoinAll([]*Table{tab}, len(samples), names, "fill")
+		j, err := JoinAll([]*Table{tab}, len(samples), names, "fill", nil)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -86,7 +86,7 @@ func TestRandomTables(t *testing.T) {
 			if mode == rowsFirst && len(want) > 0 {
 				want = want[:1]
 			}
-			if got := rowsOf(j.Columns, k, mode == rowsMany); !slices.EqualFunc(got, want, func(a, b row) bool { return a.text == b.text && a.number == b.number }) {
+			if got := rowsOf(valuesOf(t, j), k, mode == rowsMany); !slices.EqualFunc(got, want, func(a, b row) bool { return a.text == b.text && a.number == b.number }) {
 				t.Errorf("seed %d: sample %q has %v, want %v", seed, s, got, want)
 			}
 		}

@@ -33,13 +33,13 @@ func FuzzReadState(f *testing.F) {
 	for i := range cols {
 		cols[i].Field = fields[i]
 	}
-	f.Add(AppendState(nil, cols, 3), 3)
+	f.Add(appendState(nil, cols, 3), 3)
 	f.Add([]byte{0, 255, 255, 255, 255, 255, 255, 255, 255, 127}, 2)
 	f.Fuzz(func(t *testing.T, b []byte, samples int) {
 		if samples < 0 || samples > 1<<20 {
 			return
 		}
-		got, rest, err := ReadState(b, fields, samples)
+		got, rest, err := readState(b, fields, samples)
 		if err != nil {
 			return
 		}
@@ -56,12 +56,12 @@ func FuzzReadState(f *testing.F) {
 				t.Fatalf("%s: %d bytes of %d values", c.Name, len(c.Data), n)
 			}
 		}
-		again := AppendState(nil, got, samples)
-		same, left, err := ReadState(again, fields, samples)
+		again := appendState(nil, got, samples)
+		same, left, err := readState(again, fields, samples)
 		if err != nil || len(left) > 0 || len(rest) > len(b) {
 			t.Fatalf("read again: %v, %d bytes left", err, len(left))
 		}
-		if !bytes.Equal(AppendState(nil, same, samples), again) {
+		if !bytes.Equal(appendState(nil, same, samples), again) {
 			t.Fatal("read again it differs")
 		}
 	})

@@ -8,43 +8,7 @@ import (
 	"github.com/shardify/shardify/internal/varint"
 )
 
-// Bytes is what sample k of a column takes in a batch.
-func Bytes(c *shardify.Column, k int64) int64 {
-	from, to := c.Range(int(k), int(k)+1)
-	n := int64(to - from)
-	lo, hi := k, k+1
-	for _, o := range c.Offsets {
-		n += 8 * (hi - lo)
-		lo, hi = o[lo], o[hi]
-	}
-	if c.Valid != nil {
-		n++
-	}
-	return n
-}
-
-// Batch is samples [lo, hi) of a column.
-func Batch(c *shardify.Column, lo, hi int64, mem *shardify.Arena) shardify.Column {
-	out := shardify.Column{Field: c.Field}
-	if c.Valid != nil {
-		out.Valid = mem.Alloc(int(hi - lo))
-		copy(out.Valid, c.Valid[lo:hi])
-	}
-	from, to := c.Range(int(lo), int(hi))
-	out.Data = mem.Alloc(to - from)
-	copy(out.Data, c.Data[from:to])
-	for _, o := range c.Offsets {
-		offsets := mem.Int64s(int(hi-lo) + 1)
-		for i := range offsets {
-			offsets[i] = o[lo+int64(i)] - o[lo]
-		}
-		out.Offsets = append(out.Offsets, offsets)
-		lo, hi = o[lo], o[hi]
-	}
-	return out
-}
-
-// AppendState encodes the values of all columns, whose fields and number of samples
+// appendState encodes the values of all columns, whose fields and number of samples
 // are stored elsewhere:
 //
 //	per column:  u8 1 if values are missing, then a bit for each sample
@@ -52,7 +16,7 @@ func Batch(c *shardify.Column, lo, hi int64, mem *shardify.Arena) shardify.Colum
 //	             the counter has said them; those of texts are lengths in bytes
 //	             zigzag varints, varints without a sign, or 8 bytes each; or the bytes of texts,
 //	             of which those that are no list are uvarint length and bytes each
-func AppendState(b []byte, columns []shardify.Column, samples int) []byte {
+func appendState(b []byte, columns []shardify.Column, samples int) []byte {
 	counted := map[string]bool{}
 	for i := range columns {
 		c := &columns[i]
@@ -110,8 +74,8 @@ func appendValues(b []byte, c *shardify.Column) []byte {
 	return b
 }
 
-// ReadState is the inverse of AppendState; it returns what follows.
-func ReadState(b []byte, fields []shardify.Field, samples int) (columns []shardify.Column, rest []byte, err error) {
+// readState is the inverse of appendState; it returns what follows.
+func readState(b []byte, fields []shardify.Field, samples int) (columns []shardify.Column, rest []byte, err error) {
 	r := varint.Reader{B: b}
 	counted := map[string][]int64{}
 	for _, f := range fields {
