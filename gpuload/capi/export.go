@@ -15,6 +15,7 @@ import (
 	"unsafe"
 
 	"github.com/shardify/shardify/gpuload"
+	"github.com/shardify/shardify/gpuload/internal/sparse"
 )
 
 func init() {
@@ -378,6 +379,45 @@ func goDecode(form *C.char, size C.size_t, epoch C.int64_t, values *C.uint8_t, b
 			return failed, err
 		}
 		return ok, answer(left, bad)
+	})
+}
+
+//export goSparse
+func goSparse(form *C.int64_t, columns *C.int32_t, values, indices unsafe.Pointer, n C.int64_t, offsets *C.int64_t, rows C.int64_t, to *unsafe.Pointer, room, found *C.int64_t, errText **C.char) C.int {
+	return try(errText, func() (int, error) {
+		how := unsafe.Slice((*int64)(form), sparseForm)
+		choice, err := list((*int32)(columns), C.int64_t(how[sparseWidth]))
+		if err != nil {
+			return failed, err
+		}
+		f, err := sparseOf(how, choice)
+		if err != nil {
+			return failed, err
+		}
+		borders, err := list((*int64)(offsets), rows+1)
+		if err != nil {
+			return failed, err
+		}
+		in := sparse.Rows{Offsets: borders}
+		if in.Values, err = list((*byte)(values), n*C.int64_t(f.Values.Size())); err != nil {
+			return failed, err
+		}
+		if in.Indices, err = list((*byte)(indices), n*C.int64_t(f.Indices.Size())); err != nil {
+			return failed, err
+		}
+		var out sparse.Result
+		places, sizes := unsafe.Slice(to, 3), unsafe.Slice(room, 3)
+		for i, p := range []*[]byte{&out.Values, &out.Columns, &out.Starts} {
+			if *p, err = list((*byte)(places[i]), sizes[i]); err != nil {
+				return failed, err
+			}
+		}
+		made, err := f.Make(in, out)
+		if err != nil {
+			return failed, err
+		}
+		tell(unsafe.Slice((*int64)(found), foundLength), made)
+		return ok, nil
 	})
 }
 

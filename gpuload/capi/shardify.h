@@ -147,6 +147,18 @@ int shardify_pixels(const char *device, uint64_t stream, const int64_t *form, co
 int shardify_decode(const char *form, size_t size, int64_t epoch, const uint8_t *values, int64_t bytes, const int64_t *offsets,
                     const int64_t *ids, int64_t n, uint8_t *out, int64_t room, char **left, char **error);
 
+// shardify_sparse makes a matrix of rows of n values and as many numbers of columns: row i is offsets[i] to
+// offsets[i + 1]. form is the types of values and of numbers (0 bool, 1 u8, 2 i8, 3 u16, 4 i16, 5 u32, 6 i32, 7 u64, 8 i64, 9
+// f32, 10 f64), the number of columns that are stored and of those that the result has, the bits of the double that a row
+// is to add up to (0: any), whether log(1+x) is taken, whether the result is dense, and whether its numbers are int64 and not int32.
+// columns is the number that each stored column gets, -1: none; NULL: they stay. to is three addresses, and room
+// the bytes there: values; unless it is dense numbers of columns, and where each row begins, one more than rows. With no
+// addresses the rows are only checked. Values are as stored, but whole numbers that are computed with are f32.
+// found is the elements of the result, the rows whose columns do not rise, and the row, element and value of the first number that
+// is no column (row -1: none), and whether it is a uint64.
+int shardify_sparse(const int64_t *form, const int32_t *columns, const void *values, const void *indices, int64_t n, const int64_t *offsets,
+                    int64_t rows, void *const *to, const int64_t *room, int64_t *found, char **error);
+
 // shardify_image_size writes the width and height of all images that a form makes, whatever they are made of; 0: there is
 // none. An error says what is wrong with its operations.
 int shardify_image_size(const char *form, size_t size, int64_t *to, char **error);

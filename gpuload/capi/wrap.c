@@ -80,6 +80,12 @@ int shardify_decode(const char *form, size_t size, int64_t epoch, const uint8_t 
     HERE(goDecode((char *)form, size, epoch, (uint8_t *)values, bytes, (int64_t *)offsets, (int64_t *)ids, n, out, room, left, error));
 }
 
+int shardify_sparse(const int64_t *form, const int32_t *columns, const void *values, const void *indices, int64_t n, const int64_t *offsets,
+                    int64_t rows, void *const *to, const int64_t *room, int64_t *found, char **error) {
+    HERE(goSparse((int64_t *)form, (int32_t *)columns, (void *)values, (void *)indices, n, (int64_t *)offsets, rows, (void **)to,
+                  (int64_t *)room, found, error));
+}
+
 int shardify_image_size(const char *form, size_t size, int64_t *to, char **error) { HERE(goImageSize((char *)form, size, to, error)); }
 
 int shardify_file_size(const char *name, int64_t *bytes, char **error) { HERE(goFileSize((char *)name, bytes, error)); }

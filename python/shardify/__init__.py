@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .graphs import Graph
     from .loader import Loader
     from .loaderbatch import LoaderBatch
+    from .matrices import Sparse
     from .opening import open
     from .options import Budget, Decode, Device
     from .profiling import profile
@@ -79,6 +80,7 @@ __all__ = [
     "Sample",
     "SchemaError",
     "ShardifyError",
+    "Sparse",
     "StateError",
     "StoppedError",
     "UnsupportedError",
@@ -107,6 +109,7 @@ _HOMES = {
     "graphs": ["Graph"],
     "loader": ["Loader"],
     "loaderbatch": ["LoaderBatch"],
+    "matrices": ["Sparse"],
     "opening": ["open"],
     "options": ["Budget", "Decode", "Device"],
     "profiling": ["profile"],

@@ -95,6 +95,7 @@ _FUNCTIONS: Dict[str, Any] = {
     "probe": [c_char_p, POINTER(c_void_p), _error],
     "pixels": [c_char_p, c_uint64, c_void_p, c_void_p, c_void_p, c_int64, _error],
     "decode": [c_char_p, c_size_t, c_int64, c_void_p, c_int64, c_void_p, c_void_p, c_int64, c_void_p, c_int64, POINTER(c_void_p), _error],
+    "sparse": [c_void_p, c_void_p, c_void_p, c_void_p, c_int64, c_void_p, c_int64, c_void_p, c_void_p, c_void_p, _error],
     "image_size": [c_char_p, c_size_t, c_void_p, _error],
     "file_size": [c_char_p, POINTER(c_int64), _error],
     "file": [c_char_p, c_size_t, c_void_p, c_int64, _error],
@@ -152,6 +153,7 @@ class Library:
     probe: Any
     pixels: Any
     decode: Any
+    sparse: Any
     image_size: Any
     file_size: Any
     file: Any

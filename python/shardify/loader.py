@@ -23,6 +23,7 @@ from .frameworks import choose, device_name
 from .graphs import Collate, Graph
 from .groups import GROUPED, Made
 from .loaderbatch import LoaderBatch
+from .matrices import Given, Matrices, named
 from .options import MAX_THREADS, Backend, Decode, Documents, Ids, Jagged, Labels, Last, OnError, Shuffle, Size, Tier, Verify
 from .schema import Field, parse_schema, unlabelled
 
@@ -130,9 +131,11 @@ class Loader(Generic[B]):
     ids            "device": batches have `device_ids` beside `ids`, on the GPU and written by it. It wants
                    tier="pinned" or "device", or shuffle="block"
     collate        "graph", or a shardify.Graph: a batch is one graph, as torch_geometric's Batch
+    sparse         "csr", "coo", "dense": matrices [batch, width] of sparse rows, "X" in place of "X/data" and
+                   "X/indices"; {"X": "dense", "counts": shardify.Sparse(...)} for some, and for normalize, log1p, columns
     transform      called with every batch; its result is what the loop gets
     transform_threads  for transform and decode. 0: on the thread of the loop; N: on N threads, ahead of
-                   it, in order. Default: 1 with decode= on the host, else 0
+                   it, in order. Default: 1 with decode= or sparse= on the host, else 0
     synthetic      the same few batches again and again: the rate that no reading can exceed
     trace          a file for the timeline, in Chrome's format, written by close()
 
@@ -198,6 +201,7 @@ class Loader(Generic[B]):
         on_error: OnError = "fail",
         ids: Ids = "host",
         collate: Union[None, Literal["graph"], Graph] = None,
+        sparse: Given = None,
         transform: Optional[Callable[[LoaderBatch], B]] = None,
         transform_threads: Optional[int] = None,
         synthetic: bool = False,
@@ -298,10 +302,15 @@ class Loader(Generic[B]):
         try:
             fields = parse_schema(info["schema"])
             self.framework = kind.name
+            if collate is not None and sparse is not None:
+                raise ValueError("collate= and sparse=: the lists of a batch become one graph, or matrices")
             graph = None if collate is None else Collate(collate, fields, kind.name, jagged)
             self._decoders = decoders = loaderconfig.decoders(decode, resize, crop, fields, seed)
             self._skipped = skipping.made(on_error, decoders, kind.name, folders, self._last == "pad")
             self._plan = Plan(info, fields, kind(info["device"]), jagged, pad_value, decoders, more)
+            self._matrices = None if sparse is None else Matrices(sparse, self._plan, jagged, lambda m: named(self.dataset.static, m.width))
+            if sparse is not None and fixed:
+                raise UnsupportedError("sparse= makes matrices of any number of values: not with out= and ring=")
             to = None
             if fixed:
                 to = outputs.Outputs(self._plan, self.batch_size, out, ring or 0, made.place)
@@ -316,8 +325,10 @@ class Loader(Generic[B]):
             # On a GPU the stream of the loop's thread counts, which another thread does not have: it sends
             # there what the library decoded ahead, and transforms.
             self._sends = self._plan.on_device and all(p.on_host for p in self._plan.images)
-            transform_threads = 1 if decoders and (self._sends or not self._plan.on_device) else 0
-        self.transform: Any = transform if graph is None else graph if transform is None else lambda batch: transform(graph(batch))
+            ahead_too = decoders and (self._sends or not self._plan.on_device) or sparse is not None and not self._plan.on_device
+            transform_threads = 1 if ahead_too else 0
+        whole: Any = graph or self._matrices
+        self.transform: Any = transform if whole is None else whole if transform is None else lambda batch: transform(whole(batch))
         self._threads = transform_threads
         self._notes: List[str] = list(info["notes"] or ())
         self._notes += [d.note for d in decoders.values() if getattr(d, "note", "")]

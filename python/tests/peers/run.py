@@ -50,6 +50,7 @@ ENVIRONMENTS: Dict[str, Dict[str, List[str]]] = {
     "preprocess": {"pip": ["tokenizers==0.23.3"], "bare": ["megatron-core==0.16.1"], "torch": ["needed"]},
     "augment": {"pip": ["pillow", "pyarrow==26.0.1"]},
     "atoms": {"pip": ["ase==3.29.0", "extxyz==0.4.6", "safetensors==0.8.0"]},
+    "sparse": {"pip": ["scipy==1.17.1", "anndata==0.12.19"], "torch": ["wanted"]},
     "shape": {"pip": ["h5py==3.16.0", "uproot==5.7.7", "awkward==2.14.0"]},
     # "beside": torchvision, if it is here, needs no NumPy of its age for its data sets.
     "conventions": {
@@ -87,6 +88,7 @@ PEERS = {
     "labels": "parquet",
     "formats": "parquet",
     "shape": "shape",
+    "sparse": "sparse",
     "zarr": "zarr",
     "grid": "zarr",
     "netcdf3": "zarr",
