@@ -1,5 +1,5 @@
 // Package annotations has the operation that reads the annotation file of an image: --parse converts files of Pascal VOC, YOLO
-// and KITTI to boxes and classes, and files of plain numbers and recordings to arrays.
+// and KITTI to boxes, polygons, key points and classes, and files of plain numbers and recordings to arrays.
 //
 // Map of the files:
 //
@@ -8,7 +8,7 @@
 //	codes.go  one table of classes, where the file has their names
 //	rows.go   the values of the objects that were read; lines of words
 //	voc.go    XML of Pascal VOC
-//	yolo.go   lines of YOLO
+//	yolo.go   lines of YOLO: boxes, polygons, poses
 //	kitti.go  lines of KITTI
 //	raw.go    plain numbers
 //	sound.go  values of recordings

@@ -22,7 +22,7 @@ func (s *Spec) ReadNames(data []byte) (err error) {
 	}
 	switch strings.ToLower(path.Ext(s.File)) {
 	case ".yaml", ".yml":
-		s.Names, err = yamlNames(data)
+		s.Names, err = s.yamlNames(data)
 	default:
 		text := strings.TrimRight(strings.TrimPrefix(string(data), "\ufeff"), " \t\r\n")
 		for line := range strings.SplitSeq(text, "\n") {
@@ -53,14 +53,24 @@ func checkNames(names []string) error {
 	return nil
 }
 
-// yamlNames finds `names`: a list, or a table from numbers 0, 1, ... to names.
-func yamlNames(data []byte) ([]string, error) {
+// yamlNames finds `names`: a list, or a table from numbers 0, 1, ... to names; and kpt_shape.
+func (s *Spec) yamlNames(data []byte) ([]string, error) {
 	var file struct {
 		Names yaml.Node `yaml:"names"`
 		Count *int      `yaml:"nc"`
+		Shape yaml.Node `yaml:"kpt_shape"`
 	}
 	if err := yaml.Unmarshal(data, &file); err != nil {
 		return nil, shardify.Corrupt(-1, "%v", err)
+	}
+	if x := &file.Shape; s.form == "yolo-pose" && x.Kind != 0 {
+		given := s.shape
+		if x.Kind != yaml.SequenceNode || len(x.Content) != 2 || !s.keypoints(x.Content[0].Value+"x"+x.Content[1].Value) {
+			return nil, shardify.Corrupt(-1, "line %d: kpt_shape; want [NUMBER, 2] or [NUMBER, 3]", x.Line)
+		}
+		if given != nil && !slices.Equal(given, s.shape) {
+			return nil, shardify.Corrupt(-1, "line %d: kpt_shape is %v, and keypoints=%dx%d", x.Line, s.shape, given[0], given[1])
+		}
 	}
 	n := &file.Names
 	var names []string

@@ -13,8 +13,8 @@ import (
 )
 
 // Parse is lists of the objects in annotation files.
-var Parse = op.Kind{Name: "parse", Value: "FIELD=voc|yolo|kitti|wav|flac|TYPExN[ KEY=VALUE]...", Example: "label=yolo names=data.yaml", Help: "boxes and classes of the file that is a field, as FIELD_boxes, FIELD_class, ... in its place; values of recordings",
-	More: "names=FILE gives classes their numbers, keep=yes keeps FIELD, class=text, score=read; points=f32x4 makes an array of plain numbers; audio=wav the values of a recording and FIELD_rate, as=f32 from -1 to 1, channels=1 their mean, short=take", Keeps: true, New: op.Of(newParse), Fields: op.FieldsOf(newParse)}
+var Parse = op.Kind{Name: "parse", Value: "FIELD=voc|yolo|yolo-seg|yolo-pose|kitti|wav|flac|TYPExN[ KEY=VALUE]...", Example: "label=yolo names=data.yaml", Help: "boxes and classes of the file that is a field, as FIELD_boxes, FIELD_class, ... in its place; values of recordings",
+	More: "names=FILE gives classes their numbers, keep=yes keeps FIELD, class=text, score=read, keypoints=17x3; points=f32x4 makes an array of plain numbers; audio=wav the values of a recording and FIELD_rate, as=f32 from -1 to 1, channels=1 their mean, short=take", Keeps: true, New: op.Of(newParse), Fields: op.FieldsOf(newParse)}
 
 // made is a field that is made of a file.
 type made struct {
@@ -23,6 +23,7 @@ type made struct {
 	shape       []int
 	text        bool
 	one         bool // a value for each file; else one for each object
+	list        bool // several values for each object
 	attr, value string
 }
 
@@ -60,6 +61,10 @@ func newParse(e *op.Env, text string) (operation, error) {
 		p.fields, p.read = vocFields, voc
 	case "yolo":
 		p.fields, p.read = yoloFields, yolo
+	case "yolo-seg":
+		p.fields, p.read = segFields, yoloSeg
+	case "yolo-pose":
+		p.fields, p.read = poseFields(s.shape), yoloPose
 	case "kitti":
 		p.fields, p.read = kittiFields, kitti
 		if !s.score {
@@ -110,6 +115,9 @@ func (p *parse) Schema(in []shardify.Field) ([]shardify.Field, error) {
 	case p.spec.File != "" && p.spec.Names == nil:
 		return nil, op.FlagError("parse", p.spec.Text(), fmt.Errorf("%s has not been read: names=[\"A\",\"B\"] says the names themselves", p.spec.File))
 	}
+	if p.spec.form == "yolo-pose" && p.spec.shape == nil {
+		return nil, op.FlagError("parse", p.spec.Text(), shardify.Misuse("how many key points has an object? names=data.yaml says it as kpt_shape, or keypoints=17x3: 17 of x, y and visibility"))
+	}
 	if p.spec.Looks {
 		return nil, op.FlagError("parse", p.spec.Text(), fmt.Errorf("no file was looked at: of=i16x1 says that all have values of i16 and one channel"))
 	}
@@ -140,11 +148,14 @@ func (p *parse) Schema(in []shardify.Field) ([]shardify.Field, error) {
 func (p *parse) makes(file *shardify.Field) (out []shardify.Field) {
 	for i := range p.fields {
 		m := &p.fields[i]
-		f := shardify.Field{Name: p.name(m.name), DType: m.dtype, Shape: m.shape, Nullable: file.Nullable && p.spec.form != "yolo"}
+		f := shardify.Field{Name: p.name(m.name), DType: m.dtype, Shape: m.shape, Nullable: file.Nullable && !p.spec.yolo()}
 		if !m.one {
 			if f.Levels = 1; m.name != "" {
 				f.Counter = p.name("objects")
 			}
+		}
+		if m.list {
+			f.Levels++
 		}
 		switch text := m.text; {
 		case m.name == "class" && p.spec.Names != nil:
@@ -216,7 +227,7 @@ func (p *parse) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*shardi
 	}
 	out.Columns = slices.Insert(out.Columns, at, p.columns(r, p.out[at:at+len(p.fields)], file, lists, mem)...)
 	op.Count(out, r.outside, "parse %s: boxes that reach outside of the image, kept", p.spec.Field)
-	if p.spec.form == "yolo" {
+	if p.spec.yolo() {
 		op.Count(out, background, "parse %s: no file, read as an image without objects", p.spec.Field)
 	}
 	return out, nil
@@ -244,7 +255,7 @@ func (p *parse) columns(r *rows, fields []shardify.Field, file *shardify.Column,
 		if c.Levels > 0 {
 			c.Offsets = [][]int64{lists}
 		}
-		if c.Media != "" {
+		if c.Levels > 1 {
 			ends := mem.Int64s(len(r.columns[i].ends) + 1)
 			ends[0] = 0
 			copy(ends[1:], r.columns[i].ends)

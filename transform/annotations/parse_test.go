@@ -47,21 +47,24 @@ func vocFile(objects ...string) string {
 const kittiLine = "Car 0.00 1 -1.58 587.01 173.33 614.12 200.12 1.65 1.67 3.64 -0.65 1.71 46.70 -1.59"
 
 func TestParseConforms(t *testing.T) {
-	var vocs, yolos, kittis []string
+	var vocs, yolos, kittis, segs, poses []string
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 40 {
 		var o []string
-		var y, k string
+		var y, k, g, p string
 		for range r.IntN(4) {
 			o = append(o, fmt.Sprintf("%s %d 2 30 60", []string{"dog", "cat", "é"}[r.IntN(3)], r.IntN(30)))
 			y += fmt.Sprintf("%d 0.5 %v 0.25 0.125\n", r.IntN(3), r.Float64())
 			k += kittiLine + "\n"
+			g += fmt.Sprint(r.IntN(3), strings.Repeat(" 0.25 0.75", 3+r.IntN(4)), "\n")
+			p += fmt.Sprintf("%d 0.5 %v 0.25 0.125 0 0 0 0.5 1 2\n", r.IntN(3), r.Float64())
 		}
 		vocs, yolos, kittis = append(vocs, vocFile(o...)), append(yolos, y), append(kittis, k)
+		segs, poses = append(segs, g), append(poses, p)
 	}
-	vocs[3], yolos[3], kittis[3] = "-", "-", "-"
+	vocs[3], yolos[3], kittis[3], segs[3], poses[3] = "-", "-", "-", "-", "-"
 	recordings := []string{wavFile(1, 5), wavFile(1, 0), "-", wavFile(1, 9)}
-	for text, files := range map[string][]string{"label=wav of=i16x1": recordings, "label=wav as=f32 channels=1": append(recordings, wavFile(3, 4)), "label=voc": vocs, "label=voc class=text keep=yes": vocs, "label=yolo": yolos, `label=yolo names=["a","b c","d"]`: yolos, "label=kitti keep=yes": kittis, `label=kitti names=["Car"]`: kittis} {
+	for text, files := range map[string][]string{"label=wav of=i16x1": recordings, "label=wav as=f32 channels=1": append(recordings, wavFile(3, 4)), "label=voc": vocs, "label=voc class=text keep=yes": vocs, "label=yolo": yolos, "label=yolo-seg": segs, "label=yolo-pose keypoints=2x3 keep=yes": poses, `label=yolo names=["a","b c","d"]`: yolos, "label=kitti keep=yes": kittis, `label=kitti names=["Car"]`: kittis} {
 		t.Run(text, func(t *testing.T) {
 			transformtest.Conform(t, newTest(t, text), batch(files...), transformtest.Arena(t))
 		})
@@ -102,6 +105,10 @@ func TestValues(t *testing.T) {
 		{"label=yolo", "-", "boxes=[] class=[]", "parse label: no file, read as an image without objects 1"},
 		{"label=yolo", "\ufeff 3\t.5 5e-1 .25 1  \r\n\r\n0.0 0 0 0 0", "boxes=[0.5 0.5 0.25 1 0 0 0 0] class=[3 0]", ""},
 		{"label=yolo", "0 0.9 0.5 0.4 1.0001", "boxes=[0.9 0.5 0.4 1.0001] class=[0]", "parse label: boxes that reach outside of the image, kept 1"},
+		{"label=yolo-seg", "1 0 0 1 0 1 1\n0 .5 .25 .5 .5 1 .5 .75 1.0001\n", "polygons=[0 0 1 0 1 1 0.5 0.25 0.5 0.5 1 0.5 0.75 1.0001] class=[1 0]", ""},
+		{"label=yolo-seg", "-", "polygons=[] class=[]", "parse label: no file, read as an image without objects 1"},
+		{"label=yolo-pose keypoints=2x3", "1 .5 .5 .25 1 0 0 0 .5 1 2\n", "boxes=[0.5 0.5 0.25 1] class=[1] keypoints=[0 0 0 0.5 1 2]", ""},
+		{"label=yolo-pose keypoints=1x2", "1 .5 .5 .25 1 .5 1\n", "boxes=[0.5 0.5 0.25 1] class=[1] keypoints=[0.5 1]", ""},
 		{"label=kitti class=text", kittiLine + "\nDontCare -1 -1 -10 503.89 169.71 590.61 190.13 -1 -1 -1 -1000 -1000 -1000 -10\n",
 			`class="CarDontCare" truncated=[0 -1] occluded=[1 -1] alpha=[-1.58 -10] boxes=[587.01 173.33 614.12 200.12 503.89 169.71 590.61 190.13] dimensions=[1.65 1.67 3.64 -1 -1 -1] location=[-0.65 1.71 46.7 -1000 -1000 -1000] rotation_y=[-1.59 -10]`, ""},
 		{`label=kitti score=read names=["Car"]`, kittiLine + " 0.5", `class=[0] truncated=[0] occluded=[1] alpha=[-1.58] boxes=[587.01 173.33 614.12 200.12] dimensions=[1.65 1.67 3.64] location=[-0.65 1.71 46.7] rotation_y=[-1.59] score=[0.5]`, ""},
@@ -117,6 +124,10 @@ func TestValues(t *testing.T) {
 		if counts != c.count {
 			t.Errorf("%s of %q counts %q, want %q", c.text, c.file, counts, c.count)
 		}
+	}
+	seg := transformtest.Run(t, newTest(t, "label=yolo-seg"), batch("0 0 0 1 0 1 1\n1 0 0 1 0 1 1 0 1\n", "", "2 0 0 1 0 1 1"))
+	if c := &seg.Columns[1]; c.Levels != 2 || !slices.Equal(c.Shape, []int{2}) || !slices.Equal(c.Offsets[0], []int64{0, 2, 2, 3}) || !slices.Equal(c.Offsets[1], []int64{0, 3, 7, 10}) {
+		t.Errorf("polygons: %+v", c)
 	}
 	out := transformtest.Run(t, newTest(t, "label=i16x2"), batch("abcd", "", "efghijkl"))
 	if c := &out.Columns[1]; !slices.Equal(c.Shape, []int{2}) || c.DType != shardify.I16 || !slices.Equal(c.Offsets[0], []int64{0, 1, 1, 3}) || string(c.Data) != "abcdefghijkl" {
@@ -145,6 +156,11 @@ func TestDamage(t *testing.T) {
 		{"label=voc", "<?xml version='1.0' encoding='latin1'?>" + vocFile(), `line 1: XML in the encoding "latin1"`},
 		{"label=yolo", "0 .5 .5 .5 .5\n\n1 .5 .5 .5", "line 3: 4 columns; want 5"},
 		{"label=yolo", "0 .5 .5 .5 .5 .5 .5", "line 1: 7 columns, as lines of polygons or of poses have"},
+		{"label=yolo", "0 .5 .5 .5 .5 .5 .5 0", "line 1: 8 columns, as lines of poses have"},
+		{"label=yolo-seg", "0 0 0 1 0 1 1\n0 0 0 1 0 1\n", "line 2: an odd number of coordinates, 5"}, {"label=yolo-seg", "0 0 0 1 0 1 1\n0 .5 .5 .5 .5", "line 2: 5 columns, as lines of boxes have"},
+		{"label=yolo-seg", "0 0 0", "line 1: 3 columns; polygons"}, {"label=yolo-seg", "0 0 0 1 0 1 320", "line 1: y is 320; want shares"}, {`label=yolo-seg names=["a"]`, "1 0 0 1 0 1 1", "there are names for 0 to 0"},
+		{"label=yolo-pose keypoints=2x3", "0 .5 .5 .5 .5 0 0 0", "line 1: 8 columns; want 11: class x y width height, and 2 key points of 3 numbers"},
+		{"label=yolo-pose keypoints=1x3", "0 .5 .5 .5 .5 0 0 3", "visibility is 3; want 0 to 2"}, {"label=yolo-pose keypoints=1x2", "0 .5 .5 .5 .5 0 2", "y of a key point is 2; want shares"},
 		{"label=yolo", "0 320 .5 .5 .5", "line 1: x is 320; want shares"}, {"label=yolo", "0 .5 .5 -0.0001 .5", "width is -0.0001, less than 0"},
 		{"label=yolo", "0 .5 .5 inf .5", `width is "inf"`}, {"label=yolo", "0 .5 .5 0x1p-2 .5", "no number"}, {"label=yolo", "1.5 .5 .5 .5 .5", "whole number from 0"}, {"label=yolo", "-1 .5 .5 .5 .5", "whole number"},
 		{`label=yolo names=["a","b"]`, "2 .5 .5 .5 .5", "line 1: the class is 2; there are names for 0 to 1"},
@@ -178,17 +194,27 @@ func TestDamage(t *testing.T) {
 }
 
 func TestSpecs(t *testing.T) {
-	for _, text := range []string{"label=voc", "label=voc class=text keep=yes", `label=yolo names=["a b","c=d"] keep=yes`, "label=yolo names=data.yaml", "label=kitti score=read", "points=f32x4", "points=u8"} {
+	for _, text := range []string{"label=voc", "label=voc class=text keep=yes", `label=yolo names=["a b","c=d"] keep=yes`, "label=yolo names=data.yaml", "label=kitti score=read", "points=f32x4", "points=u8", "label=yolo-seg names=data.yaml", "label=yolo-pose keypoints=17x3 keep=yes"} {
 		s, err := ParseSpec(text)
 		if err != nil || s.Text() != text {
 			t.Errorf("%s is %s: %v", text, s.Text(), err)
 		}
 	}
 	for _, text := range []string{"", "label", "label=coco", "=voc", "label=f32x0", "label=bool", "label=voc keep", "label=yolo class=text", "label=yolo names=", "label=yolo names=[1]", `label=yolo names=["a","a"]`, `label=yolo names=[]`,
-		`label=yolo names=["a\nb"]`, `label=yolo names=a names=b`, "label=voc score=read", "points=f32 keep=yes", "label=voc names=a class=text"} {
+		`label=yolo names=["a\nb"]`, `label=yolo names=a names=b`, "label=voc score=read", "points=f32 keep=yes", "label=voc names=a class=text", "label=yolo keypoints=1x2", "label=yolo-pose keypoints=1x4", "label=yolo-pose keypoints=0x2", "label=yolo-seg class=text"} {
 		if s, err := ParseSpec(text); err == nil {
 			t.Errorf("%q is %+v", text, s)
 		}
+	}
+	for text, want := range map[string]string{"kpt_shape: [17, 3]": "17x3", "kpt_shape: [17, 4]": "!want [NUMBER, 2]", "kpt_shape: 3": "!kpt_shape", "nc: 1": ""} {
+		s, _ := ParseSpec("label=yolo-pose names=data.yaml")
+		err := s.ReadNames([]byte("names: [a]\n" + text))
+		if bad, ok := strings.CutPrefix(want, "!"); ok && (err == nil || !strings.Contains(err.Error(), bad)) || !ok && (err != nil || want != "" && !strings.HasSuffix(s.Text(), " keypoints="+want)) {
+			t.Errorf("%s: %s, %v", text, s.Text(), err)
+		}
+	}
+	if _, err := newTest(t, "label=yolo-pose").Schema(transformtest.SchemaOf(batch(""))); err == nil || !strings.Contains(err.Error(), "kpt_shape") {
+		t.Error("key points of any number:", err)
 	}
 	if _, err := newTest(t, "label=yolo names=data.yaml").Schema(transformtest.SchemaOf(batch(""))); err == nil {
 		t.Error("names that were not read")
@@ -221,9 +247,9 @@ func TestNames(t *testing.T) {
 
 // FuzzParse: no file ends the program, and what is read has finite boxes in order.
 func FuzzParse(f *testing.F) {
-	forms := []string{"label=voc class=text", "label=yolo", "label=kitti class=text", "label=kitti class=text score=read", "label=f32x4"}
+	forms := []string{"label=voc class=text", "label=yolo", "label=kitti class=text", "label=kitti class=text score=read", "label=f32x4", "label=yolo-seg", "label=yolo-pose keypoints=1x3"}
 	for i := range forms {
-		for _, s := range []string{vocFile("dog 1 2 3 4"), "0 .5 .5 .5 .5\n", kittiLine, kittiLine + " 1"} {
+		for _, s := range []string{vocFile("dog 1 2 3 4"), "0 .5 .5 .5 .5\n", kittiLine, kittiLine + " 1", "0 0 0 1 0 1 1\n", "0 .5 .5 .5 .5 0 0 2"} {
 			f.Add(byte(i), []byte(s))
 		}
 	}
@@ -257,7 +283,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for box := range slices.Chunk(shardify.View[float32](out.Columns[i].Data), 4) {
 			for k, x := range box {
-				if x-x != 0 || k > 1 && forms[int(form)%len(forms)] != "label=yolo" && x < box[k-2] {
+				if x-x != 0 || k > 1 && !strings.HasPrefix(forms[int(form)%len(forms)], "label=yolo") && x < box[k-2] {
 					t.Errorf("a box %v", box)
 				}
 			}

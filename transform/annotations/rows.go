@@ -21,7 +21,7 @@ type rows struct {
 
 type rowColumn struct {
 	data []byte
-	ends []int64 // of texts
+	ends []int64 // of texts and lists
 }
 
 // reset forgets the values.
@@ -62,6 +62,15 @@ func (r *rows) text(column int, t []byte) {
 	c := &r.columns[column]
 	c.data = append(c.data, t...)
 	c.ends = append(c.ends, int64(len(c.data)))
+}
+
+// end ends a list of n values.
+func (r *rows) end(column int, n int64) {
+	c := &r.columns[column]
+	if k := len(c.ends); k > 0 {
+		n += c.ends[k-1]
+	}
+	c.ends = append(c.ends, n)
 }
 
 // class takes in a class by its name: as a number, if the names are known.

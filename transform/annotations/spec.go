@@ -22,9 +22,9 @@ type Spec struct {
 	// Looks says that the first file must say of which type all are.
 	Looks bool
 
-	form  string // "voc", "yolo", "kitti", "wav", "flac" or the type of plain numbers
+	form  string // "voc", "yolo", "yolo-seg", "yolo-pose", "kitti", "wav", "flac" or the type of plain numbers
 	dtype shardify.DType
-	shape []int
+	shape []int            // of plain numbers, and of the key points of an object
 	score bool             // lines of KITTI end with a score
 	texts bool             // classes are texts
 	codes map[string]int64 // of Names
@@ -33,6 +33,19 @@ type Spec struct {
 	mix   bool           // recordings become the mean of their channels
 	short bool           // what is there of recordings that are cut
 	kind  recorded       // of all recordings
+}
+
+var pointsForm = regexp.MustCompile(`^([1-9][0-9]{0,3})x([23])$`)
+
+// keypoints reads how many key points an object has, and of how many numbers.
+func (s *Spec) keypoints(value string) bool {
+	m := pointsForm.FindStringSubmatch(value)
+	if m == nil || s.form != "yolo-pose" {
+		return false
+	}
+	n, _ := strconv.Atoi(m[1])
+	s.shape = []int{n, int(m[2][0] - '0')}
+	return true
 }
 
 var rawForm = regexp.MustCompile(`^([a-z]+[0-9]+)(?:x([1-9][0-9]{0,5}))?$`)
@@ -95,6 +108,9 @@ func (s *Spec) word(key, value string) (ok bool) {
 	case "short=take":
 		s.short, ok = true, s.sound()
 	default:
+		if key == "keypoints" {
+			return s.keypoints(value)
+		}
 		if s.sound() {
 			return key == "of" && s.kind.parse(value)
 		}
@@ -104,12 +120,12 @@ func (s *Spec) word(key, value string) (ok bool) {
 }
 
 func badSpec(text string) error {
-	return op.FlagError("parse", text, fmt.Errorf("want FIELD=voc|yolo|kitti[ names=FILE][ keep=yes], FIELD=voc|kitti class=text, FIELD=kitti score=read, FIELD=wav|flac[ as=f32[ channels=1]][ short=take] or FIELD=TYPE[xN], as in --parse label=voc, --parse 'label=yolo names=data.yaml', --parse audio=wav or --parse points=f32x4"))
+	return op.FlagError("parse", text, fmt.Errorf("want FIELD=voc|yolo|yolo-seg|yolo-pose|kitti[ names=FILE][ keep=yes], FIELD=voc|kitti class=text, FIELD=kitti score=read, FIELD=yolo-pose keypoints=17x3, FIELD=wav|flac[ as=f32[ channels=1]][ short=take] or FIELD=TYPE[xN], as in --parse label=voc, --parse 'label=yolo names=data.yaml', --parse audio=wav or --parse points=f32x4"))
 }
 
 // known finds out what the form is.
 func (s *Spec) known() bool {
-	if s.named() || s.form == "yolo" || s.sound() {
+	if s.named() || s.yolo() || s.sound() {
 		return true
 	}
 	m := rawForm.FindStringSubmatch(s.form)
@@ -129,6 +145,11 @@ func (s *Spec) known() bool {
 // numbers reports whether files are plain numbers.
 func (s *Spec) numbers() bool { return s.dtype != shardify.Invalid }
 
+// yolo reports whether files are of YOLO.
+func (s *Spec) yolo() bool {
+	return s.form == "yolo" || s.form == "yolo-seg" || s.form == "yolo-pose"
+}
+
 // sound reports whether files are recordings.
 func (s *Spec) sound() bool { return s.form == "wav" || s.form == "flac" }
 
@@ -146,6 +167,9 @@ func (s *Spec) Text() string {
 		text += " names=" + string(list)
 	} else if s.File != "" {
 		text += " names=" + s.File
+	}
+	if s.form == "yolo-pose" && s.shape != nil {
+		text += fmt.Sprintf(" keypoints=%dx%d", s.shape[0], s.shape[1])
 	}
 	for _, o := range []struct {
 		given bool

@@ -33,12 +33,26 @@ func annotations(ctx context.Context, src shardify.Source, t *format.Table) *Pro
 		}
 	}
 	var parse, are []string
+	what := "boxes"
 	for i, g := range forms {
 		if g.seen == 0 || g.form == "" || g.form == "lines" {
 			continue
 		}
+		file := ""
+		if strings.HasPrefix(g.form, "yolo") {
+			file = namesOf(ctx, t)
+		}
+		switch poses := hasPoses(ctx, t, file); {
+		case g.form == "yolo-seg" && poses:
+			g.form = "yolo-pose"
+		case g.form == "yolo-pose" && !poses:
+			continue // of how many points is not known
+		}
+		if g.form == "yolo-seg" {
+			what = "polygons"
+		}
 		value := schema[i].Name + "=" + g.form
-		if file := namesOf(ctx, t); g.form == "yolo" && file != "" {
+		if file != "" {
 			value += " names=" + file
 		}
 		parse, are = append(parse, value), append(are, schema[i].Name)
@@ -46,7 +60,7 @@ func annotations(ctx context.Context, src shardify.Source, t *format.Table) *Pro
 	if len(parse) != 1 { // a second flag of one name is not what settings here can hold
 		return nil
 	}
-	return &Proposal{Settings: format.Options{"parse": parse[0]}, Why: "files of " + are[0] + " have boxes and classes"}
+	return &Proposal{Settings: format.Options{"parse": parse[0]}, Why: "files of " + are[0] + " have " + what + " and classes"}
 }
 
 // guess is the form of the files of a field, as far as it is known; "" if another.
@@ -79,23 +93,43 @@ func lookAt(ctx context.Context, src shardify.Source, sp shardify.Span, forms []
 
 // look takes in a file. An empty one says nothing: it may be an image without objects.
 func (g *guess) look(file []byte) {
+	first := g.form == "lines"
 	switch {
 	case len(bytes.TrimSpace(file)) == 0:
-	case g.form == "voc" && bytes.Contains(file, []byte("<annotation")):
-		g.seen++
-	case g.form == "voc":
+		return
+	case first:
+		g.form = lines(file)
+	case g.form != "voc":
+		g.form = eitherForm(g.form, lines(file))
+	case !bytes.Contains(file, []byte("<annotation")):
 		g.form = ""
-	default:
-		if form := lines(file); g.form == "lines" || form == g.form {
-			g.form = form
-			g.seen++
-		} else {
-			g.form = ""
-		}
+	}
+	if first || g.form != "" {
+		g.seen++
 	}
 }
 
-// lines is the form of a file of lines: yolo or kitti, else "".
+// eitherForm is the form of files of two forms: lines of poses may be such as polygons have, too.
+func eitherForm(a, b string) string {
+	switch {
+	case a == b:
+		return a
+	case a == "yolo-seg" && b == "yolo-pose", a == "yolo-pose" && b == "yolo-seg":
+		return "yolo-pose"
+	}
+	return ""
+}
+
+// hasPoses reports whether a file with names says how many key points an object has.
+func hasPoses(ctx context.Context, t *format.Table, file string) bool {
+	if file == "" {
+		return false
+	}
+	b, err := storage.ReadOwn(ctx, storages.Of(t), file, 1<<20)
+	return err == nil && bytes.Contains(b, []byte("\nkpt_shape:"))
+}
+
+// lines is the form of a file of lines: one of YOLO, or kitti, else "".
 func lines(file []byte) (form string) {
 	for line := range bytes.Lines(file) {
 		words := strings.Fields(string(line))
@@ -105,13 +139,19 @@ func lines(file []byte) (form string) {
 			continue
 		case len(words) == 5 && whole(words[0]) && shares(words[1:]):
 			is = "yolo"
+		case len(words) > 6 && len(words)%2 == 1 && whole(words[0]) && shares(words[1:]):
+			is = "yolo-seg"
+		case len(words) > 6 && whole(words[0]) && shares(words[1:5]) && visible(words[5:]):
+			is = "yolo-pose"
 		case len(words) == 15 && !number(words[0]) && numbers(words[1:]):
 			is = "kitti"
 		}
-		if is == "" || form != "" && is != form {
+		if form != "" {
+			is = eitherForm(form, is)
+		}
+		if form = is; is == "" {
 			return ""
 		}
-		form = is
 	}
 	return form
 }
@@ -129,6 +169,16 @@ func number(word string) bool {
 func numbers(words []string) bool {
 	for _, w := range words {
 		if !number(w) {
+			return false
+		}
+	}
+	return true
+}
+
+// visible reports whether all are numbers of key points: shares, and visibility from 0 to 2.
+func visible(words []string) bool {
+	for _, w := range words {
+		if x, err := strconv.ParseFloat(w, 64); err != nil || !(x >= 0 && x <= 2) {
 			return false
 		}
 	}
