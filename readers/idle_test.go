@@ -147,6 +147,8 @@ func idles(t *testing.T) []idle {
 		{format: "netcdf3", option: "text", value: "bytes", without: nc("fixed_1"), with: nc("weather_1")},
 		{format: "mds", option: "text", value: "bytes", with: []string{"mds/testdata/plain"}, columns: []string{"i"}},
 		{format: "tar", option: "text", value: "bytes", with: []string{put("a.tar", members(t, "a.png", "a.txt"))}, columns: []string{"png"}},
+		{format: "hdf5", option: "genes", value: "first", without: h5("calo.hdf5"), with: []string{"testdata/cells/a.h5ad"}},
+		{format: "zarr", option: "genes", value: "first", without: in("plain.zarr"), with: []string{"testdata/cells/a_v2.zarr.zip"}},
 		{format: "files", option: "labels", value: "none", without: in("flat"), with: in("images")},
 		{format: "files", option: "text", value: "bytes", without: in("images"), with: in("flat")},
 	}

@@ -13,29 +13,26 @@ import (
 // column however many they are, and codes that mean other names in another file are refused.
 func TestCodesKeepTheirNames(t *testing.T) {
 	s := mustLoad(t, []string{"categories_a.h5ad"}, nil, nil)
-	if got := strings.Join(s.order, " "); got != "X obs/batch/codes obs/cell/codes obs/odd/codes obs/old" {
+	if got := strings.Join(s.order, " "); got != "X obs/batch obs/cell obs/odd obs/old" {
 		t.Errorf("fields %s; left out %v", got, s.left)
 	}
-	for name, want := range map[string]string{"obs/cell/codes": "B\nT\nNK", "obs/batch/codes": "3\n5", "obs/old": "B\nT\nNK", "obs/odd/codes": "id=1\nid=2\nB"} {
+	for name, want := range map[string]string{"obs/cell": "B\nT\nNK", "obs/batch": "3\n5", "obs/old": "B\nT\nNK", "obs/odd": "id=1\nid=2\nB"} {
 		if got := s.cols[name].Attrs["labels"]; got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	if why := s.left["obs/cell/categories"] + s.left["obs/__categories/old"]; strings.Count(why, "names that codes stand for") != 2 {
-		t.Errorf("left out: %v", s.left)
-	}
 	for _, name := range []string{"cell", "obs/cell", "obs/cell/codes"} {
-		if s := mustLoad(t, []string{"categories_a.h5ad"}, []string{name}, nil); len(s.order) != 1 || format.FieldNamed([]shardify.Field{s.cols["obs/cell/codes"].Field}, name) != 0 {
+		if s := mustLoad(t, []string{"categories_a.h5ad"}, []string{name}, nil); len(s.order) != 1 {
 			t.Errorf("%s: %v", name, s.order)
 		}
 	}
 	both := []string{"categories_a.h5ad", "categories_b.h5ad"}
-	for _, name := range []string{"obs/cell/codes", "obs/odd/codes", "obs/old"} {
+	for _, name := range []string{"obs/cell", "obs/odd", "obs/old"} {
 		if _, err := load(both, []string{name}, nil); !errors.Is(err, shardify.ErrSchema) || !strings.Contains(err.Error(), "field "+name+" differs") {
 			t.Errorf("other names for the codes of %s: %v", name, err)
 		}
 	}
-	if s := mustLoad(t, both, []string{"obs/batch/codes"}, nil); s.samples != 6 {
+	if s := mustLoad(t, both, []string{"obs/batch"}, nil); s.samples != 6 {
 		t.Errorf("equal names: %d samples", s.samples)
 	}
 	if s := mustLoad(t, both, []string{"obs/cell/*"}, format.Options{"sample": "file"}); s.cols["obs/cell/categories"] == nil {

@@ -3,6 +3,7 @@ package hdf5
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"path"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
 	"github.com/shardify/shardify/readers/hdf5/internal/tree"
+	"github.com/shardify/shardify/readers/internal/anndata"
 	"github.com/shardify/shardify/readers/internal/chunks"
 	"github.com/shardify/shardify/readers/internal/grid"
 	"github.com/shardify/shardify/readers/internal/labels"
@@ -59,7 +61,7 @@ var options = slices.Concat([]format.Option{
 	grid.SelOption,
 	grid.ChannelsOption,
 	format.OptText,
-}, labels.Options)
+}, anndata.Options, labels.Options)
 
 const signature = "\x89HDF\r\n\x1a\n"
 
@@ -127,6 +129,9 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	}
 	opts.Used = a.Used
 	a.Used.Expect("object", opts.Objects)
+	if anndata.State(a.State) {
+		return openCells(ctx, a, opts, o)
+	}
 	a.Columns, opts.Alone = opts.Channels.Columns(a.Columns)
 	want, err := columns.New(a.Columns)
 	if err != nil {
@@ -141,7 +146,9 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		f.Beside = chunks.Field
 	}
 	if a.State == nil {
-		if err := sv.decide(ctx, a); err != nil {
+		if err := sv.decide(ctx, a); errors.Is(err, anndata.Found) {
+			return openCells(ctx, a, opts, o)
+		} else if err != nil {
 			return nil, err
 		}
 		if sv.choice != nil && sv.choice.Mode == tree.ByFile && labels.MayClass(a.Table, o) {

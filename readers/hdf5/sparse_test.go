@@ -63,7 +63,7 @@ func TestARowOfASparseMatrixIsASample(t *testing.T) {
 	if !strings.Contains(s.notes[0], "observations of AnnData") || !strings.Contains(strings.Join(s.notes, "\n"), "/X: a sparse matrix by rows: 7 rows, 5 columns, 11 values (31%)") {
 		t.Errorf("said: %s", s.notes)
 	}
-	if s.left["varm/PCs"] == "" || !strings.Contains(s.left["X/indptr"], "sparse matrix") {
+	if s.left["varm/PCs"] == "" {
 		t.Errorf("left out: %v", s.left)
 	}
 	if s := mustLoad(t, []string{"anndata.h5ad"}, []string{"X/indices"}, nil); s.samples != 7 || len(s.order) != 1 {
@@ -93,7 +93,7 @@ func TestSparseMatricesThatHaveNoRowsAreRefused(t *testing.T) {
 			t.Errorf("the rest of the file: %v", err)
 		}
 	}
-	if _, err := load([]string{"anndata.h5ad", "sparse_old.h5ad"}, []string{"X/*"}, nil); !errors.Is(err, shardify.ErrSchema) || !strings.Contains(err.Error(), "3 columns, elsewhere 5") {
+	if _, err := load([]string{"anndata.h5ad", "sparse_old.h5ad"}, []string{"X/*"}, nil); !errors.Is(err, shardify.ErrSchema) || !strings.Contains(err.Error(), "no AnnData, as other inputs are") {
 		t.Errorf("matrices of other columns: %v", err)
 	}
 }
@@ -139,9 +139,7 @@ func TestTablesOfColumnsAreNoSamples(t *testing.T) {
 
 func TestAwkwardArraysAreNamed(t *testing.T) {
 	s := mustLoad(t, []string{"awkward.h5ad"}, nil, nil)
-	for _, name := range []string{"obsm/ak/node0-offsets", "obsm/ak/node1-data"} {
-		if s.samples != 5 || !strings.Contains(s.left[name], "awkward array /obsm/ak") {
-			t.Errorf("%d samples, left out: %v", s.samples, s.left)
-		}
+	if s.samples != 5 || !strings.Contains(s.left["obsm/ak"], "awkward array") {
+		t.Errorf("%d samples, left out: %v", s.samples, s.left)
 	}
 }

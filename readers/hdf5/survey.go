@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
 	"github.com/shardify/shardify/readers/hdf5/internal/tree"
+	"github.com/shardify/shardify/readers/internal/anndata"
 	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/storage"
@@ -65,7 +66,7 @@ func (s *chooser) decideOn(ctx context.Context, a format.OpenArgs, damage bool) 
 	for i := range min(a.Table.Len(), maxLooks) {
 		c, err := s.decideBy(ctx, a, i, damage)
 		if err != nil {
-			if ctx.Err() != nil {
+			if ctx.Err() != nil || errors.Is(err, anndata.Found) {
 				return err
 			}
 			if firstErr == nil {
@@ -108,6 +109,9 @@ func (s *chooser) decideBy(ctx context.Context, a format.OpenArgs, i int, damage
 			f.Close()
 		}
 	}()
+	if s.isCells(f) {
+		return nil, anndata.Found
+	}
 	t, err := tree.Scan(ctx, f, s.opts, all, tree.Samples{})
 	if err != nil {
 		return nil, err

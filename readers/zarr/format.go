@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/readers/internal/anndata"
 	"github.com/shardify/shardify/readers/internal/arrays"
 	"github.com/shardify/shardify/readers/internal/arrays/store"
 	sel "github.com/shardify/shardify/readers/internal/grid"
@@ -27,13 +28,13 @@ var Format = format.Input{
 
 var kind = arrays.Kind{
 	Name: "zarr", Title: "Zarr", Key: "zarr 2", One: "store",
-	Options: options,
-	Open:    store.Open,
-	Scan:    store.Scan,
-	Reopen:  store.Reopen,
+	Options: options, Cells: true,
+	Open:   store.Open,
+	Scan:   store.Scan,
+	Reopen: store.Reopen,
 }
 
-var options = []format.Option{
+var options = slices.Concat([]format.Option{
 	{Name: "object", Idle: "no array and no group has the name", Kind: format.KindString,
 		Help: "arrays or groups to read, as globs of their paths separated by commas: /train/*"},
 	{Name: sampleaxis.SampleOption, Idle: format.Always, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", sampleaxis.SampleAxis, sampleaxis.SampleChunk, sampleaxis.SampleFile},
@@ -48,7 +49,7 @@ var options = []format.Option{
 	format.OptText,
 	sel.SelOption,
 	sel.ChannelsOption,
-}
+}, anndata.Options)
 
 func sniff(head []byte, name string) bool {
 	if slices.Contains(store.Roots, name) {

@@ -12,6 +12,7 @@
 //	chunks.go   reading rows of an array, each chunk once
 //	input.go    an open input: metadata as the plan has them, chunks, shards
 //	source.go   settings, Source and Reader
+//	cells.go    a store as package anndata sees it
 //
 // # Samples
 //

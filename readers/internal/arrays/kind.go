@@ -15,6 +15,8 @@ type Kind struct {
 	Title string // the same in errors: "Zarr"
 	Key   string // changes when the state that plans keep does: "zarr 2"
 	One   string // what an input is: "store"
+	// Cells: inputs may be AnnData.
+	Cells bool
 	// Options are those of the format: OptObject and so on, and its own.
 	Options []format.Option
 	// Open gives the parts of an input by their names. in is the open file, and stays the caller's.

@@ -17,6 +17,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
+	"github.com/shardify/shardify/readers/internal/anndata"
 	"github.com/shardify/shardify/readers/internal/arrays/node"
 	"github.com/shardify/shardify/readers/internal/arrays/store"
 	"github.com/shardify/shardify/readers/internal/cf"
@@ -101,14 +102,18 @@ func (s *chooser) scan(ctx context.Context, name string) (*tree, error) {
 		t.close()
 		return nil, err
 	}
+	if s.isCells(t.Tree) {
+		t.close()
+		return nil, anndata.Found
+	}
 	for _, g := range s.opts.objects {
 		if g == "" || slices.ContainsFunc(t.Arrays, func(a store.Array) bool { return matches(g, a.Path, false) }) {
 			s.opts.used.MarkPart("object", g)
 		}
 	}
-	if n := len(t.Foreign); n > 0 && s.opts.chunks != "fill" {
+	if len(t.Foreign) > 0 && s.opts.chunks != "fill" {
 		t.close()
-		return nil, format.Cure(shardify.Corrupt(-1, "files of the archive belong to no array and no group of the store, %d in all, the first is %q: its directory may be damaged; --missing-chunks fill leaves them out", n, t.Foreign[0]), filled)
+		return nil, foreign(t.Tree)
 	}
 	t.left = t.Left
 	for _, name := range t.Foreign {
@@ -405,7 +410,7 @@ func (s *chooser) decide(ctx context.Context, a format.OpenArgs) error {
 	var first error
 	for i := range min(a.Table.Len(), maxLooks) {
 		err := s.decideBy(ctx, a, i)
-		if err == nil || ctx.Err() != nil {
+		if err == nil || ctx.Err() != nil || errors.Is(err, anndata.Found) {
 			return err
 		}
 		if first = cmp.Or(first, shardify.Annotate(err, "open", a.Table.Shown(i), "")); !errors.Is(err, shardify.ErrCorrupt) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/internal/grid"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
@@ -73,6 +74,15 @@ func NewSettings(o format.Options) (*Settings, error) {
 		s.Objects = append(s.Objects, p)
 	}
 	return s, nil
+}
+
+// Plain are the rules for values that are read as they are stored; f may be nil.
+func (s *Settings) Plain(f *column.File) element.Rules {
+	r := element.Rules{Media: s.media}
+	if f != nil {
+		r.RefSize = f.H5.RefSize()
+	}
+	return r
 }
 
 // object reports whether the data set at a path is chosen: it or a group that it

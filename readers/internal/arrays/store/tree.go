@@ -21,6 +21,9 @@ import (
 const (
 	maxArrays = 1 << 20
 	maxDepth  = 64
+
+	// oldCategories is a group of AnnData before 0.8; other names like it are reserved.
+	oldCategories = "__categories"
 )
 
 // Array is an array of a store.
@@ -312,7 +315,7 @@ func (t *Tree) walk(ctx context.Context, p string, depth, above int) error {
 	for _, e := range entries {
 		at := join(p, e.Name)
 		switch {
-		case strings.HasPrefix(e.Name, ".") || strings.HasPrefix(e.Name, "__"):
+		case strings.HasPrefix(e.Name, ".") || strings.HasPrefix(e.Name, "__") && e.Name != oldCategories:
 		case e.Type == storage.Link:
 			t.left(at, "a link, which is not followed")
 		case e.Type == storage.Folder && t.through(at):

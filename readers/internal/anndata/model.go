@@ -1,0 +1,335 @@
+package anndata
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+)
+
+// kind is where the values of a field come from.
+type kind int
+
+const (
+	plain   kind = iota // an array of numbers
+	texts               // an array of texts
+	codes               // codes of categories
+	marked              // values beside a mask
+	data                // of a sparse matrix
+	indices             // of a sparse matrix
+	refused             // it cannot be read: err
+)
+
+// field is a field of the cells.
+type field struct {
+	shardify.Field
+	kind   kind
+	path   string   // of the values
+	mask   string   // of marked ones
+	many   int64    // categories
+	matrix *matrix  // of data and indices
+	wide   bool     // dense, a column for each gene of var
+	also   []string // other names that users may write
+	bytes  int64
+	err    error // why it cannot be read
+}
+
+// matrix is a sparse matrix by rows.
+type matrix struct {
+	path, name            string
+	rows, columns, stored int64
+	index                 shardify.DType
+	genes                 bool // its columns are those of var
+}
+
+// model is what an AnnData holds.
+type model struct {
+	tree   Tree
+	c      *Container
+	ctx    context.Context
+	read   Reader
+	root   string
+	used   *format.Used
+	rows   int64
+	genes  []string // of var, in order
+	known  bool     // there are names of genes
+	fields []field
+	left   []format.Leftover
+	units  []unit
+}
+
+type unit struct{ bytes, rows int64 }
+
+// build looks at a tree.
+func build(ctx context.Context, t Tree, c *Container, used *format.Used) (m *model, err error) {
+	root, ok := Root(t, c.Objects)
+	m = &model{tree: t, c: c, ctx: ctx, read: t.Reader(), root: root, used: used}
+	defer m.read.Close()
+	if root != "" {
+		used.MarkPart("object", c.Objects[0])
+	}
+	if !ok {
+		return nil, shardify.Mismatch("no AnnData, as other inputs are")
+	}
+	switch text(t, root, "encoding-type") {
+	case encMuData:
+		var names []string
+		mods, _ := t.Members(join(root, "mod"))
+		for _, name := range mods {
+			names = append(names, "FILE:"+join(root, "mod/"+name))
+		}
+		return nil, shardify.Unsupported("MuData: several AnnData, each with cells of its own; name one: %s", strings.Join(names, ", "))
+	case encCollection:
+		var names []string
+		parts, _ := t.Members(root)
+		for _, name := range parts {
+			names = append(names, "FILE:"+join(root, name))
+		}
+		return nil, shardify.Unsupported("a collection of %d AnnData in one store; name them as inputs: %s", len(parts), strings.Join(names[:min(len(names), 3)], ", "))
+	}
+	if m.rows, err = m.length("obs"); err != nil {
+		return nil, err
+	}
+	if err := m.names(); err != nil {
+		return nil, err
+	}
+	m.node("X", "X", int64(len(m.genes)), m.known)
+	for _, group := range []string{"layers", "obsm"} {
+		for _, name := range m.members(group) {
+			p := group + "/" + name
+			m.node(p, p, int64(len(m.genes)), m.known && group == "layers")
+		}
+	}
+	m.frame("obs", "obs")
+	m.raw()
+	for _, x := range [][2]string{{"obsp", "its columns are the numbers of cells, which mean other cells in a set"}, {"varm", "of genes, not of cells"}, {"varp", "of genes, not of cells"}, {"uns", "of the whole file, not of cells"}} {
+		for _, name := range m.members(x[0]) {
+			m.leave(x[0]+"/"+name, x[1], false)
+		}
+	}
+	for _, name := range m.members("var") {
+		if !strings.HasPrefix(name, "_") && name != "index" {
+			m.leave("var/"+name, "of genes, not of cells", false)
+		}
+	}
+	return m, context.Cause(ctx)
+}
+
+func (m *model) at(p string) string { return join(m.root, p) }
+
+func (m *model) members(group string) []string {
+	names, _ := m.tree.Members(m.at(group))
+	return names
+}
+
+func (m *model) leave(name, why string, unreadable bool) {
+	m.left = append(m.left, format.Leftover{Name: name, Reason: why, Unreadable: unreadable})
+}
+
+// refuse notes what cannot be read: an error where it is wanted.
+func (m *model) refuse(name string, err error) {
+	if m.wants(name) {
+		m.fields = append(m.fields, field{Field: shardify.Field{Name: name}, kind: refused, err: err, also: []string{name + "/data", name + "/indices", name + "/codes"}})
+	}
+}
+
+// raw finds raw/X, of the same cells and other genes.
+func (m *model) raw() {
+	p := "raw"
+	switch {
+	case has(m.tree, m.root, "raw.X"):
+		p = "raw."
+	case !has(m.tree, m.at(p), "X"):
+		return
+	default:
+		p = "raw/"
+	}
+	names, known, err := m.namesOf(p + "var")
+	if err != nil {
+		m.refuse("raw/X", err)
+		return
+	}
+	m.node(p+"X", "raw/X", int64(len(names)), known)
+	for i := range m.fields {
+		if f := &m.fields[i]; known && (f.Name == "raw/X" && f.kind == plain || f.Name == "raw/X/indices") {
+			f.Attrs = withColumns(f.Attrs, names)
+		}
+		if f := &m.fields[i]; f.matrix != nil && f.matrix.name == "raw/X" {
+			f.matrix.genes = false
+		}
+	}
+}
+
+// node adds what a matrix or a frame at a path has for each cell. wide: it has a column for each
+// of n genes.
+func (m *model) node(path, name string, n int64, wide bool) {
+	p := m.at(path)
+	if !m.wants(name) {
+		return
+	}
+	enc, version := text(m.tree, p, "encoding-type"), text(m.tree, p, "encoding-version")
+	if form := text(m.tree, p, "h5sparse_format"); enc == "" && form != "" {
+		enc = form + "_matrix"
+	}
+	a, err := m.tree.Array(p)
+	switch {
+	case err != nil:
+		m.refuse(name, err)
+	case enc == "null":
+	case a != nil && (enc == "" || enc == "array" || enc == "string-array"):
+		m.dense(a, path, name, n, wide)
+	case a != nil:
+		m.refuse(name, shardify.Unsupported("%s: unknown encoding-type %s", name, enc))
+	case enc == "csr_matrix" && version != "" && version != "0.1.0":
+		m.refuse(name, shardify.Unsupported("%s: %s of the unknown version %s", name, enc, version))
+	case enc == "csr_matrix":
+		if err := m.csr(path, name, n, wide); err != nil {
+			m.refuse(name, err)
+		}
+	case enc == "csc_matrix":
+		m.refuse(name, shardify.Unsupported("%s is stored by columns (csc), so that the rows lie apart; in Python:\n    adata = anndata.read_h5ad(FILE)  # or read_zarr\n    %s = %s.tocsr(); adata.write_h5ad(OTHER)", name, pythonName(name), pythonName(name)))
+	case enc == "dataframe":
+		if rows, err := m.length(path); err != nil {
+			m.refuse(name, err)
+		} else if rows != m.rows {
+			m.refuse(name, shardify.Corrupt(-1, "%d rows in %s, %d cells in obs", rows, name, m.rows))
+		} else {
+			m.frame(path, name)
+		}
+	case enc == "awkward-array":
+		m.leave(name, "an awkward array, which is not read", true)
+	case enc != "":
+		m.refuse(name, shardify.Unsupported("%s: unknown encoding-type %s", name, enc))
+	}
+}
+
+// pythonName is how Python names a matrix.
+func pythonName(name string) string {
+	group, rest, ok := strings.Cut(name, "/")
+	if !ok || group == "raw" {
+		return "adata." + strings.ReplaceAll(name, "/", ".")
+	}
+	return "adata." + group + "[" + strconv.Quote(rest) + "]"
+}
+
+// dense adds an array with a row for each cell.
+func (m *model) dense(a *Array, path, name string, n int64, wide bool) {
+	f := field{Field: shardify.Field{Name: name, DType: a.DType}, path: m.at(path), wide: wide && name != "raw/X"}
+	size := int64(a.DType.Size())
+	switch {
+	case a.Text || len(a.Shape) == 0:
+		m.leave(name, "no array of numbers", true)
+		return
+	case a.Shape[0] != m.rows:
+		m.refuse(name, shardify.Corrupt(-1, "%d rows in %s, %d cells in obs", a.Shape[0], name, m.rows))
+		return
+	case wide && (len(a.Shape) != 2 || a.Shape[1] != n):
+		m.refuse(name, shardify.Corrupt(-1, "%v columns in %s, %d genes in var", a.Shape[1:], name, n))
+		return
+	}
+	for _, d := range a.Shape[1:] {
+		if d < 0 || d > 1<<40 {
+			m.refuse(name, shardify.Unsupported("%s of shape %v", name, a.Shape))
+			return
+		}
+		f.Shape, size = append(f.Shape, int(d)), size*max(d, 1)
+	}
+	if wide && name == "X" {
+		f.Attrs = withColumns(f.Attrs, m.genes)
+	}
+	if err := f.Validate(); err != nil {
+		m.refuse(name, err)
+		return
+	}
+	m.units = append(m.units, unit{size, a.Unit})
+	m.fields = append(m.fields, f)
+}
+
+// csr adds a sparse matrix by rows, after a look at what must fit together in it.
+func (m *model) csr(path, name string, n int64, wide bool) error {
+	x := &matrix{path: m.at(path), name: name, genes: wide}
+	shape := whole(m.tree, x.path, "shape")
+	if shape == nil {
+		shape = whole(m.tree, x.path, "h5sparse_shape")
+	}
+	if len(shape) != 2 || shape[0] < 0 || shape[1] < 0 {
+		return shardify.Corrupt(-1, "%s: a sparse matrix without a shape of two numbers", name)
+	}
+	var a [3]*Array
+	for i, part := range []string{"data", "indices", "indptr"} {
+		var err error
+		if a[i], err = m.tree.Array(x.path + "/" + part); err != nil {
+			return err
+		}
+		if a[i] == nil || len(a[i].Shape) != 1 || a[i].Text {
+			return shardify.Corrupt(-1, "%s: a sparse matrix whose %s is no array of numbers", name, part)
+		}
+		if i > 0 && !a[i].DType.IsInt() {
+			return shardify.Corrupt(-1, "%s: a sparse matrix whose %s are %s, no whole numbers", name, part, a[i].DType)
+		}
+	}
+	x.rows, x.columns, x.stored, x.index = shape[0], shape[1], a[0].Shape[0], a[1].DType
+	if err := x.check(a[1].Shape[0], a[2].Shape[0]-1, m.rows, n, wide); err != nil {
+		return err
+	}
+	lost, err := m.tree.Missing(m.ctx, x.path+"/data")
+	if err != nil {
+		return err
+	}
+	if lost != "" && !m.c.Filled {
+		return format.Cure(shardify.Corrupt(-1, "%s/data: %s; --missing-chunks fill takes zeros", name, lost), format.With("missing-chunks", "fill", "zeros where chunks are missing"))
+	}
+	ends, err := m.integers(x.path+"/indptr", a[2].DType, 0, 1)
+	if err != nil {
+		return err
+	}
+	last, err := m.integers(x.path+"/indptr", a[2].DType, x.rows, x.rows+1)
+	if err != nil {
+		return err
+	}
+	switch {
+	case ends[0] != 0:
+		return shardify.Corrupt(-1, "%s: indptr begins at %d, not 0", name, ends[0])
+	case last[0] != x.stored:
+		return shardify.Corrupt(-1, "%s: indptr ends at %d, there are %d values", name, last[0], x.stored)
+	}
+	attrs := map[string]string{"sparse_columns": strconv.FormatInt(x.columns, 10)}
+	for i, part := range []string{"data", "indices"} {
+		f := field{Field: shardify.Field{Name: name + "/" + part, DType: a[i].DType, Levels: 1, Counter: name, Attrs: attrs}, kind: data + kind(i), path: x.path + "/" + part, matrix: x, bytes: x.stored * int64(a[i].DType.Size())}
+		if i == 1 && wide && name == "X" {
+			f.Attrs = withColumns(attrs, m.genes)
+		}
+		if err := f.Validate(); err != nil {
+			return err
+		}
+		m.fields = append(m.fields, f)
+	}
+	m.units = append(m.units, unit{x.stored / max(x.rows, 1) * 8, 1})
+	return nil
+}
+
+// check compares the numbers that a sparse matrix gives of itself with each other and those of obs and var.
+func (x *matrix) check(indices, lines, cells, genes int64, wide bool) error {
+	switch {
+	case lines != x.rows:
+		return shardify.Corrupt(-1, "%s: %d rows need %d numbers in indptr, it has %d", x.name, x.rows, x.rows+1, lines+1)
+	case indices != x.stored:
+		return shardify.Corrupt(-1, "%s: %d data, %d indices", x.name, x.stored, indices)
+	case x.rows != cells:
+		return shardify.Corrupt(-1, "%d rows in %s, %d cells in obs", x.rows, x.name, cells)
+	case wide && x.columns != genes:
+		return shardify.Corrupt(-1, "%d columns in %s, %d genes in var", x.columns, x.name, genes)
+	}
+	return nil
+}
+
+// find is the field with a name, nil without one.
+func (m *model) find(name string) *field {
+	if i := slices.IndexFunc(m.fields, func(f field) bool { return f.Name == name && f.kind != refused }); i >= 0 {
+		return &m.fields[i]
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package anndata
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/columns"
+	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/readers/internal/rows/set"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
+)
+
+// Found is the error of code that looks for samples in a tree which is an AnnData: Open has them.
+var Found = errors.New("an AnnData")
+
+// source implements shardify.Source.
+type source struct {
+	*set.Table[*input]
+	fs    storage.FS
+	c     *Container
+	genes genes
+	used  *format.Used
+}
+
+// input is an open input.
+type input struct {
+	Tree
+	model *model
+	by    []int32 // where the columns of genes go; nil: they stay
+}
+
+// mark begins a state of AnnData.
+const mark = "\x01AnnData"
+
+// State reports whether a plan's state is of AnnData.
+func State(b []byte) bool { return bytes.HasPrefix(b, []byte(mark)) }
+
+// Open opens inputs the first of which is an AnnData. o are the options of the format.
+func Open(ctx context.Context, a format.OpenArgs, c *Container, o format.Options) (shardify.Source, error) {
+	s := &source{fs: storages.Of(a.Table), c: c, used: a.Used}
+	s.genes.how, s.genes.drop, s.genes.add = o["genes"], o["gene-versions"] == "drop", o["gene-duplicates"] == "add"
+	if s.genes.how == "" && (s.genes.drop || s.genes.add) {
+		return nil, shardify.Misuse("--gene-versions and --gene-duplicates go with --genes, which finds genes by name")
+	}
+	key := fmt.Sprintf("AnnData 1 %s objects=%q genes=%q %v %v", c.Key, c.Objects, s.genes.how, s.genes.drop, s.genes.add)
+	if a.State != nil {
+		if err := s.restore(&a); err != nil {
+			return nil, err
+		}
+	} else if err := s.decide(ctx, &a); err != nil {
+		return nil, err
+	}
+	a.Options = format.Options{survey.Option.Name: o[survey.Option.Name]}
+	all, err := survey.Open(ctx, a, survey.Format{Name: c.Name, Look: s.look, Key: key})
+	if err != nil {
+		return nil, err
+	}
+	s.Table = set.NewTable(all, s.openInput, func() shardify.Reader { return set.NewReader(s.Table, &reader{}) })
+	return s, nil
+}
+
+// restore takes the genes from a plan's state.
+func (s *source) restore(a *format.OpenArgs) error {
+	bad := shardify.Corrupt(-1, "the survey of AnnData in the plan")
+	if !State(a.State) {
+		return bad
+	}
+	rest := a.State[len(mark):]
+	n, w := binary.Uvarint(rest)
+	if w <= 0 || n > uint64(len(rest)-w) || json.Unmarshal(rest[w:w+int(n)], &s.genes.want) != nil {
+		return bad
+	}
+	a.State = rest[w+int(n):]
+	return nil
+}
+
+// State implements format.Stater.
+func (s *source) State() ([]byte, error) {
+	b, err := s.Set.State()
+	if err != nil {
+		return nil, err
+	}
+	want := s.genes.want
+	if !s.genes.byName() {
+		want = nil
+	}
+	text, err := json.Marshal(want)
+	return append(append(binary.AppendUvarint([]byte(mark), uint64(len(text))), text...), b...), err
+}
+
+// look surveys one input.
+func (s *source) look(ctx context.Context, path string, want *columns.Wanted) (*survey.Facts, error) {
+	t, err := s.tree(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	facts := &survey.Facts{Size: t.Size()}
+	m, err := build(ctx, t, s.c, s.used)
+	if err != nil {
+		return nil, err
+	}
+	if m.known {
+		s.used.Mark("genes")
+	}
+	by, err := s.genes.fit(m)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.genes.apply(m, by); err != nil {
+		return nil, err
+	}
+	facts.Samples = m.rows
+	var names []string
+	for i := range m.fields {
+		f := &m.fields[i]
+		hit, exact := want.Match(append([]string{f.Name, "/" + f.Name}, f.also...)...)
+		switch {
+		case !hit:
+		case f.kind != refused:
+			facts.Fields = append(facts.Fields, survey.Field{Field: f.Field, Bytes: f.bytes})
+			names = append(names, f.Name)
+		case errors.Is(f.err, shardify.ErrCorrupt):
+			facts.Damaged = append(facts.Damaged, survey.Damage{Object: f.Name, Err: f.err})
+		default:
+			_ = exact
+			return nil, shardify.Annotate(f.err, "", "", f.Name)
+		}
+	}
+	for _, l := range m.left {
+		if hit, exact := want.Match(l.Name, "/"+l.Name); exact && l.Unreadable {
+			return nil, shardify.Annotate(shardify.Unsupported("%s", l.Reason), "", "", l.Name)
+		} else if hit {
+			facts.Left = append(facts.Left, l)
+		}
+	}
+	facts.Lines = m.describe()
+	var units []set.Unit
+	for _, u := range m.units {
+		units = append(units, set.Unit{RowBytes: u.bytes, Rows: max(u.rows, 1)})
+	}
+	facts.Borders = set.JoinUnits(units, m.rows, slabBytes, keepBytes)
+	facts.Blob, err = json.Marshal(names)
+	return facts, err
+}
+
+// What is decoded together is at most slabBytes; readers keep about keepBytes from span to span.
+const (
+	slabBytes = 512 << 20
+	keepBytes = 8 << 20
+)
+
+// describe says what an input holds.
+func (m *model) describe() []string {
+	out := []string{fmt.Sprintf("samples are the observations of AnnData: %s of %s", printable.Of(m.rows, "cell"), printable.Of(int64(len(m.genes)), "gene"))}
+	for i := range m.fields {
+		f := &m.fields[i]
+		if x := f.matrix; x != nil && f.kind == data {
+			line := fmt.Sprintf("/%s: a sparse matrix by rows: %d rows, %d columns, %d values", x.path, x.rows, x.columns, x.stored)
+			if x.rows > 0 && x.columns > 0 {
+				line += fmt.Sprintf(" (%.0f%%)", 100*float64(x.stored)/float64(x.rows)/float64(x.columns))
+			}
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// openInput implements the open of handles.
+func (s *source) openInput(ctx context.Context, f storage.File, in *set.Input) (*input, error) {
+	t, err := s.c.Open(ctx, in.Path(), f)
+	if err != nil {
+		return nil, err
+	}
+	x := &input{Tree: t}
+	if x.model, err = build(ctx, t, s.c, s.used); err == nil && x.model.rows != in.Samples {
+		err = errChanged
+	}
+	if err == nil && s.genes.byName() {
+		if x.by, err = s.genes.fit(x.model); err == nil {
+			err = s.genes.apply(x.model, x.by)
+		}
+	}
+	if err != nil {
+		return nil, cmp.Or(context.Cause(ctx), err)
+	}
+	return x, nil
+}
+
+var errChanged = fmt.Errorf("%w: other cells or fields than at the survey", shardify.ErrChanged)
