@@ -119,7 +119,7 @@ var table = []row{
 	{"readers/csv", "readers", "format internal/columns internal/numeric readers/internal/lines readers/internal/rows readers/internal/rows/coltype readers/internal/rows/set readers/internal/rows/survey shardify storage storage/storages"},
 	{"readers/internal/tars", "readers", "format index/tar shardify storage storage/storages storage/walk"},
 	{"readers/files", "readers", "format internal/columns internal/filekind internal/printable readers/internal/exts readers/internal/labels readers/internal/sketch readers/internal/tars shardify storage storage/folders storage/local/dirfd storage/storages storage/walk tokenize/chars"},
-	{"readers/hdf5", "readers", "format index internal/columns readers/hdf5/internal/array readers/hdf5/internal/column readers/hdf5/internal/element readers/hdf5/internal/h5 readers/hdf5/internal/look readers/hdf5/internal/naming readers/hdf5/internal/tree readers/internal/chunks readers/internal/grid readers/internal/labels readers/internal/rows readers/internal/rows/sampleaxis readers/internal/rows/set readers/internal/rows/survey shardify storage storage/local storage/storages"},
+	{"readers/hdf5", "readers", "format index internal/columns readers/hdf5/internal/array readers/hdf5/internal/column readers/hdf5/internal/element readers/hdf5/internal/h5 readers/hdf5/internal/heap readers/hdf5/internal/look readers/hdf5/internal/naming readers/hdf5/internal/tree readers/internal/anndata readers/internal/chunks readers/internal/grid readers/internal/labels readers/internal/rows readers/internal/rows/sampleaxis readers/internal/rows/set readers/internal/rows/survey shardify storage storage/local storage/storages"},
 	{"readers/hdf5/internal/array", "readers", "codecs/filter readers/hdf5/internal/dataset readers/hdf5/internal/datatype readers/hdf5/internal/h5 readers/hdf5/internal/heap readers/hdf5/internal/meta readers/internal/grid readers/internal/rows shardify storage"},
 	{"readers/hdf5/internal/btree", "readers", "readers/hdf5/internal/meta shardify"},
 	{"readers/hdf5/internal/column", "readers", "format readers/hdf5/internal/array readers/hdf5/internal/datatype readers/hdf5/internal/element readers/hdf5/internal/h5 readers/hdf5/internal/heap readers/hdf5/internal/naming readers/hdf5/internal/pandas readers/internal/cf readers/internal/rows/survey shardify storage"},
@@ -156,8 +156,8 @@ var table = []row{
 	{"readers/tar", "readers", "codecs/inflate dataset format index index/tar internal/guard internal/varint shardify storage storage/storages"},
 	{"readers/text", "readers", "format internal/columns internal/printable readers/internal/lines readers/internal/rows readers/internal/rows/set readers/internal/rows/survey shardify storage storage/storages"},
 	{"readers/wds", "readers", "dataset format index index/tar shardify storage storage/storages"},
-	{"readers/zarr", "readers", "format readers/internal/arrays readers/internal/arrays/store readers/internal/grid readers/internal/rows/sampleaxis readers/internal/rows/survey"},
-	{"readers/internal/arrays", "readers", "format internal/columns internal/openfiles readers/internal/arrays/node readers/internal/arrays/store readers/internal/cf readers/internal/chunks readers/internal/dims readers/internal/grid readers/internal/rows readers/internal/rows/sampleaxis readers/internal/rows/set readers/internal/rows/survey shardify storage storage/storages"},
+	{"readers/zarr", "readers", "format readers/internal/anndata readers/internal/arrays readers/internal/arrays/store readers/internal/grid readers/internal/rows/sampleaxis readers/internal/rows/survey"},
+	{"readers/internal/arrays", "readers", "format internal/columns internal/openfiles readers/internal/anndata readers/internal/arrays/node readers/internal/arrays/store readers/internal/cf readers/internal/chunks readers/internal/dims readers/internal/grid readers/internal/rows readers/internal/rows/sampleaxis readers/internal/rows/set readers/internal/rows/survey shardify storage storage/storages"},
 	{"readers/internal/arrays/store", "readers", "format readers/internal/arrays/node shardify storage"},
 	{"readers/internal/arrays/node", "readers", "codecs codecs/crc32c codecs/filter codecs/inflate internal/numeric numbers/half shardify"},
 	{"writers/mds", "writers", "format index index/tar shardify storage storage/local verify/problem"},
@@ -251,6 +251,7 @@ var table = []row{
 	{"readers/internal/sketch", "readers", ""},
 	{"readers/xyz", "readers", "format internal/columns internal/numeric readers/internal/lines readers/internal/rows readers/internal/rows/coltype readers/internal/rows/set readers/internal/rows/survey readers/xyz/internal/frame shardify storage storage/storages"},
 	{"readers/xyz/internal/frame", "readers", "internal/numeric shardify"},
+	{"readers/internal/anndata", "readers", "format internal/columns internal/printable readers/internal/rows readers/internal/rows/set readers/internal/rows/survey shardify storage storage/storages"},
 }
 
 func rowOf(name string) *row {

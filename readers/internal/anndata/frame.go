@@ -133,9 +133,27 @@ func (m *model) addColumn(frame, column, name string, also []string) error {
 			f.kind = texts
 		}
 	}
+	if err := m.meaning(&f, a, frame, column, p); err != nil {
+		return err
+	}
+	if err := f.Validate(); err != nil {
+		return err
+	}
+	m.units = append(m.units, unit{int64(max(f.ElemBytes(), 8)), a.Unit})
+	m.fields = append(m.fields, f)
+	return nil
+}
+
+// meaning adds the categories of codes and the mask of values that may be missing. a is the array of the
+// values, p the path of the column.
+func (m *model) meaning(f *field, a *Array, frame, column, p string) error {
 	names := p + "/categories"
 	if f.kind == plain && len(a.Shape) == 1 && a.DType.IsInt() {
-		for _, old := range []string{m.at(frame) + "/__categories/" + column, m.at("uns/" + column + "_categories")} {
+		places := []string{m.at(frame) + "/__categories/" + column} // of 0.7
+		if text(m.tree, m.at(frame), "encoding-type") == "" {
+			places = append(places, m.at("uns/"+column+"_categories")) // before
+		}
+		for _, old := range places {
 			if b, err := m.tree.Array(old); err == nil && b != nil && len(b.Shape) == 1 {
 				f.kind, names = codes, old
 				break
@@ -145,29 +163,22 @@ func (m *model) addColumn(frame, column, name string, also []string) error {
 	switch f.kind {
 	case codes:
 		if a.Text || !a.DType.IsInt() {
-			return shardify.Corrupt(-1, "%s: codes that are no whole numbers", name)
+			return shardify.Corrupt(-1, "%s: codes that are no whole numbers", f.Name)
 		}
-		if err := m.categories(&f, names, p); err != nil {
-			return err
-		}
+		return m.categories(f, names, p)
 	case marked:
 		b, err := m.tree.Array(f.mask)
 		if err != nil {
 			return err
 		}
 		if b == nil || len(b.Shape) != 1 || b.Text || b.DType.Size() != 1 {
-			return shardify.Corrupt(-1, "%s: there is no mask", name)
+			return shardify.Corrupt(-1, "%s: there is no mask", f.Name)
 		}
 		if b.Shape[0] != m.rows {
-			return shardify.Corrupt(-1, "%s: mask of %d for %d values", name, b.Shape[0], m.rows)
+			return shardify.Corrupt(-1, "%s: mask of %d for %d values", f.Name, b.Shape[0], m.rows)
 		}
 		f.Nullable = true
 	}
-	if err := f.Validate(); err != nil {
-		return err
-	}
-	m.units = append(m.units, unit{int64(max(f.ElemBytes(), 8)), a.Unit})
-	m.fields = append(m.fields, f)
 	return nil
 }
 

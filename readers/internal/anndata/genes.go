@@ -61,7 +61,7 @@ func (m *model) names() (err error) {
 	return err
 }
 
-// namesOf reads the names of the rows of a frame of genes; known is false where there is none.
+// namesOf reads the names of the rows of a frame of genes; known is false without such names.
 func (m *model) namesOf(path string) (names []string, known bool, err error) {
 	if _, ok := m.tree.Members(m.at(path)); !ok {
 		return nil, false, nil

@@ -259,7 +259,7 @@ func (r *reader) numbers(path string, s *stretch, size int) ([]byte, error) {
 	return b, r.read.Numbers(r.ctx, path, s.lo, s.hi, b)
 }
 
-// outside finds column numbers that are none.
+// outside refuses column numbers beyond the width of the matrix.
 func (r *reader) outside(x *matrix, s *stretch, b []byte) error {
 	size, row := x.index.Size(), 0
 	for i := range len(b) / size {

@@ -18,7 +18,7 @@ type Tree interface {
 	Members(group string) (names []string, ok bool)
 	// Attr is an attribute as texts: one, or those of a list.
 	Attr(path, name string) (texts []string, ok bool)
-	// Array says what an array is; nil where there is none.
+	// Array describes the array at a path, nil if the path is of no array.
 	Array(path string) (*Array, error)
 	// Missing says which chunks of an array are not there, though others are or there are several.
 	Missing(ctx context.Context, path string) (string, error)

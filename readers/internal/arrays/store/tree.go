@@ -315,7 +315,7 @@ func (t *Tree) walk(ctx context.Context, p string, depth, above int) error {
 	for _, e := range entries {
 		at := join(p, e.Name)
 		switch {
-		case strings.HasPrefix(e.Name, ".") || strings.HasPrefix(e.Name, "__") && e.Name != oldCategories:
+		case reserved(e.Name):
 		case e.Type == storage.Link:
 			t.left(at, "a link, which is not followed")
 		case e.Type == storage.Folder && t.through(at):
@@ -325,6 +325,11 @@ func (t *Tree) walk(ctx context.Context, p string, depth, above int) error {
 		}
 	}
 	return nil
+}
+
+// reserved reports whether a name is not that of an array or a group.
+func reserved(name string) bool {
+	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "__") && name != oldCategories
 }
 
 // some reports whether there are metadata of any format.
