@@ -51,6 +51,7 @@ ENVIRONMENTS: Dict[str, Dict[str, List[str]]] = {
     "augment": {"pip": ["pillow", "pyarrow==26.0.1"]},
     "atoms": {"pip": ["ase==3.29.0", "extxyz==0.4.6", "safetensors==0.8.0"]},
     "sparse": {"pip": ["scipy==1.17.1", "anndata==0.12.19"], "torch": ["wanted"]},
+    "cells": {"pip": ["anndata==0.12.19", "zarr==3.1.6", "h5py==3.16.0", "scipy==1.17.1"]},
     "shape": {"pip": ["h5py==3.16.0", "uproot==5.7.7", "awkward==2.14.0"]},
     # "beside": torchvision, if it is here, needs no NumPy of its age for its data sets.
     "conventions": {
@@ -89,6 +90,7 @@ PEERS = {
     "formats": "parquet",
     "shape": "shape",
     "sparse": "sparse",
+    "cells": "cells",
     "zarr": "zarr",
     "grid": "zarr",
     "netcdf3": "zarr",
