@@ -11,6 +11,7 @@
 //	yolo.go   lines of YOLO: boxes, polygons, poses
 //	kitti.go  lines of KITTI
 //	raw.go    plain numbers
+//	texts.go  numbers in texts
 //	sound.go  values of recordings
 //	names.go  files with the names of classes
 package annotations

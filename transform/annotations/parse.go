@@ -14,7 +14,7 @@ import (
 
 // Parse is lists of the objects in annotation files.
 var Parse = op.Kind{Name: "parse", Value: "FIELD=voc|yolo|yolo-seg|yolo-pose|kitti|wav|flac|TYPExN[ KEY=VALUE]...", Example: "label=yolo names=data.yaml", Help: "boxes and classes of the file that is a field, as FIELD_boxes, FIELD_class, ... in its place; values of recordings",
-	More: "names=FILE gives classes their numbers, keep=yes keeps FIELD, class=text, score=read, keypoints=17x3; points=f32x4 makes an array of plain numbers; audio=wav the values of a recording and FIELD_rate, as=f32 from -1 to 1, channels=1 their mean, short=take", Keeps: true, New: op.Of(newParse), Fields: op.FieldsOf(newParse)}
+	More: "names=FILE gives classes their numbers, keep=yes keeps FIELD, class=text, score=read, keypoints=17x3; points=f32x4 makes an array of plain numbers, bbox=f32x4 text=yes of texts [x, y, w, h]; audio=wav the values of a recording and FIELD_rate, as=f32 from -1 to 1, channels=1 their mean, short=take", Keeps: true, New: op.Of(newParse), Fields: op.FieldsOf(newParse)}
 
 // made is a field that is made of a file.
 type made struct {
@@ -110,6 +110,7 @@ func (p *parse) Schema(in []shardify.Field) ([]shardify.Field, error) {
 	}
 	f := in[i]
 	switch {
+	case p.spec.text:
 	case f.Media == "" || f.Levels != 1 || format.FieldNamed(in, f.Name+shardify.ExtSuffix) >= 0:
 		return nil, op.FlagError("parse", p.spec.Text(), shardify.Misuse("%s is %s; files are parsed, as fields of --pair have them", f.Name, op.Holds(&f)))
 	case p.spec.File != "" && p.spec.Names == nil:
@@ -123,7 +124,13 @@ func (p *parse) Schema(in []shardify.Field) ([]shardify.Field, error) {
 	}
 	p.col, p.n, p.keep, p.out = i, len(in), nil, nil
 	if p.spec.numbers() {
-		f.DType, f.Shape, f.Media = p.spec.dtype, p.spec.shape, ""
+		if p.spec.text {
+			if f, err = p.written(f); err != nil {
+				return nil, err
+			}
+		} else {
+			f.DType, f.Shape, f.Media = p.spec.dtype, p.spec.shape, ""
+		}
 		p.out = slices.Clone(in)
 		p.out[i] = f
 		return p.out, nil
@@ -173,7 +180,11 @@ func (p *parse) makes(file *shardify.Field) (out []shardify.Field) {
 
 // Cost is that of the shortest lines: "0 0 0 0 0".
 func (p *parse) Cost([]shardify.Field) shardify.Cost {
-	return shardify.Cost{Growth: 6, Sample: 256}
+	c := shardify.Cost{Growth: 6, Sample: 256}
+	if p.spec.text && p.spec.shape != nil { // a missing text
+		c.Sample = max(c.Sample, int64(8*p.spec.shape[0]))
+	}
+	return c
 }
 
 // rows are the empty rows of a worker.
@@ -182,7 +193,7 @@ func (p *parse) rows() *rows {
 	if r == nil {
 		r = new(rows)
 	}
-	r.reset(len(p.fields))
+	r.reset(max(len(p.fields), 1))
 	return r
 }
 
@@ -193,6 +204,9 @@ func there(c *shardify.Column, i int) bool { return c.Valid == nil || c.Valid[i]
 func (p *parse) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*shardify.Batch, error) {
 	if err := op.Match(b, p.n); err != nil {
 		return nil, err
+	}
+	if p.spec.text {
+		return p.texts(b, mem)
 	}
 	if p.spec.numbers() {
 		return p.arrays(b, mem)

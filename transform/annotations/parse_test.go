@@ -194,7 +194,7 @@ func TestDamage(t *testing.T) {
 }
 
 func TestSpecs(t *testing.T) {
-	for _, text := range []string{"label=voc", "label=voc class=text keep=yes", `label=yolo names=["a b","c=d"] keep=yes`, "label=yolo names=data.yaml", "label=kitti score=read", "points=f32x4", "points=u8", "label=yolo-seg names=data.yaml", "label=yolo-pose keypoints=17x3 keep=yes"} {
+	for _, text := range []string{"label=voc", "label=voc class=text keep=yes", `label=yolo names=["a b","c=d"] keep=yes`, "label=yolo names=data.yaml", "label=kitti score=read", "points=f32x4", "points=u8", "box=f32x4 text=yes", "label=yolo-seg names=data.yaml", "label=yolo-pose keypoints=17x3 keep=yes"} {
 		s, err := ParseSpec(text)
 		if err != nil || s.Text() != text {
 			t.Errorf("%s is %s: %v", text, s.Text(), err)
@@ -247,7 +247,7 @@ func TestNames(t *testing.T) {
 
 // FuzzParse: no file ends the program, and what is read has finite boxes in order.
 func FuzzParse(f *testing.F) {
-	forms := []string{"label=voc class=text", "label=yolo", "label=kitti class=text", "label=kitti class=text score=read", "label=f32x4", "label=yolo-seg", "label=yolo-pose keypoints=1x3"}
+	forms := []string{"label=voc class=text", "label=yolo", "label=kitti class=text", "label=kitti class=text score=read", "label=f32x4", "label=yolo-seg", "label=yolo-pose keypoints=1x3", "label=f32x2 text=yes", "label=f64 text=yes"}
 	for i := range forms {
 		for _, s := range []string{vocFile("dog 1 2 3 4"), "0 .5 .5 .5 .5\n", kittiLine, kittiLine + " 1", "0 0 0 1 0 1 1\n", "0 .5 .5 .5 .5 0 0 2"} {
 			f.Add(byte(i), []byte(s))
@@ -308,4 +308,57 @@ func FuzzNames(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestNumbersInTexts: a column of texts becomes numbers, and its lists stay.
+func TestNumbersInTexts(t *testing.T) {
+	one := batch("[1, 2.5,-3e1 , 4]", "-", " (5 6 7 8) ", "0,0,0,0")
+	out := transformtest.Run(t, newTest(t, "label=f32x4 text=yes"), one)
+	c := &out.Columns[1]
+	if got := fmt.Sprint(shardify.View[float32](c.Data), c.Valid, c.Levels, c.Shape, len(c.Offsets)); got != "[1 2.5 -30 4 0 0 0 0 5 6 7 8 0 0 0 0] [1 0 1 1] 0 [4] 0" {
+		t.Error(got)
+	}
+	out = transformtest.Run(t, newTest(t, "label=f64 text=yes"), batch("[1, 2]", "[]", "-", "", "3"))
+	if c := &out.Columns[1]; fmt.Sprint(shardify.View[float64](c.Data), c.Levels, c.Offsets) != "[1 2 3] 1 [[0 2 2 2 2 3]]" {
+		t.Error(c)
+	}
+	lists := func() *shardify.Batch { // as rows=many makes them
+		b := batch("[1,2]", "[3,4]", "[5,6]")
+		c := &b.Columns[1]
+		c.Levels, c.Counter, c.Nullable, c.Valid, c.Offsets = 2, "rows", false, nil, [][]int64{{0, 0, 2, 3}, c.Offsets[0]}
+		return b
+	}
+	out = transformtest.Run(t, newTest(t, "label=f64x2 text=yes"), lists())
+	if c := &out.Columns[1]; c.Counter != "rows" || fmt.Sprint(shardify.View[float64](c.Data), c.Levels, c.Offsets) != "[1 2 3 4 5 6] 1 [[0 0 2 3]]" {
+		t.Error(c)
+	}
+	out = transformtest.Run(t, newTest(t, "label=f32 text=yes"), lists())
+	if c := &out.Columns[1]; c.Levels != 2 || fmt.Sprint(c.Offsets) != "[[0 0 2 3] [0 2 4 6]]" {
+		t.Error(c)
+	}
+	transformtest.Conform(t, newTest(t, "label=f32x4 text=yes"), one, transformtest.Arena(t))
+	transformtest.Conform(t, newTest(t, "label=f32 text=yes"), lists(), transformtest.Arena(t))
+	for text, want := range map[string]string{
+		"[1,2": "does not end with ]", "[1,2,3]": "has 3 numbers; want 2", "[1,]": "ends with a comma", "[1,,2]": "no number", "[[1,2]]": "no number", "1;2": "no number", "[1,nan]": "not finite", "": "has 0 numbers",
+	} {
+		p := newTest(t, "label=f32x2 text=yes")
+		b := lists()
+		b.Columns[1] = batch("[1,2]", "[3,4]", text).Columns[1]
+		b.Columns[1].Levels, b.Columns[1].Nullable, b.Columns[1].Valid, b.Columns[1].Offsets = 2, false, nil, [][]int64{{0, 0, 2, 3}, b.Columns[1].Offsets[0]}
+		if _, err := p.Schema(transformtest.SchemaOf(b)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := p.Apply(b, 0, transformtest.Arena(t))
+		if e, _ := errors.AsType[*shardify.Error](err); e == nil || !errors.Is(err, shardify.ErrCorrupt) || e.Sample != 2 || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	for _, text := range []string{"label=u8 text=yes", "label=i64 text=yes", "label=yolo text=yes", "label=f32 text=no"} {
+		if _, err := ParseSpec(text); err == nil {
+			t.Errorf("%s is taken", text)
+		}
+	}
+	if _, err := newTest(t, "id=f32 text=yes").Schema(transformtest.SchemaOf(one)); err == nil {
+		t.Error("numbers are no texts")
+	}
 }

@@ -27,6 +27,7 @@ type Spec struct {
 	shape []int            // of plain numbers, and of the key points of an object
 	score bool             // lines of KITTI end with a score
 	texts bool             // classes are texts
+	text  bool             // plain numbers are written in texts
 	codes map[string]int64 // of Names
 
 	as    shardify.DType // f32: recordings become floats
@@ -99,6 +100,8 @@ func (s *Spec) word(key, value string) (ok bool) {
 		s.Keeps, ok = true, !s.numbers() && !s.sound()
 	case "score=read":
 		s.score, ok = true, s.form == "kitti"
+	case "text=yes":
+		s.text, ok = true, s.dtype == shardify.F32 || s.dtype == shardify.F64
 	case "class=text":
 		s.texts, ok = true, s.named()
 	case "as=f32":
@@ -120,7 +123,7 @@ func (s *Spec) word(key, value string) (ok bool) {
 }
 
 func badSpec(text string) error {
-	return op.FlagError("parse", text, fmt.Errorf("want FIELD=voc|yolo|yolo-seg|yolo-pose|kitti[ names=FILE][ keep=yes], FIELD=voc|kitti class=text, FIELD=kitti score=read, FIELD=yolo-pose keypoints=17x3, FIELD=wav|flac[ as=f32[ channels=1]][ short=take] or FIELD=TYPE[xN], as in --parse label=voc, --parse 'label=yolo names=data.yaml', --parse audio=wav or --parse points=f32x4"))
+	return op.FlagError("parse", text, fmt.Errorf("want FIELD=voc|yolo|yolo-seg|yolo-pose|kitti[ names=FILE][ keep=yes], FIELD=voc|kitti class=text, FIELD=kitti score=read, FIELD=yolo-pose keypoints=17x3, FIELD=wav|flac[ as=f32[ channels=1]][ short=take] or FIELD=TYPE[xN][ text=yes], as in --parse label=voc, --parse 'label=yolo names=data.yaml', --parse audio=wav or --parse points=f32x4"))
 }
 
 // known finds out what the form is.
@@ -174,7 +177,7 @@ func (s *Spec) Text() string {
 	for _, o := range []struct {
 		given bool
 		word  string
-	}{{s.texts, " class=text"}, {s.score, " score=read"}, {s.Keeps, " keep=yes"}, {s.as != shardify.Invalid, " as=f32"}, {s.mix, " channels=1"}, {s.short, " short=take"}, {s.kind.channels > 0, " of=" + s.kind.String()}} {
+	}{{s.texts, " class=text"}, {s.text, " text=yes"}, {s.score, " score=read"}, {s.Keeps, " keep=yes"}, {s.as != shardify.Invalid, " as=f32"}, {s.mix, " channels=1"}, {s.short, " short=take"}, {s.kind.channels > 0, " of=" + s.kind.String()}} {
 		if o.given {
 			text += o.word
 		}

@@ -2,6 +2,7 @@ package propose
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -33,7 +34,7 @@ func annotations(ctx context.Context, src shardify.Source, t *format.Table) *Pro
 		}
 	}
 	var parse, are []string
-	what := "boxes"
+	what, why := "boxes", ""
 	for i, g := range forms {
 		if g.seen == 0 || g.form == "" || g.form == "lines" {
 			continue
@@ -51,6 +52,9 @@ func annotations(ctx context.Context, src shardify.Source, t *format.Table) *Pro
 		if g.form == "yolo-seg" {
 			what = "polygons"
 		}
+		if strings.HasSuffix(g.form, inTexts) {
+			why = "texts of " + schema[i].Name + " are numbers"
+		}
 		value := schema[i].Name + "=" + g.form
 		if file != "" {
 			value += " names=" + file
@@ -60,7 +64,7 @@ func annotations(ctx context.Context, src shardify.Source, t *format.Table) *Pro
 	if len(parse) != 1 { // a second flag of one name is not what settings here can hold
 		return nil
 	}
-	return &Proposal{Settings: format.Options{"parse": parse[0]}, Why: "files of " + are[0] + " have " + what + " and classes"}
+	return &Proposal{Settings: format.Options{"parse": parse[0]}, Why: cmp.Or(why, "files of "+are[0]+" have "+what+" and classes")}
 }
 
 // guess is the form of the files of a field, as far as it is known; "" if another.
@@ -98,7 +102,13 @@ func (g *guess) look(file []byte) {
 	case len(bytes.TrimSpace(file)) == 0:
 		return
 	case first:
-		g.form = lines(file)
+		if g.form = inBrackets(file); g.form == "" {
+			g.form = lines(file)
+		}
+	case g.form == anyNumbers || strings.HasSuffix(g.form, inTexts):
+		if form := inBrackets(file); form == "" || form != g.form {
+			g.form = map[bool]string{true: anyNumbers}[form != ""]
+		}
 	case g.form != "voc":
 		g.form = eitherForm(g.form, lines(file))
 	case !bytes.Contains(file, []byte("<annotation")):
@@ -107,6 +117,28 @@ func (g *guess) look(file []byte) {
 	if first || g.form != "" {
 		g.seen++
 	}
+}
+
+// The forms of texts of numbers in brackets: so many of them, or any number.
+const (
+	inTexts    = " text=yes"
+	anyNumbers = "f32" + inTexts
+)
+
+// inBrackets is the form of a text such as [1, 2.5]; "" of another one.
+func inBrackets(text []byte) string {
+	text = bytes.TrimSpace(text)
+	if len(text) < 2 || text[0] != '[' || text[len(text)-1] != ']' {
+		return ""
+	}
+	words := strings.FieldsFunc(string(text[1:len(text)-1]), func(r rune) bool { return r == ',' || r == ' ' })
+	switch {
+	case !numbers(words):
+		return ""
+	case len(words) == 0:
+		return anyNumbers
+	}
+	return "f32x" + strconv.Itoa(len(words)) + inTexts
 }
 
 // eitherForm is the form of files of two forms: lines of poses may be such as polygons have, too.
@@ -197,6 +229,9 @@ func shares(words []string) bool {
 
 // namesOf is the file with the names of classes beside the inputs; "" without one.
 func namesOf(ctx context.Context, t *format.Table) string {
+	if len(t.Roots) == 0 {
+		return ""
+	}
 	for _, name := range []string{"data.yaml", "data.yml", "dataset.yaml", "obj.names", "classes.txt", "classes.names"} {
 		path := storage.Join(t.Roots[0], name)
 		if e, err := storages.Of(t).Stat(ctx, path); err == nil && e.Type == storage.Regular {

@@ -45,6 +45,9 @@ func Look(ctx context.Context, src shardify.Source, t *format.Table, labelled bo
 		out = slices.DeleteFunc(out, func(p Proposal) bool { return slices.Contains(p.Unless, "labels") })
 	}
 	if _, files := src.(format.Owner); !files || len(t.Roots) != 1 || t.Len() == 0 {
+		if p := annotations(ctx, src, t); !files && p != nil && strings.HasSuffix(p.Settings["parse"], inTexts) {
+			out = append(out, *p)
+		}
 		return out
 	}
 	if !labelled {
