@@ -423,7 +423,7 @@ func (c *corpusFile) compare(l *loaded, name string, want *expectedValues) error
 		if e := l.leaves[i].Elem; e != nil && e.Kind == element.Texts {
 			h.Write(textLists(&l.cols[i], e.Size))
 		} else {
-			h.Write(lists(&l.cols[i]))
+			h.Write(listed(&l.cols[i]))
 		}
 	case l.leaves[i].Kind == element.Texts:
 		if sum = want.Raw; sum == "" {
@@ -443,7 +443,7 @@ func (c *corpusFile) compare(l *loaded, name string, want *expectedValues) error
 }
 
 // lists writes every list with its length in bytes before it.
-func lists(c *shardify.Column) []byte {
+func listed(c *shardify.Column) []byte {
 	var out []byte
 	ends := c.Offsets[len(c.Offsets)-1]
 	size := int64(c.ElemBytes())

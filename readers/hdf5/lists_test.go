@@ -163,3 +163,68 @@ func TestListsByTheirEnds(t *testing.T) {
 		t.Errorf("without lists: %d samples", s.samples)
 	}
 }
+
+// TestListsThatTheOptionNames: by starts, counts, ends and offsets, of data sets and of columns of a table.
+func TestListsThatTheOptionNames(t *testing.T) {
+	good := []string{"!longer"}
+	points := "; points starts=events/first counts=events/number"
+	for _, rule := range []string{"hits counts=n_hits", "hits/* starts=first_hit counts=n_hits", "hits/q,/hits/x starts=/first_hit ends=end_hit", "hits ends=end_hit"} {
+		s := mustLoad(t, []string{"ruled.h5"}, good, format.Options{"lists": rule + points})
+		if s.samples != 6 {
+			t.Fatalf("%s: %d samples of %v", rule, s.samples, s.order)
+		}
+		flat(t, s, "hits/q", 1)
+		flat(t, s, "hits/x", 1)
+		flat(t, s, "points", 2)
+		counts(t, s, "events/energy", 6)
+		q, p := s.cols["hits/q"], s.cols["points"]
+		if q.Counter != s.cols["hits/x"].Counter || q.Counter == p.Counter || p.Counter != "events/number" {
+			t.Errorf("%s: counters %q and %q", rule, q.Counter, p.Counter)
+		}
+		by := strings.Fields(rule)[len(strings.Fields(rule))-1]
+		if _, name, _ := strings.Cut(by, "="); !strings.Contains(s.left[name], "kept with them") || !strings.Contains(strings.Join(s.notes, "\n"), "lists by starts=events/first counts=events/number") {
+			t.Errorf("%s: left out %v, notes %q", rule, s.left, s.notes)
+		}
+	}
+	s := mustLoad(t, []string{"lists.h5"}, []string{"energy", "hits/q", "table/a"}, format.Options{"lists": "hits,table offsets=offsets"})
+	flat(t, s, "hits/q", 1)
+	flat(t, s, "table/a", 1)
+	if s := mustLoad(t, []string{"ruled.h5"}, []string{"id"}, format.Options{"lists": "hits counts=n_hits"}); s.samples != 6 {
+		t.Errorf("%d samples", s.samples)
+	}
+}
+
+// TestListsOfTheOptionThatContradict: what is said of a list is checked, and the error has its row.
+func TestListsOfTheOptionThatContradict(t *testing.T) {
+	for _, c := range []struct {
+		rule, want string
+		row        int64
+		kind       error
+	}{
+		{"hits counts=negative", "list 1 by counts=negative: it has -1 values", 1, shardify.ErrCorrupt},
+		{"hits counts=beyond", "list 5 by counts=beyond: it starts at 9 with 4611686018427387904 values, of 13 in all", 5, shardify.ErrCorrupt},
+		{"hits counts=fewer", "counts of 6 lists add up to 12, of 13 values", -1, shardify.ErrCorrupt},
+		{"hits starts=outside counts=n_hits", "list 5 by starts=outside counts=n_hits: it starts at 14, of 13", 5, shardify.ErrCorrupt},
+		{"hits starts=first_hit counts=longer", "both say where lists are", -1, shardify.ErrCorrupt},
+		{"hits,points counts=n_hits", "/points: 26 rows, but lists by counts=n_hits take 13", -1, shardify.ErrCorrupt},
+		{"hits starts=shuffled counts=n_hits", "list 0 starts at 8, and the lists before it end at 0", 0, shardify.ErrUnsupported},
+		{"hits starts=overlap counts=n_hits", "list 2 starts at 2, and the lists before it end at 3", 2, shardify.ErrUnsupported},
+		{"hits counts=energy", "energy: --lists names it: there is no such data set", -1, shardify.ErrSchema},
+		{"hits counts=hits/q", "hits/q: --lists says that it has a whole number", -1, shardify.ErrSchema},
+		{"photons counts=n_hits", "--lists names photons: there is no such", -1, shardify.ErrSchema},
+		{"hits counts=n_hits; hits/q ends=end_hit", "two rules of --lists name it", -1, shardify.ErrSchema},
+	} {
+		_, err := load([]string{"ruled.h5"}, []string{"id", "hits/q", "hits/x", "points"}, format.Options{"lists": c.rule})
+		var at *shardify.Error
+		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "ruled.h5") {
+			t.Errorf("%s: %v", c.rule, err)
+		} else if errors.As(err, &at) && at.Sample != c.row {
+			t.Errorf("%s: row %d, want %d: %v", c.rule, at.Sample, c.row, err)
+		}
+	}
+	for _, o := range []format.Options{{"lists": "hits"}, {"lists": "hits counts=n_hits", "sample": "file"}, {"lists": "hits counts=n_hits", "sel": "x=0:1"}} {
+		if _, err := load([]string{"ruled.h5"}, nil, o); err == nil || !strings.Contains(err.Error(), "--lists") {
+			t.Errorf("%v: %v", o, err)
+		}
+	}
+}

@@ -54,13 +54,19 @@ func (i *input) matrix(ctx context.Context, group string) (*column.Matrix, error
 	return m, nil
 }
 
-// lists finds the lists that the offsets at a path describe again.
-func (i *input) lists(p string) (*column.Lists, error) {
-	a, err := i.Dataset(p)
+// lists finds the lists of a data set with so many rows again.
+func (i *input) lists(ctx context.Context, o *look.BlobObject, stored int64) (l *column.Lists, err error) {
+	if o.By != nil {
+		l, err = i.File.ListsBy(ctx, o.By, stored)
+	} else {
+		var a *column.Dataset
+		if a, err = i.Dataset(o.Lists); err == nil {
+			l = column.NewLists(o.Lists, a)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	l := column.NewLists(p, a)
 	if l == nil {
 		return nil, errChanged("no offsets")
 	}
@@ -102,7 +108,7 @@ func (j *spanRead) jagged(ctx context.Context, o *look.BlobObject, cols []colPla
 		if l = &m.Lists; len(a.Dims) != 1 || a.Rows != m.Stored {
 			return errChanged("%v values", a.Dims)
 		}
-	} else if l, err = known(j.in, j.in.flat, o.Lists, func() (*column.Lists, error) { return j.in.lists(o.Lists) }); err != nil {
+	} else if l, err = known(j.in, j.in.flat, o.Lists, func() (*column.Lists, error) { return j.in.lists(ctx, o, a.Rows) }); err != nil {
 		return err
 	}
 	e, err := j.rowEnds(ctx, l, a.Rows)

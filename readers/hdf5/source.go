@@ -19,6 +19,7 @@ import (
 	"github.com/shardify/shardify/readers/internal/chunks"
 	"github.com/shardify/shardify/readers/internal/grid"
 	"github.com/shardify/shardify/readers/internal/labels"
+	"github.com/shardify/shardify/readers/internal/lists"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
@@ -48,8 +49,7 @@ var options = slices.Concat([]format.Option{
 		Help: "what one sample is: a row (axis 0), the rows of a chunk, a group, a data set (its name is the key), or a whole file"},
 	{Name: sampleaxis.AxisOption, Idle: "no array has two axes or more", Kind: format.KindString, Default: "auto",
 		Help: "the axis of the samples, 0 being the first and -1 the last: auto is 0, and that of the rows in MATLAB's files"},
-	{Name: "lists", Idle: format.Permission, Kind: format.KindEnum, Default: "auto", Off: []string{"off"}, Values: []string{"auto", "off"},
-		Help: "auto: flat arrays beside an array of offsets are lists; off: they are read as they are"},
+	lists.Option,
 	{Name: "frame", Idle: "there is no pandas frame", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "columns", "blocks"},
 		Help: "fields of a pandas frame. auto: its columns, but blocks of more than 128 columns stay one field; columns: always its columns; blocks: its blocks"},
 	survey.Option,

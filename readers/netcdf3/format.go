@@ -8,6 +8,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/arrays"
 	"github.com/shardify/shardify/readers/internal/grid"
+	"github.com/shardify/shardify/readers/internal/lists"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
 )
@@ -30,7 +31,7 @@ var kind = arrays.Kind{
 		{Name: sampleaxis.SampleOption, Idle: format.Always, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", sampleaxis.SampleAxis, sampleaxis.SampleFile},
 			Help: "what one sample is: a row of the variables (axis 0, that of the records if there is one), or a whole file"},
 		arrays.OptAxis,
-		arrays.OptLists,
+		lists.Option,
 		survey.Option,
 		{Name: "cf", Idle: format.Permission, Kind: format.KindEnum, Default: "on", Off: []string{"off"}, Values: []string{"on", "off"},
 			Help: "on: decode values as their CF attributes say (scale_factor, add_offset, _FillValue, times); off: keep stored values"},

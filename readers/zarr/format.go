@@ -10,6 +10,7 @@ import (
 	"github.com/shardify/shardify/readers/internal/arrays"
 	"github.com/shardify/shardify/readers/internal/arrays/store"
 	sel "github.com/shardify/shardify/readers/internal/grid"
+	"github.com/shardify/shardify/readers/internal/lists"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
 )
@@ -40,7 +41,7 @@ var options = slices.Concat([]format.Option{
 	{Name: sampleaxis.SampleOption, Idle: format.Always, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", sampleaxis.SampleAxis, sampleaxis.SampleChunk, sampleaxis.SampleFile},
 		Help: "what one sample is: a row of the arrays (axis 0), the rows of a chunk, or a whole store"},
 	arrays.OptAxis,
-	arrays.OptLists,
+	lists.Option,
 	survey.Option,
 	{Name: "missing-chunks", Idle: format.Permission, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "fail", "fill"},
 		Help: "chunks that a store does not have. fill: they are the array's fill_value; fail: an error; auto: fail where an array ends early"},

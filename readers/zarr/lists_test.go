@@ -136,3 +136,67 @@ func TestListsOfListsAreRefused(t *testing.T) {
 	}
 	src.Close()
 }
+
+// TestListsThatTheOptionNames: the same rules as of HDF5, in spans of any size and chunks of any length,
+// and every byte of the numbers that is changed is an error or makes other lists of all values.
+func TestListsThatTheOptionNames(t *testing.T) {
+	r := rand.New(rand.NewPCG(34, 8))
+	for round := range 16 {
+		n := 1 + r.IntN(20)
+		ends, starts, number := make([]int64, n+1), make([]int32, n), make([]uint16, n)
+		for i := range n {
+			number[i] = uint16(r.IntN(4) * r.IntN(3))
+			starts[i], ends[i+1] = int32(ends[i]), ends[i]+int64(number[i])
+		}
+		total := int(ends[n])
+		if total == 0 {
+			continue
+		}
+		hits, id := make([]float32, 2*total), make([]int32, n)
+		for i := range hits {
+			hits[i] = float32(i)
+		}
+		arrays := map[string]*madeArray{
+			"h/a":    {dtype: "<f4", size: 4, shape: []int{total, 2}, chunk: []int{1 + r.IntN(7), 2}, data: shardify.Bytes(hits)},
+			"id":     {dtype: "<i4", size: 4, shape: []int{n}, chunk: []int{4}, data: shardify.Bytes(id)},
+			"first":  {dtype: "<i4", size: 4, shape: []int{n}, chunk: []int{1 + r.IntN(5)}, data: shardify.Bytes(starts), gzip: true},
+			"number": {dtype: "<u2", size: 2, shape: []int{n}, chunk: []int{1 + r.IntN(5)}, data: shardify.Bytes(number)},
+			"last":   {dtype: "<i8", size: 8, shape: []int{n}, chunk: []int{3}, data: shardify.Bytes(ends[1:])},
+			"ptr":    {dtype: "<i8", size: 8, shape: []int{n + 1}, chunk: []int{3}, data: shardify.Bytes(ends)},
+		}
+		rule := []string{"h counts=number", "h/* starts=first counts=number", "h/a starts=first ends=last", "h ends=last", "h offsets=ptr"}[round%5]
+		read := func() (*readertest.Columns, string, error) {
+			src, err := openStores(t, format.Options{"lists": rule}, []string{"h/a", "id"}, writeStore(t, 2+round%2, arrays))
+			if err != nil {
+				return nil, "", err
+			}
+			defer src.Close()
+			got, err := readertest.Load(src, int64(1+r.IntN(100)))
+			return got, notesOf(src), err
+		}
+		got, told, err := read()
+		if err != nil {
+			t.Fatalf("%s: %v", rule, err)
+		}
+		if a := got.ByName["h/a"]; got.Samples != int64(n) || !slices.Equal(a.Offsets[0], ends) || !slices.Equal(shardify.View[float32](a.Data), hits) || !strings.Contains(told, "lists by ") {
+			t.Errorf("%s: %v, want %v; %s", rule, a.Offsets, ends, told)
+		}
+		for _, name := range []string{"first", "number", "last", "ptr"} {
+			if !strings.Contains(rule, name) {
+				continue
+			}
+			b := arrays[name]
+			at := r.IntN(len(b.data))
+			b.data = slices.Clone(b.data)
+			b.data[at] ^= 1 << r.IntN(8)
+			got, _, err := read()
+			if err == nil { // an empty list may start anywhere
+				if a := got.ByName["h/a"]; a.Offsets[0][n] != int64(total) || !slices.Equal(shardify.View[float32](a.Data), hits) {
+					t.Errorf("%s, byte %d of %s: %v", rule, at, name, a.Offsets)
+				}
+			} else if !errors.Is(err, shardify.ErrCorrupt) && !errors.Is(err, shardify.ErrUnsupported) {
+				t.Errorf("%s, byte %d of %s: %v", rule, at, name, err)
+			}
+		}
+	}
+}

@@ -38,7 +38,7 @@ type madeArray struct {
 	skip   map[string]bool // chunks that are not written
 }
 
-var types3 = map[string]string{"<f4": "float32", "<f8": "float64", "<i2": "int16", "<i4": "int32", "<i8": "int64", "|u1": "uint8", "|b1": "bool"}
+var types3 = map[string]string{"<f4": "float32", "<f8": "float64", "<i2": "int16", "<i4": "int32", "<u2": "uint16", "<i8": "int64", "|u1": "uint8", "|b1": "bool"}
 
 func product(s []int) int {
 	n := 1

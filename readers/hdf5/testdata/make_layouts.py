@@ -172,6 +172,23 @@ def halves():
             f["specifications/core/nwb.%d" % k] = "{}" * 4000
 
 
+def ruled():
+    """Lists that the file does not tell, and numbers that are no lists."""
+    first = np.cumsum(LENGTHS) - LENGTHS
+    n, m = len(LENGTHS), sum(LENGTHS)
+    with new("ruled.h5") as f:
+        f["id"], f["hits/q"], f["hits/x"], f["points"] = count((n,), "<i8"), count((m,), "<f4"), count((m, 3), "<i2"), count((2 * m,), "<f8")
+        f.create_dataset("n_hits", data=np.array(LENGTHS, "u1"), chunks=(2,))
+        f["first_hit"], f["end_hit"] = first.astype("<u4"), np.cumsum(LENGTHS)
+        t = np.zeros(n, [("energy", "<f8"), ("first", "<i4"), ("number", ">u2")])
+        t["energy"], t["first"], t["number"] = np.arange(n), 2 * first, 2 * np.array(LENGTHS)
+        t["first"][1] = 9  # an empty list starts anywhere
+        f["events"] = t
+        f["negative"], f["beyond"], f["fewer"] = np.array([3, -1, 6, 1, 0, 4]), np.array([3, 0, 5, 1, 0, 1 << 62]), np.array([3, 0, 5, 1, 0, 3])
+        f["outside"], f["shuffled"], f["overlap"] = np.array([0, 3, 3, 8, 9, 14]), np.array([8, 3, 3, 0, 9, 9]), np.array([0, 3, 2, 7, 9, 9])
+        f["longer"] = np.array(LENGTHS + [0])
+
+
 def ends():
     """Lists by their ends, and columns that are named alike."""
     with new("ends.h5") as f:
@@ -202,6 +219,7 @@ def ends():
 if __name__ == "__main__":
     halves()
     ends()
+    ruled()
     wanted()
     lists()
     twice()

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"sync"
 
 	"github.com/shardify/shardify"
@@ -17,6 +16,7 @@ import (
 	"github.com/shardify/shardify/readers/internal/cf"
 	"github.com/shardify/shardify/readers/internal/chunks"
 	sel "github.com/shardify/shardify/readers/internal/grid"
+	"github.com/shardify/shardify/readers/internal/lists"
 	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/storage"
 )
@@ -34,16 +34,17 @@ type blob struct {
 
 // blobObject is an array and the leaves that are fields, in the order of Facts.Fields.
 type blobObject struct {
-	Path   string     `json:"path"`
-	Digest uint64     `json:"digest"` // of its metadata
-	Leaves []int      `json:"leaves"`
-	Axis   int        `json:"axis,omitempty"`
-	Front  int        `json:"front,omitempty"` // the dimension behind it, 0: as stored
-	Picks  []sel.Pick `json:"picks,omitempty"` // what is taken of each, that of the samples first
-	Once   bool       `json:"once,omitempty"`  // one value for all samples
-	Chars  bool       `json:"chars,omitempty"` // characters along the last dimension are a text
-	Lists  string     `json:"lists,omitempty"` // the array that says where the lists begin that its rows are
-	Whole  bool       `json:"whole,omitempty"` // all chunks were there
+	Path   string      `json:"path"`
+	Digest uint64      `json:"digest"` // of its metadata
+	Leaves []int       `json:"leaves"`
+	Axis   int         `json:"axis,omitempty"`
+	Front  int         `json:"front,omitempty"` // the dimension behind it, 0: as stored
+	Picks  []sel.Pick  `json:"picks,omitempty"` // what is taken of each, that of the samples first
+	Once   bool        `json:"once,omitempty"`  // one value for all samples
+	Chars  bool        `json:"chars,omitempty"` // characters along the last dimension are a text
+	Lists  string      `json:"lists,omitempty"` // the array that says where the lists begin that its rows are
+	By     *lists.Rule `json:"by,omitempty"`    // or the rule of --lists that does
+	Whole  bool        `json:"whole,omitempty"` // all chunks were there
 	// Missing of Chunks were not, and are what Fill says.
 	Missing int64          `json:"missing,omitempty"`
 	Chunks  int64          `json:"chunks,omitempty"`
@@ -61,8 +62,8 @@ type input struct {
 	files   store.Files
 	blob    blob
 	grids   []*grid
-	lists   []*grid  // by object: where its lists begin; nil of others
-	leaves  [][]leaf // by object
+	lists   []*listing // by object: the lists that its rows are; nil of others
+	leaves  [][]leaf   // by object
 	fields  []place
 	samples int64
 	shards  *openfiles.Cache[string, *shard]
@@ -110,15 +111,11 @@ func (s *source) openInput(ctx context.Context, f storage.File, at *set.Input) (
 		}
 	}
 	for i := range in.blob.Objects {
-		var from *grid
-		if p := in.blob.Objects[i].Lists; p != "" {
-			k := slices.IndexFunc(in.blob.Objects, func(o blobObject) bool { return o.Path == p })
-			if k < 0 || len(in.grids[k].Array.Shape) != 1 || !in.grids[k].Type.DType.IsInt() || in.grids[k].Type.Kind != node.Number || in.grids[k].rows != in.samples+1 {
-				return nil, fmt.Errorf("%w: the metadata of array %s", shardify.ErrChanged, p)
-			}
-			from = in.grids[k]
+		l, err := in.listsOf(ctx, &in.blob.Objects[i], i)
+		if err != nil {
+			return nil, err
 		}
-		in.lists = append(in.lists, from)
+		in.lists = append(in.lists, l)
 	}
 	return in, nil
 }

@@ -9,14 +9,41 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/arrays/node"
 	"github.com/shardify/shardify/readers/internal/dims"
+	"github.com/shardify/shardify/readers/internal/lists"
 	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 )
 
+// listing is where the lists begin that rows of arrays are: as an array of offsets says, or a rule of
+// the option.
+type listing struct {
+	name string // of the offsets, or of the rule
+	n    int64  // lists
+	from *grid
+	by   *lists.Index
+	read lists.Read // the numbers of a rule
+	sets []*grid    // that the rule names
+}
+
+// rule is the one of --lists, if these are of one.
+func (l *listing) rule() *lists.Rule {
+	if l.by == nil {
+		return nil
+	}
+	return &l.by.Rule
+}
+
+func (l *listing) text() string {
+	if l.by == nil {
+		return l.name
+	}
+	return l.by.Text()
+}
+
 // n is how many samples an array would have as rows, or as lists of rows.
 func (o *object) n() int64 {
 	if o.lists != nil {
-		return o.lists.rows - 1
+		return o.lists.n
 	}
 	return o.rows
 }
@@ -28,7 +55,15 @@ func (t *tree) flat(ctx context.Context, opts *settings) error {
 		return nil
 	}
 	used := map[string]bool{}
+	for i := range opts.ruled {
+		if err := t.ruled(ctx, &opts.ruled[i], used); err != nil {
+			return err
+		}
+	}
 	for i := range t.objects {
+		if opts.ruled != nil {
+			break
+		}
 		if err := t.listsOf(ctx, &t.objects[i], used); ctx.Err() != nil {
 			return context.Cause(ctx)
 		} else if err != nil {
@@ -89,12 +124,13 @@ func (t *tree) listsOf(ctx context.Context, p *object, used map[string]bool) err
 	case last == n && of == "":
 		return format.Cure(shardify.Mismatch("offsets of %d lists with %d values in all: it is not certain whether %s has a row or a list for each sample; --lists off reads rows", n, last, in[0].Path), sampleaxis.AsRows(p.Path, in[0].Path))
 	}
+	l := &listing{name: p.Path, n: n, from: p.grid, sets: []*grid{p.grid}}
 	for _, o := range in {
 		if inner, _ := o.scope(); inner != "" {
 			return format.Cure(shardify.Unsupported("lists of lists, by %s and %s; --lists off reads the arrays as they are", o.Path, p.Path), sampleaxis.WholeFiles)
 		}
 		if o.lists == nil || of != "" {
-			o.lists, o.leaves[0].chars = p.grid, false
+			o.lists, o.leaves[0].chars = l, false
 		}
 	}
 	used[p.Path] = true
@@ -130,23 +166,39 @@ func asLists(f *shardify.Field) error {
 // claimed of them costs nothing.
 const mostAbsent = 64 << 20
 
+// offsets are where the lists of a span begin, and where the last one ends.
+func (r *reader) offsets(in *input, l *listing, g *grid, sp shardify.Span, mem *shardify.Arena) ([]int64, error) {
+	n := sp.Samples()
+	if sp.Hi > l.n {
+		return nil, shardify.Corrupt(-1, "%s has %d lists", l.name, l.n)
+	}
+	ends := mem.Int64s(int(n + 1))
+	if l.by != nil {
+		if g.rows != l.by.Stored {
+			return nil, shardify.Annotate(shardify.ErrChanged, "", "", g.Path)
+		}
+		return ends, l.by.At(r.work.ctx, func(ctx context.Context, name string, dst []int64, row int64) error {
+			return in.numbers(&r.work, l, name, dst, row)
+		}, ends, sp.Lo)
+	}
+	if err := in.numbers(&r.work, l, l.name, ends, sp.Lo); err != nil {
+		return nil, err
+	}
+	for i := range ends {
+		if i > 0 && ends[i] < ends[i-1] || ends[i] < 0 || ends[i] > g.rows {
+			return nil, shardify.Annotate(badList(sp.Lo+int64(max(i-1, 0)), ends[i], g.rows), "", "", l.name)
+		}
+	}
+	return ends, nil
+}
+
 // list reads the columns of an array whose rows are lists, which begin where from says.
 func (r *reader) list(in *input, k int, cols []int, fields []place, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
 	g, from := in.grids[k], in.lists[k]
-	n, size := sp.Samples(), int64(from.Type.Size)
-	if sp.Hi >= from.rows {
-		return shardify.Corrupt(-1, "%s has %d rows", from.Path, from.rows)
-	}
-	raw := []target{{leaf: &leaf{typ: from.Type}, size: size, data: mem.Alloc(int((n+1)*size) + slack)[:(n+1)*size]}}
-	if err := r.work.read(in, from, sp.Lo, sp.Hi+1, raw); err != nil {
+	n := sp.Samples()
+	ends, err := r.offsets(in, from, g, sp, mem)
+	if err != nil {
 		return err
-	}
-	ends := mem.Int64s(int(n + 1))
-	for i := range ends {
-		ends[i] = valueOf(raw[0].data[int64(i)*size:][:size], from.Type.DType).Int
-		if i > 0 && ends[i] < ends[i-1] || ends[i] < 0 || ends[i] > g.rows {
-			return shardify.Annotate(badList(sp.Lo+int64(max(i-1, 0)), ends[i], g.rows), "", "", from.Path)
-		}
 	}
 	lo, hi := ends[0], ends[n]
 	for i := range ends {

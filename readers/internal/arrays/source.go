@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify/readers/internal/arrays/store"
 	"github.com/shardify/shardify/readers/internal/chunks"
 	sel "github.com/shardify/shardify/readers/internal/grid"
+	"github.com/shardify/shardify/readers/internal/lists"
 	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 	"github.com/shardify/shardify/readers/internal/rows/set"
@@ -36,8 +37,6 @@ const (
 var (
 	OptAxis = format.Option{Name: sampleaxis.AxisOption, Idle: "no array has two axes or more", Kind: format.KindString, Default: "auto",
 		Help: "the axis of the samples in arrays of two axes or more, 0 being the first and -1 the last: auto is 0"}
-	OptLists = format.Option{Name: "lists", Idle: format.Permission, Kind: format.KindEnum, Default: "auto", Off: []string{"off"}, Values: []string{"auto", "off"},
-		Help: "auto: flat arrays beside an array of offsets are lists; off: they are read as they are"}
 )
 
 // settings are the options, read.
@@ -50,7 +49,8 @@ type settings struct {
 	chunks  string   // of missing-chunks
 	cf      string   // cfAuto, cfOn or cfOff
 	media   string   // of texts
-	lists   string   // auto or off
+	lists   string   // auto, off, or the text of ruled
+	ruled   []lists.Rule
 
 	sel      *sel.Selection
 	channels *sel.Channels
@@ -76,6 +76,15 @@ func (k *Kind) settings(o format.Options) (*settings, error) {
 	if s.channels, err = sel.ParseChannels(o[sel.ChannelsOption.Name]); err != nil {
 		return nil, err
 	}
+	if s.ruled, err = lists.Parse(s.lists); err != nil {
+		return nil, err
+	}
+	if s.ruled != nil {
+		if s.sample == byFile || s.chunked || s.sel != nil || s.channels != nil {
+			return nil, errors.New("--lists names lists, which are samples: it does not go with --sample file or chunk, --sel or --channels; --lists off with those reads the arrays as they are")
+		}
+		s.sample = byAxis
+	}
 	for p := range strings.SplitSeq(o["object"], ",") {
 		if p = strings.TrimSpace(p); p == "" {
 			continue
@@ -94,8 +103,8 @@ func (s *settings) key() string {
 	if s.chunked {
 		key += " chunks"
 	}
-	if s.lists == "off" {
-		key += " lists=off"
+	if s.lists != "auto" {
+		key += " lists=" + s.lists
 	}
 	if s.sel != nil || s.channels != nil {
 		key += fmt.Sprintf(" sel=%q channels=%q alone=%v", s.sel.Text(), s.channels.Value(), s.alone)
@@ -400,11 +409,11 @@ func (t *target) column(c *shardify.Column, samples int, repeat, first int64, me
 		ends[i+1] = at / unit
 	}
 	if c.Offsets = [][]int64{ends}; c.Levels == 2 {
-		lists := mem.Int64s(samples + 1)
-		for i := range lists {
-			lists[i] = int64(i * per)
+		outer := mem.Int64s(samples + 1)
+		for i := range outer {
+			outer[i] = int64(i * per)
 		}
-		c.Offsets = [][]int64{lists, ends}
+		c.Offsets = [][]int64{outer, ends}
 	}
 	return rows.CheckText(c, first)
 }

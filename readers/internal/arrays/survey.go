@@ -66,7 +66,7 @@ type object struct {
 	picks   []sel.Pick // what is taken of each dimension
 	front   int        // the dimension that comes behind the samples', 0: as stored
 	text    bool       // its characters are one text
-	lists   *grid      // its rows are lists, and begin where this array says
+	lists   *listing   // that its rows are
 }
 
 // tree is a store with its arrays.
@@ -602,6 +602,7 @@ func (t *tree) report(ctx context.Context, s *chooser, c *choice, want *columns.
 			}
 		}
 	}
+	r.keepLists()
 	t.noteUncounted(s.opts, &b)
 	b.noteUnfilled()
 	t.anemoi(f, &b)
@@ -624,6 +625,7 @@ type reporter struct {
 	f     *survey.Facts
 	b     *blob
 	units []set.Unit // of rows that are decoded together
+	lists []*listing // of fields
 }
 
 // object adds the fields of an array, or says why it has none. exact: it is asked for by name.
@@ -675,10 +677,10 @@ func (r *reporter) object(ctx context.Context, o *object, exact bool) error {
 func (r *reporter) keep(o *object, x blobObject) {
 	b, f := r.b, r.f
 	if o.lists != nil {
-		x.Lists = o.lists.Path
-		if !slices.ContainsFunc(b.Objects, func(y blobObject) bool { return y.Path == x.Lists }) {
-			b.Objects = append(b.Objects, blobObject{Path: x.Lists, Digest: o.lists.Digest, Once: true})
-			b.Why += "; lists by " + x.Lists
+		x.Lists, x.By = o.lists.name, o.lists.rule()
+		if !slices.ContainsFunc(r.lists, func(l *listing) bool { return l == o.lists }) {
+			r.lists = append(r.lists, o.lists)
+			b.Why += "; lists by " + o.lists.text()
 		}
 	}
 	b.Objects = append(b.Objects, x)
@@ -809,7 +811,7 @@ func (t *tree) field(o *object, k int, c *choice, opts *settings, want *columns.
 			return leftOrErr(err, exact, name, f)
 		}
 		if field.Levels == 1 {
-			field.Counter = o.lists.Path
+			field.Counter = o.lists.name
 		}
 	}
 	l.attributes(o.Array, &field)

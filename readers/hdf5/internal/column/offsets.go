@@ -8,6 +8,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/datatype"
+	"github.com/shardify/shardify/readers/internal/lists"
 )
 
 // Lists are values that are stored flat, one list behind the other, beside a data set that
@@ -28,7 +29,9 @@ type Lists struct {
 	From         *Dataset
 	start, stop  int // leaves of an index; -1 of offsets
 	matrix       bool
-	ends         bool // From has the ends alone
+	ends         bool         // From has the ends alone
+	By           *lists.Index // what a rule of --lists says; nil of others
+	file         *File
 }
 
 // endWords end the names of data sets that say where the lists of another one end.
@@ -98,6 +101,8 @@ func (l *Lists) all(ctx context.Context, is func(begin, end, list int64) bool) (
 // read reads where lists [lo, lo+len(dst)-1) begin, and where the last one ends.
 func (l *Lists) read(ctx context.Context, w *Work, dst []int64, lo int64) error {
 	switch {
+	case l.By != nil:
+		return l.By.At(ctx, l.file.numbers(w), dst, lo)
 	case l.ends && lo > 0:
 		return l.From.Integers(ctx, w, dst, lo-1)
 	case l.ends:
@@ -138,6 +143,9 @@ type RowEnds struct {
 // and makes them begin with 0.
 func (l *Lists) Ends(ctx context.Context, w *Work, mem *shardify.Arena, lo, hi, stored int64) (*RowEnds, error) {
 	n := hi - lo + 1
+	if l.By != nil && l.By.Stored != stored {
+		return nil, shardify.Mismatch("changed since the plan, or damaged: %d values, had %d", stored, l.By.Stored)
+	}
 	if err := l.From.Backed(min(n, l.From.Rows)); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/tree"
 	"github.com/shardify/shardify/readers/internal/chunks"
+	"github.com/shardify/shardify/readers/internal/lists"
 )
 
 // Blob is what readers of a file must know from the survey: which data sets and
@@ -31,15 +32,16 @@ const shapeLeaf = -1
 
 // BlobObject is a data set whose leaves are fields, one after the other.
 type BlobObject struct {
-	Path   string `json:"path"`   // in a group that is a sample: below it
-	Leaves []int  `json:"leaves"` // by their number in the type, or shapeLeaf
-	Ragged bool   `json:"ragged,omitempty"`
-	Sparse bool   `json:"sparse,omitempty"` // data or indices of a sparse matrix
-	Lists  string `json:"lists,omitempty"`  // where the lists of flat values begin
-	Wide   bool   `json:"wide,omitempty"`   // leaves are columns of its rows
-	Item   bool   `json:"item,omitempty"`   // Path is a group whose data sets are samples
-	Bytes  bool   `json:"bytes,omitempty"`  // the whole of a data set is one value of bytes
-	Once   bool   `json:"once,omitempty"`   // one value for all samples of the file
+	Path   string      `json:"path"`   // in a group that is a sample: below it
+	Leaves []int       `json:"leaves"` // by their number in the type, or shapeLeaf
+	Ragged bool        `json:"ragged,omitempty"`
+	Sparse bool        `json:"sparse,omitempty"` // data or indices of a sparse matrix
+	Lists  string      `json:"lists,omitempty"`  // where the lists of flat values begin
+	By     *lists.Rule `json:"by,omitempty"`     // of --lists, which says so
+	Wide   bool        `json:"wide,omitempty"`   // leaves are columns of its rows
+	Item   bool        `json:"item,omitempty"`   // Path is a group whose data sets are samples
+	Bytes  bool        `json:"bytes,omitempty"`  // the whole of a data set is one value of bytes
+	Once   bool        `json:"once,omitempty"`   // one value for all samples of the file
 
 	How *array.Order `json:"how,omitempty"` // in which order its axes are read
 	column.Decode

@@ -179,7 +179,9 @@ func (f *factory) addRows(ctx context.Context, o *tree.Object, inner []int64, on
 func (f *factory) add(o *tree.Object, name string, inner []int64, once bool) error {
 	b := BlobObject{Path: name, How: o.How, Once: once, Sparse: o.Matrix != nil}
 	if o.Lists != nil {
-		b.Lists = o.Lists.Path
+		if b.Lists = o.Lists.Path; o.Lists.By != nil {
+			b.By = &o.Lists.By.Rule
+		}
 	}
 	if m := o.Matrix; m != nil {
 		if n, ok := f.choice.columns[m.Group]; ok && n != m.Columns {

@@ -40,6 +40,16 @@ func (s *scanner) offsets(prefix string, links []h5.Link) {
 // flat finds the lists of a tree.
 func (s *scanner) flat() error {
 	t := s.tree
+	for i := range s.opts.ruled {
+		if err := s.ruled(&s.opts.ruled[i]); err != nil {
+			if s.ctx.Err() != nil {
+				return s.ctx.Err()
+			}
+			if t.ListErr == nil {
+				t.ListErr = err
+			}
+		}
+	}
 	slices.Sort(s.listsBy)
 	for _, p := range s.listsBy {
 		find := s.numbers

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/internal/grid"
+	"github.com/shardify/shardify/readers/internal/lists"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 )
 
@@ -29,9 +31,10 @@ type Settings struct {
 	Chunked  bool     // samples are the chunks of rows
 	External bool     // files that others name are read
 	frame    string
-	lists    bool // flat arrays beside offsets are lists
-	Splits   bool // those in the files are wanted
-	Skip     bool // damaged inputs and sample groups are left out
+	lists    bool         // flat arrays beside offsets are lists
+	ruled    []lists.Rule // or those that --lists names
+	Splits   bool         // those in the files are wanted
+	Skip     bool         // damaged inputs and sample groups are left out
 	media    string
 	cf       bool
 	fill     bool // missing items of lists are empty
@@ -59,6 +62,15 @@ func NewSettings(o format.Options) (*Settings, error) {
 	}
 	if s.Channels, err = grid.ParseChannels(o[grid.ChannelsOption.Name]); err != nil {
 		return nil, err
+	}
+	if s.ruled, err = lists.Parse(o["lists"]); err != nil {
+		return nil, err
+	}
+	if s.ruled != nil {
+		if s.Sample != "auto" && s.Sample != "" && s.Sample != string(ByAxis) || s.Chunked || s.Sel != nil || s.Channels != nil {
+			return nil, errors.New("--lists names lists, which are samples: it does not go with another --sample than axis, --sel or --channels; --lists off with those reads the data sets as they are")
+		}
+		s.Sample, s.lists = string(ByAxis), false
 	}
 	if o["text"] == "bytes" {
 		s.media = "bin"
