@@ -138,7 +138,7 @@ var table = []row{
 	{"readers/mmap", "readers", "dataset format index index/view shardify storage storage/storages"},
 	{"readers/mds", "readers", "dataset format index internal/columns readers/internal/rows readers/internal/rows/set readers/internal/rows/survey shardify storage storage/storages"},
 	{"readers/megatron", "readers", "dataset format index index/megatron internal/columns readers/internal/rows readers/internal/rows/sampleaxis readers/internal/rows/set readers/internal/rows/survey shardify storage storage/storages"},
-	{"readers/netcdf3", "readers", "format readers/internal/arrays readers/internal/arrays/node readers/internal/arrays/store readers/internal/grid readers/internal/rows/sampleaxis readers/internal/rows/survey readers/netcdf3/internal/cdf shardify storage"},
+	{"readers/netcdf3", "readers", "format readers/internal/arrays readers/internal/arrays/node readers/internal/arrays/store readers/internal/grid readers/internal/lists readers/internal/rows/sampleaxis readers/internal/rows/survey readers/netcdf3/internal/cdf shardify storage"},
 	{"readers/netcdf3/internal/cdf", "readers", "readers/internal/cf shardify"},
 	{"readers/npz", "readers", "format internal/columns readers/internal/labels readers/internal/rows readers/internal/rows/coltype readers/internal/rows/sampleaxis readers/internal/rows/survey readers/npz/internal/npy shardify storage storage/local storage/storages storage/zips"},
 	{"readers/npz/internal/npy", "readers", "codecs/inflate format internal/numeric readers/internal/rows/sampleaxis shardify storage storage/zips"},

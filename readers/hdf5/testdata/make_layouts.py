@@ -173,7 +173,7 @@ def halves():
 
 
 def ruled():
-    """Lists that the file does not tell, and numbers that are no lists."""
+    """Lists that the names in the file do not show, and numbers that are no lists."""
     first = np.cumsum(LENGTHS) - LENGTHS
     n, m = len(LENGTHS), sum(LENGTHS)
     with new("ruled.h5") as f:

@@ -130,7 +130,7 @@ func (r *Rule) By() (out []string) {
 	return out
 }
 
-// Name tells the lists of this rule from others: their counter.
+// Name is the counter of the lists: others have another one.
 func (r *Rule) Name() string {
 	if r.Starts != "" && r.Counts == "" { // an empty list ends anywhere
 		return r.Text()
@@ -138,7 +138,7 @@ func (r *Rule) Name() string {
 	return cmp.Or(r.Counts, r.Ends, r.Offsets)
 }
 
-// summed reports whether no number tells where a list starts: At needs Check then. An empty list may
+// summed reports whether a list starts where the lists before it end, whatever its numbers are. An empty list may
 // start and end anywhere.
 func (r *Rule) summed() bool { return r.Counts != "" || r.Starts != "" }
 
