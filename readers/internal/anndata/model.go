@@ -190,7 +190,7 @@ func (m *model) node(path, name string, n int64, wide bool) {
 			m.refuse(name, err)
 		}
 	case enc == "csc_matrix":
-		m.refuse(name, shardify.Unsupported("%s is stored by columns (csc), so a row is not in one place; in Python:\n    adata = anndata.read_h5ad(FILE)  # or read_zarr\n    %s = %s.tocsr(); adata.write_h5ad(OTHER)", name, pythonName(name), pythonName(name)))
+		m.refuse(name, format.Cure(shardify.Unsupported("%s is stored by columns (csc), so a row is not in one place; in Python:\n    adata = anndata.read_h5ad(FILE)  # or read_zarr\n    %s = %s.tocsr(); adata.write_h5ad(OTHER)", name, pythonName(name), pythonName(name)), format.Way{Columns: []string{"!" + name}, Makes: "samples without it"}))
 	case enc == "dataframe":
 		if rows, err := m.length(path); err != nil {
 			m.refuse(name, err)
