@@ -13,19 +13,19 @@ type weighted struct {
 	ends []uint64
 }
 
-func newWeighted(weights []float64, n int64) (*weighted, error) {
+func newWeighted(weights []float64, n int64, item func(int64) int64) (*weighted, error) {
 	if int64(len(weights)) != n {
 		return nil, fmt.Errorf("%d weights for %d samples", len(weights), n)
 	}
 	total := 0.0
 	for i, w := range weights {
 		if !(w >= 0) || math.IsInf(w, 0) {
-			return nil, fmt.Errorf("weight %d is %v, want a number from 0", i, w)
+			return nil, fmt.Errorf("weights: sample %d has %v: want a number from 0", item(int64(i)), w)
 		}
 		total += w
 	}
 	if !(total > 0) || math.IsInf(total, 0) {
-		return nil, fmt.Errorf("the sum of the weights is %v", total)
+		return nil, fmt.Errorf("weights: the sum of all is %v: want more than 0", total)
 	}
 	d := &weighted{ends: make([]uint64, n)}
 	sum := 0.0

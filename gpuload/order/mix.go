@@ -27,7 +27,7 @@ func newMixer(weights []float64, parts int, scatter bool) (*mixer, error) {
 	for i := len(weights) - 1; i >= 0; i-- {
 		w := weights[i]
 		if !(w > 0) || math.IsInf(w, 0) {
-			return nil, fmt.Errorf("mix: weight %d is %v, want a positive number", i, w)
+			return nil, fmt.Errorf("mix: input %d has the share %v: want a positive number", i, w)
 		}
 		left += w
 	}

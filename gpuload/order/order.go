@@ -194,7 +194,7 @@ func (o *Order) setDraws(c *Config) (err error) {
 	}
 	o.parts = []part{{0, o.items, 0}}
 	if c.Weights != nil {
-		o.draw, err = newWeighted(c.Weights, o.items)
+		o.draw, err = newWeighted(c.Weights, o.items, o.Item)
 	} else if c.Labels != nil {
 		if int64(len(c.Labels)) != o.items {
 			return fmt.Errorf("%d labels for %d samples", len(c.Labels), o.items)

@@ -145,22 +145,22 @@ func (p *Packing) describe(b *strings.Builder) {
 	fmt.Fprintf(b, "padded=%t,batch=%d,window=%d,oversize=%s", p.Padded, p.Batch, p.Window, p.Oversize)
 }
 
-// bound is the most samples that a batch of any epoch can have: those with the smallest lengths.
+// bound is the most samples that a batch of any epoch can have: those with the smallest lengths, or the
+// one with the smallest again and again, where samples are drawn.
 func (p *Packs) bound() int64 {
 	most := min(p.Batch, p.order.Len())
-	if p.order.Drawn() {
-		return most // a sample may come again and again
-	}
 	for i := range p.Budgets {
 		b := &p.Budgets[i]
-		all := make([]int64, p.order.Items())
-		for q := range all {
-			all[q] = b.Lengths.Of(p.order.Item(int64(q)))
+		least := p.smallest(b.Lengths, most)
+		if p.order.Drawn() {
+			if least[0] > 0 {
+				most = min(most, max(b.Most/least[0], 1))
+			}
+			continue
 		}
-		slices.Sort(all)
 		n, total := int64(0), int64(0)
-		for n < min(most, int64(len(all))) {
-			c := all[n]
+		for n < min(most, int64(len(least))) {
+			c := least[n]
 			if p.Padded {
 				total = times(n+1, c)
 			} else {
@@ -174,6 +174,23 @@ func (p *Packs) bound() int64 {
 		most = min(most, max(n, 1))
 	}
 	return most
+}
+
+// smallest is the n smallest lengths of the samples to draw from, rising. It has 2n of them at a time.
+func (p *Packs) smallest(l *Lengths, n int64) []int64 {
+	list, least := make([]int64, 0, min(2*n, p.order.Items())), int64(math.MaxInt64)
+	for q := range p.order.Items() {
+		v := l.Of(p.order.Item(q))
+		if v >= least {
+			continue
+		}
+		if list = append(list, v); int64(len(list)) == 2*n {
+			slices.Sort(list)
+			list, least = list[:n], list[n-1]
+		}
+	}
+	slices.Sort(list)
+	return list[:min(n, int64(len(list)))]
 }
 
 // times is a*b, or the largest number there is.

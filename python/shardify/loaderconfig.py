@@ -34,6 +34,9 @@ def paths(data: Any, batch: Any) -> Tuple[List[str], Optional[List[float]]]:
         raise TypeError("Loader: want a folder, a list of folders, or {folder: share}, not %r" % (data,))
     elif isinstance(data, Mapping):
         mix = [float(w) for w in data.values()]
+        for path, w in zip(data, mix):
+            if not 0 < w < float("inf"):
+                raise ValueError("data: the share of %s is %r: want a positive number" % (path, w))
         data = list(data)
     folders = [os.fspath(p) for p in data]
     if not folders:

@@ -103,6 +103,31 @@ def test_padded_and_oversize(data):
     assert drop.plan_report()["dropped"] == len(long)
 
 
+@pytest.mark.parametrize("how", ["weights", "balance", "mix"])
+@pytest.mark.parametrize("window", [1, 40])
+def test_draws(data, how, window):
+    """The samples of a batch by weight, class or share of an input are those that come without a budget."""
+    lengths = [len(r["tokens"]) for r in rows()]
+    given = {"weights": dict(weights=np.arange(200.0)), "balance": dict(balance="n"), "mix": {}}[how]
+    paths = {data: 3, data + "/": 1} if how == "mix" else data
+    here = dict(shuffle="global", seed=5, samples=300, last="short", device="cpu", framework="numpy", columns=["tokens"], **given)
+    want = [k for b in shardify.Loader(paths, 20, **here) for k in b.ids.tolist()]
+    batches = [b.ids.tolist() for b in shardify.Loader(paths, budget=Budget({"tokens": 200}, window=window), **here)]
+    assert all(sum(lengths[k % 200] for k in b) <= 200 for b in batches)
+    got = sum(batches, [])
+    assert len(got) == 300 and (got if window == 1 else sorted(got)) == (want if window == 1 else sorted(want))
+
+
+@pytest.mark.parametrize("wrong, text", [(np.nan, "nan"), (-2.0, "-2"), (np.inf, "[iI]nf")])
+def test_wrong_weights(data, wrong, text):
+    weights = np.ones(200)
+    weights[7] = wrong
+    with pytest.raises(ValueError, match="(?i)weights: sample 7 has .?%s" % text):
+        shardify.Loader(data, budget={"tokens": 200}, weights=weights, device="cpu")
+    with pytest.raises(ValueError, match="share"):
+        shardify.Loader({data: wrong, data + "/": 1}, budget={"tokens": 200}, device="cpu")
+
+
 @pytest.mark.parametrize(
     "given, error, want",
     [
