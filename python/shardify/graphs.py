@@ -172,6 +172,8 @@ class Collate:
 
     def _dgl(self, out: LoaderBatch, starts: Dict[str, Any], math: Any) -> Any:
         dgl = _library("dgl", "dgl")
+        if math is _numpy:
+            raise UnsupportedError("to='dgl' wants framework='torch'")
         nodes, edges, _, index = self._parts(out)
         where = "edge_index" if "edge_index" in starts else self.index[0]
         g = dgl.graph((index[0], index[1]), num_nodes=out.__dict__["num_nodes"])

@@ -182,3 +182,73 @@ def test_other_libraries(tmp_path):
         for one in batch.to_data_list():
             r = rows[int(one.y)]
             assert np.array_equal(one.x.numpy(), r["x"].reshape(-1, 3)) and np.array_equal(one.edge_index.numpy(), r["edge_index"].reshape(-1, 2).T)
+
+
+@pytest.mark.parametrize("to", ["dict", "pyg"])
+def test_equal_to_torch_geometric(tmp_path, to):
+    """Random batches, 1,000 of them in the long form, as Batch.from_data_list makes them of the same graphs."""
+    data = pytest.importorskip("torch_geometric.data")
+    torch = pytest.importorskip("torch")
+    batches = 1000 if os.environ.get("SHARDIFY_LONG") else 60
+    rows = graphs(400, 8)
+    one_by_one = [
+        data.Data(
+            x=torch.from_numpy(r["x"].reshape(-1, 3)),
+            z=torch.from_numpy(np.asarray(r["z"], np.int64)),
+            edge_index=torch.from_numpy(np.asarray(r["edge_index"], np.int64).reshape(-1, 2).T.copy()),
+            edge_attr=torch.from_numpy(r["edge_attr"].reshape(-1, 2).astype("f4")),
+            y=torch.tensor([r["y"]]),
+            cell=torch.from_numpy(r["cell"].astype("f4")[None]),
+        )
+        for r in rows
+    ]
+    folder = write(tmp_path / "set", rows)
+    given = dict(shuffle="global", seed=3, last="short", columns=list(one_by_one[0].keys()), collate=Graph(to=to), framework="torch", device="cpu")
+    budget = shardify.Loader(folder, budget={"x": 40}, **{**given, "transform": None})
+    sizes = [shardify.Loader(folder, n, **given) for n in (1, 7, 32)] + [budget]
+    seen = 0
+    while seen < batches:
+        for loader in sizes:
+            for batch in loader:
+                ids = batch.y.long().tolist() if to == "pyg" else batch.ids.tolist()
+                want = data.Batch.from_data_list([one_by_one[i] for i in ids])
+                assert batch.num_graphs == want.num_graphs and batch.num_nodes == want.num_nodes
+                for name in [*want.keys()]:
+                    have = batch[name]
+                    assert have.dtype == want[name].dtype and torch.equal(have, want[name]), (ids, name)
+                seen += 1
+
+
+class _DGLGraph:
+    def __init__(self, edges, num_nodes):
+        self.edges, self.num_nodes, self.ndata, self.edata = edges, num_nodes, {}, {}
+
+    def set_batch_num_nodes(self, n):
+        self.batch_num_nodes = n
+
+    def set_batch_num_edges(self, n):
+        self.batch_num_edges = n
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_dgl_by_its_rule(tmp_path, monkeypatch, framework):
+    """What dgl.batch documents: numbers of nodes are raised by those of the graphs before, features follow each other, and the
+    graph knows the nodes and edges of each. dgl itself is not asked: graph(), set_batch_num_nodes and set_batch_num_edges are."""
+    import sys
+    import types
+
+    if framework != "torch":
+        pytest.skip("dgl takes tensors of torch")
+    monkeypatch.setitem(sys.modules, "dgl", types.SimpleNamespace(graph=_DGLGraph))
+    rows = graphs(60, 4)
+    folder = write(tmp_path / "set", rows)
+    at = 0
+    for g in shardify.Loader(folder, 9, collate=Graph(to="dgl"), framework=framework, device="cpu"):
+        mine = rows[at : at + 9]
+        want = reference(mine)
+        at += len(mine)
+        assert np.array_equal(np.stack([plain(e) for e in g.edges]), want["edge_index"]) and g.num_nodes == len(want["x"])
+        assert plain(g.batch_num_nodes).tolist() == [len(r["z"]) for r in mine]
+        assert plain(g.batch_num_edges).tolist() == [len(r["edge_attr"]) for r in mine]
+        assert np.array_equal(plain(g.ndata["x"]), want["x"]) and np.array_equal(plain(g.edata["edge_attr"]), want["edge_attr"]) and sorted(g.ndata) == ["x", "z"]
+    assert at == 60
