@@ -23,22 +23,14 @@ func (i *input) listGroups() ([]sampleGroup, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := i.H5.Object(found.Addr, b.Parent)
-	if err != nil {
-		return nil, err
-	}
-	links, err := o.Children()
-	if err != nil {
-		return nil, err
-	}
-	var groups []sampleGroup
-	for k := range links {
-		stem, numbered := naming.Stem(links[k].Name)
-		if i.want.Excluded(naming.Ways(b.Parent+"/"+links[k].Name, "")...) {
-			continue
-		}
-		if links[k].Kind == h5.HardLink && links[k].Err == nil && (!b.Number || numbered && stem == b.Stem) {
-			groups = append(groups, sampleGroup{links[k].Name, links[k].Addr})
+	groups := []sampleGroup{{"", found.Addr}}
+	for stem := range strings.SplitSeq(b.Stem, "/") {
+		all := groups
+		groups = nil
+		for _, g := range all {
+			if groups, err = i.children(groups, g, stem); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if int64(len(groups)) != i.samples && len(b.Objects) > 0 { // others are among them
@@ -51,6 +43,33 @@ func (i *input) listGroups() ([]sampleGroup, error) {
 		return nil, errChanged("%d sample groups, had %d", len(groups), i.samples)
 	}
 	slices.SortFunc(groups, func(a, b sampleGroup) int { return naming.Natural(a.name, b.name) })
+	return groups, nil
+}
+
+// children appends the groups in one that may be samples, or hold them.
+func (i *input) children(groups []sampleGroup, of sampleGroup, stem string) ([]sampleGroup, error) {
+	b := &i.blob
+	o, err := i.H5.Object(of.addr, naming.Join(b.Parent, of.name))
+	if err != nil {
+		return nil, err
+	}
+	if o.Kind != h5.KindGroup {
+		return groups, nil
+	}
+	links, err := o.Children()
+	if err != nil {
+		return nil, err
+	}
+	for k := range links {
+		s, numbered := naming.Stem(links[k].Name)
+		name := naming.Join(of.name, links[k].Name)
+		if i.want.Excluded(naming.Ways(b.Parent+"/"+name, "")...) {
+			continue
+		}
+		if links[k].Kind == h5.HardLink && links[k].Err == nil && (!b.Number || numbered && s == stem) {
+			groups = append(groups, sampleGroup{name, links[k].Addr})
+		}
+	}
 	return groups, nil
 }
 

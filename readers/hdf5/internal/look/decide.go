@@ -17,8 +17,7 @@ import (
 // Choice is what samples are, decided on one file for all.
 type Choice struct {
 	tree.Samples
-	stem      string // what the names of groups begin with
-	numbered  bool   // and then a number
+	numbered  bool // the names of groups end in numbers
 	Why       string
 	Unsure    bool               // another file may be a better guide
 	measure   string             // of rows: a data set that has all of them
@@ -91,7 +90,7 @@ func (s *chooser) choose(sample string) (*Choice, error) {
 	if sample != string(tree.ByAxis) && s.inputs > 1 {
 		return &Choice{Samples: tree.Samples{Mode: tree.ByFile}, Why: "the data sets of a file have no common first dimension: each file is one sample (--sample axis with --columns or --object makes rows)"}, nil
 	}
-	return nil, format.NewAmbiguous("the data sets have no common first dimension: "+shapes(t), ways(t, s.rows))
+	return nil, format.NewAmbiguous("the data sets have no common first dimension: "+shapes(t), ways(t, s.rows, groupWay(t)...))
 }
 
 // sampleWay is the way of --sample.
@@ -144,8 +143,8 @@ func (s *chooser) settled(c *Choice, err error) (*Choice, error) {
 	}
 	var more []format.Way
 	if c.Mode == tree.ByGroup {
-		w := sampleWay(tree.ByGroup, fmt.Sprintf("samples of the groups %s/%s*", c.Parent, c.stem))
-		w.Options["object"], w.Bytes = c.Parent+"/"+c.stem+"*", in
+		w := sampleWay(tree.ByGroup, "samples of the groups "+pattern(c.Parent, c.Stem))
+		w.Options["object"], w.Bytes = pattern(c.Parent, c.Stem), in
 		more = append(more, w)
 	}
 	return nil, format.NewAmbiguous(fmt.Sprintf("%s: they have %s of %s", c.Why, shardify.FormatSize(in), shardify.FormatSize(total)), ways(s.t, s.rows, more...))
@@ -166,7 +165,7 @@ func share(t *tree.Tree, c *Choice) (in, total int64) {
 				in += o.Bytes
 			}
 		case tree.ByGroup:
-			if strings.HasPrefix(o.Path, c.Parent+"/"+c.stem) {
+			if c.sampleGroup(o.Path) != "" {
 				in += o.Bytes
 			}
 		default: // and the arrays beside

@@ -1,6 +1,7 @@
 package look
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -15,7 +16,8 @@ import (
 	"github.com/shardify/shardify/readers/internal/rows/survey"
 )
 
-// groupSet is groups of one kind, each a sample.
+// groupSet is groups of one kind, each a sample. They may be those in several groups: their names
+// and their stem have two parts then.
 type groupSet struct {
 	parent, stem string
 	numbered     bool
@@ -59,14 +61,42 @@ func (g *groupSet) all() []string {
 	return out
 }
 
-// setKey is what sibling groups have in common.
+// pattern is what the paths of the groups look like.
+func (g *groupSet) pattern() string { return pattern(g.parent, g.stem) }
+
+func pattern(parent, stem string) string {
+	return parent + "/" + strings.ReplaceAll(stem, "/", "*/") + "*"
+}
+
+// depth is how deep the group is that has all groups of the set in it.
+func (g *groupSet) depth() int { return strings.Count(g.parent, "/") }
+
+// setKey is what the groups of a set have in common.
 type setKey struct{ parent, stem string }
 
-// groupSets lists the sets of sibling groups: those with numbers, or any.
+// maxParts is how many parts the name of a sample group has at most.
+const maxParts = 2
+
+// groupSets lists the sets of groups: those with numbers, or any.
 func groupSets(t *tree.Tree, numbered bool) []*groupSet {
 	sets := map[setKey]*groupSet{}
 	var order []*groupSet
 	broken := brokenPaths(t)
+	add := func(i int, parent, name, member string) {
+		key, ok := keyOf(parent, name, numbered)
+		if !ok {
+			return
+		}
+		g := sets[key]
+		if g == nil {
+			g = &groupSet{parent: parent, stem: key.stem, numbered: numbered}
+			sets[key] = g
+			order = append(order, g)
+		}
+		if broken[parent+"/"+name] == nil {
+			g.add(name, member, i)
+		}
+	}
 	for i := range t.Objects {
 		p := t.Objects[i].Path
 		for at := 1; ; {
@@ -74,23 +104,15 @@ func groupSets(t *tree.Tree, numbered bool) []*groupSet {
 			if k < 0 {
 				break
 			}
-			parent, name, member := p[:at-1], p[at:at+k], p[at+k+1:]
-			at += k + 1
-			stem, ok := naming.Stem(name)
-			if !numbered {
-				stem = ""
-			} else if !ok {
-				continue
+			end := at + k
+			for range maxParts {
+				add(i, p[:at-1], p[at:end], p[end+1:])
+				if k = strings.IndexByte(p[end+1:], '/'); k < 0 {
+					break
+				}
+				end += 1 + k
 			}
-			g := sets[setKey{parent, stem}]
-			if g == nil {
-				g = &groupSet{parent: parent, stem: stem, numbered: numbered}
-				sets[setKey{parent, stem}] = g
-				order = append(order, g)
-			}
-			if broken[parent+"/"+name] == nil {
-				g.add(name, member, i)
-			}
+			at += strings.IndexByte(p[at:], '/') + 1
 		}
 	}
 	brokenGroups(t, sets, numbered)
@@ -100,20 +122,28 @@ func groupSets(t *tree.Tree, numbered bool) []*groupSet {
 	return slices.DeleteFunc(order, func(g *groupSet) bool { return len(g.names) == 0 })
 }
 
+// keyOf is the key of the set that a group is in: of those with numbers, or any.
+func keyOf(parent, name string, numbered bool) (setKey, bool) {
+	stem, ok := naming.Stem(name)
+	if !numbered {
+		stem, ok = strings.Repeat("/", strings.Count(name, "/")), true
+	}
+	return setKey{parent, stem}, ok
+}
+
 // brokenGroups marks the sample groups that are damaged, so that they are samples all the
 // same, and are not compared with others.
 func brokenGroups(t *tree.Tree, sets map[setKey]*groupSet, numbered bool) {
 	for p, err := range brokenPaths(t) {
-		parent, name := p[:strings.LastIndexByte(p, '/')], p[strings.LastIndexByte(p, '/')+1:]
-		stem, ok := naming.Stem(name)
-		if !numbered {
-			stem, ok = "", true
-		}
-		if g := sets[setKey{parent, stem}]; ok && g != nil && len(g.names) > 0 && !t.Want.Excluded(naming.Ways(p, "")...) {
-			if g.broken == nil {
-				g.broken = map[string]error{}
+		for at, parts := strings.LastIndexByte(p, '/'), 0; at >= 0 && parts < maxParts; at, parts = strings.LastIndexByte(p[:at], '/'), parts+1 {
+			parent, name := p[:at], p[at+1:]
+			key, ok := keyOf(parent, name, numbered)
+			if g := sets[key]; ok && g != nil && len(g.names) > 0 && !t.Want.Excluded(naming.Ways(p, "")...) {
+				if g.broken == nil {
+					g.broken = map[string]error{}
+				}
+				g.broken[name] = err
 			}
-			g.broken[name] = err
 		}
 	}
 }
@@ -131,22 +161,45 @@ func brokenPaths(t *tree.Tree) map[string]error {
 	return out
 }
 
+// equal are the sets whose groups have equal content, and of the others why not. Groups in several
+// groups count where those are not samples by themselves; and their siblings in one group do not.
+func equal(t *tree.Tree, numbered bool) (found []*groupSet, why string) {
+	good := map[setKey]bool{}
+	for _, g := range groupSets(t, numbered) {
+		switch {
+		case g.bad != "" && !strings.Contains(g.stem, "/"):
+			why = fmt.Sprintf("in %s/ %s", g.parent, g.bad)
+		case g.bad == "" && len(g.names)+len(g.broken) > 1:
+			found, good[setKey{g.parent, g.stem}] = append(found, g), true
+		}
+	}
+	inner := func(g, o *groupSet) bool { // those of o are in one of the groups that those of g are in
+		outer, last, two := strings.Cut(g.stem, "/")
+		key, ok := keyOf(g.parent, strings.TrimPrefix(o.parent, g.parent+"/"), numbered)
+		return two && ok && o.stem == last && key == setKey{g.parent, outer}
+	}
+	return slices.DeleteFunc(slices.Clone(found), func(g *groupSet) bool {
+		outer, _, two := strings.Cut(g.stem, "/")
+		if two {
+			return good[setKey{g.parent, outer}] && g.stem != batches
+		}
+		return good[setKey{g.parent, batches}] && g.stem == batchesOf || slices.ContainsFunc(found, func(o *groupSet) bool {
+			return inner(o, g) && (o.stem == batches || !good[setKey{o.parent, strings.SplitN(o.stem, "/", 2)[0]}])
+		})
+	}), why
+}
+
+// MACE keeps configurations in batches, config_batch_0/config_3: those are no parts of a sample.
+const batchesOf, batches = "config_batch_", "config_batch_/config_"
+
 // chooseGroups finds groups that are samples: numbered ones of equal content,
 // and if asked for any of equal content.
 func chooseGroups(t *tree.Tree, asked bool) (*Choice, error) {
-	var found []*groupSet
-	why := ""
-	for _, numbered := range []bool{true, false} {
-		for _, g := range groupSets(t, numbered) {
-			if g.bad != "" {
-				why = fmt.Sprintf("in %s/ %s", g.parent, g.bad)
-			} else if len(g.names)+len(g.broken) > 1 {
-				found = append(found, g)
-			}
-		}
-		if len(found) > 0 || !asked {
-			break
-		}
+	found, why := equal(t, true)
+	if asked && len(found) == 0 {
+		var other string
+		found, other = equal(t, false)
+		why = cmp.Or(other, why)
 	}
 	if asked && len(found) == 0 {
 		for _, g := range groupSets(t, true) {
@@ -156,37 +209,48 @@ func chooseGroups(t *tree.Tree, asked bool) (*Choice, error) {
 		}
 	}
 	if len(found) == 0 && asked {
-		if why == "" {
-			why = "the inputs have no such groups"
-		}
-		return nil, shardify.Mismatch("no groups of equal content that could be samples: %s; --object selects", why)
+		return nil, shardify.Mismatch("no groups of equal content that could be samples: %s; --object selects", cmp.Or(why, "the inputs have no such groups"))
 	}
 	if len(found) == 0 {
 		return nil, nil
 	}
-	depth := func(g *groupSet) int { return strings.Count(g.parent, "/") }
-	slices.SortStableFunc(found, func(a, b *groupSet) int { return depth(a) - depth(b) })
+	slices.SortStableFunc(found, func(a, b *groupSet) int { return a.depth() - b.depth() })
 	g := found[0]
-	if len(found) > 1 && depth(found[1]) == depth(g) {
+	if len(found) > 1 && found[1].depth() == g.depth() {
 		var ways []format.Way
 		for _, o := range found {
-			if glob := o.parent + "/" + o.stem + "*"; depth(o) == depth(g) && !strings.Contains(glob, ",") {
+			if glob := o.pattern(); o.depth() == g.depth() && !strings.Contains(glob, ",") {
 				ways = append(ways, format.Way{Options: format.Options{"object": glob}, Makes: fmt.Sprintf("%d samples", len(o.names)+len(o.broken))})
 			}
 		}
 		return nil, format.NewAmbiguous("groups of several kinds could be the samples", ways)
 	}
-	c := &Choice{Samples: tree.Samples{Mode: tree.ByGroup, Parent: g.parent}, stem: g.stem, numbered: g.numbered,
-		Why: fmt.Sprintf("samples are the groups %s/%s*", g.parent, g.stem)}
+	c := &Choice{Samples: tree.Samples{Mode: tree.ByGroup, Parent: g.parent, Stem: g.stem}, numbered: g.numbered,
+		Why: fmt.Sprintf("samples are the groups %s", g.pattern())}
 	return c, nil
+}
+
+// groupWay is the way of groups of any names that have equal content, if there are such.
+func groupWay(t *tree.Tree) []format.Way {
+	c, err := chooseGroups(t, true)
+	if err != nil || c == nil {
+		return nil
+	}
+	g, err := sampleGroups(t, c)
+	if err != nil || g == nil || len(g.names) < 2 {
+		return nil
+	}
+	w := sampleWay(tree.ByGroup, fmt.Sprintf("a sample of each of the %d groups %s", len(g.all()), g.pattern()))
+	w.Bytes, _ = share(t, c)
+	return []format.Way{w}
 }
 
 // sampleGroup is the name of the sample group that a path leads to or into, "" if it is
 // none.
 func (c *Choice) sampleGroup(p string) string {
 	rest, ok := strings.CutPrefix(p, c.Parent+"/")
-	name, _, _ := strings.Cut(rest, "/")
-	if stem, numbered := naming.Stem(name); !ok || c.numbered && (!numbered || stem != c.stem) {
+	name, _ := naming.Cut(rest, c.Stem)
+	if stem, numbered := naming.Stem(name); !ok || strings.Count(name, "/") != strings.Count(c.Stem, "/") || c.numbered && (!numbered || stem != c.Stem) {
 		return ""
 	}
 	return name
@@ -195,7 +259,7 @@ func (c *Choice) sampleGroup(p string) string {
 // sampleGroups finds the sample groups of this file; nil if it has none.
 func sampleGroups(t *tree.Tree, c *Choice) (*groupSet, error) {
 	for _, g := range groupSets(t, c.numbered) {
-		if g.parent != c.Parent || g.stem != c.stem {
+		if g.parent != c.Parent || g.stem != c.Stem {
 			continue
 		}
 		if g.bad != "" {
@@ -224,7 +288,7 @@ func (f *factory) byGroup(ctx context.Context) error {
 	}
 	for i := range f.tree.Objects {
 		if !in[i] && g.broken[f.choice.sampleGroup(f.tree.Objects[i].Path)] == nil {
-			f.tree.Omit(f.tree.Objects[i].Path, fmt.Sprintf("not in one of the groups %s/%s*", f.choice.Parent, f.choice.stem))
+			f.tree.Omit(f.tree.Objects[i].Path, fmt.Sprintf("not in one of the groups %s", pattern(f.choice.Parent, f.choice.Stem)))
 		}
 	}
 	if err := f.strays(g, in); err != nil {
@@ -245,7 +309,7 @@ func (f *factory) noGroups() error {
 	if len(f.tree.Objects) > 0 {
 		what = shapes(f.tree)
 	}
-	return shardify.Mismatch("there are no groups %s/%s*, which are the samples elsewhere; it has %s", f.choice.Parent, f.choice.stem, what)
+	return shardify.Mismatch("there are no groups %s, which are the samples elsewhere; it has %s", pattern(f.choice.Parent, f.choice.Stem), what)
 }
 
 // strays refuses groups beside the sample groups that hold the same data sets, under
@@ -254,8 +318,8 @@ func (f *factory) strays(g *groupSet, in map[int]bool) error {
 	for i := range f.tree.Objects {
 		p := f.tree.Objects[i].Path
 		rest, ok := strings.CutPrefix(p, g.parent+"/")
-		name, member, below := strings.Cut(rest, "/")
-		if in[i] || !ok || !below || len(g.members) == 0 || member != g.members[0] {
+		name, member := naming.Cut(rest, g.stem)
+		if in[i] || !ok || member == "" || len(g.members) == 0 || member != g.members[0] {
 			continue
 		}
 		same := true
@@ -263,7 +327,7 @@ func (f *factory) strays(g *groupSet, in map[int]bool) error {
 			same = same && i+k < len(f.tree.Objects) && f.tree.Objects[i+k].Path == g.parent+"/"+name+"/"+m
 		}
 		if same && f.choice.sampleGroup(p) == "" {
-			return shardify.Mismatch("%s/%s holds the same data sets as the samples %s/%s*: --columns '!%s' leaves it out, or --object selects", g.parent, name, g.parent, f.choice.stem, strings.TrimPrefix(g.parent+"/"+name, "/"))
+			return shardify.Mismatch("%s/%s holds the same data sets as the samples %s: --columns '!%s' leaves it out, or --object selects", g.parent, name, g.pattern(), strings.TrimPrefix(g.parent+"/"+name, "/"))
 		}
 	}
 	return nil

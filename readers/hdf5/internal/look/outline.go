@@ -66,7 +66,7 @@ func Describe(t *tree.Tree, b *Blob) []string {
 // firstGroup reports whether a data set is in no sample group, or in the first of
 // them, whose path is kept.
 func (b *Blob) firstGroup(p string, first *string) bool {
-	c := Choice{Samples: tree.Samples{Parent: b.Parent}, stem: b.Stem, numbered: b.Number}
+	c := Choice{Samples: tree.Samples{Parent: b.Parent, Stem: b.Stem}, numbered: b.Number}
 	name := c.sampleGroup(p)
 	if group := b.Parent + "/" + name; name == "" || group == p {
 		return true

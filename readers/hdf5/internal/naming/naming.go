@@ -34,10 +34,29 @@ func Ways(p, leaf string) []string {
 	return []string{Join(n, leaf), Join(p, leaf), n, p, leaf}
 }
 
-// Stem cuts the digits off the end of a name, and reports whether there are any.
-func Stem(name string) (string, bool) {
-	stem := strings.TrimRight(name, "0123456789")
-	return stem, len(stem) < len(name)
+// Stem cuts the digits off the end of a name, and reports whether there are any. A name of several
+// parts must have them in each: batch_0/item_3 has the stem batch_/item_.
+func Stem(name string) (stem string, numbered bool) {
+	numbered = true
+	for part := range strings.SplitSeq(name, "/") {
+		s := strings.TrimRight(part, "0123456789")
+		numbered = numbered && len(s) < len(part)
+		stem += s + "/"
+	}
+	return stem[:len(stem)-1], numbered
+}
+
+// Cut cuts a path behind a name that has as many parts as its stem.
+func Cut(p, stem string) (name, below string) {
+	at := 0
+	for range strings.Count(stem, "/") + 1 {
+		k := strings.IndexByte(p[at:], '/')
+		if k < 0 {
+			return p, ""
+		}
+		at += k + 1
+	}
+	return p[:at-1], p[at:]
 }
 
 // Natural compares names by the numbers in them: demo_9 before demo_10.

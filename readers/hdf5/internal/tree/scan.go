@@ -293,7 +293,7 @@ func (s *scanner) names(p, leaf string) []string {
 		return list
 	}
 	rest, ok := strings.CutPrefix(p, s.samples.Parent+"/")
-	if _, member, inside := strings.Cut(rest, "/"); ok && inside {
+	if _, member := naming.Cut(rest, s.samples.Stem); ok && member != "" {
 		list = append(list, naming.Join(member, leaf))
 		if leaf != "" {
 			list = append(list, member)

@@ -80,6 +80,7 @@ type Tree struct {
 type Samples struct {
 	Mode   Mode
 	Parent string            // of groups: the group that holds them
+	Stem   string            // and what their names begin with, in as many parts
 	Types  map[string]string // of data sets: those of a group have this type
 }
 
