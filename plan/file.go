@@ -28,7 +28,7 @@ import (
 //	..  the blocks, two parts each, zstd:
 //	    names: n, n bytes of names and sizes, modification times
 //	    spans, of several blocks numbered from the first sample of the block
-//	..  the pages of the inputs' state, zstd; in most plans there are none
+//	..  the pages of the inputs' state, zstd; most plans have no pages
 //	n   zstd of the content: what decides the bytes of the data set. Head, of each block the
 //	    counts and the digests of names and spans, shards, units; the number of pages and the
 //	    digest of each, if there are any

@@ -43,7 +43,7 @@ func (in *Inputs) Survey(src shardify.Source) (err error) {
 	return nil
 }
 
-// Page reads the pages of the source; nil if there are none.
+// Page reads the pages of the source; nil without pages.
 func (in *Inputs) Page() func(i int) ([]byte, error) {
 	if in.pages.list == nil {
 		return nil
@@ -117,7 +117,7 @@ func (c *counted) Write(b []byte) (int, error) {
 // Size implements blockFile.
 func (c *counted) Size() int64 { return c.at }
 
-// appendDigests is what the content has of pages: nothing if there are none.
+// appendDigests is what the content has of pages: nothing without pages.
 func (p *pages) appendDigests(b []byte) []byte {
 	if p.list == nil {
 		return b

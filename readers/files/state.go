@@ -103,25 +103,14 @@ func decodeState(ctx context.Context, a *format.OpenArgs) (*content, error) {
 	}
 	v := &c.survey
 	b = b[w+int(n):]
-	switch {
-	case v.Version != stateVersion && v.Version != pagesVersion || (v.Version == pagesVersion) != (v.Joined != nil):
-		return bad("of another version")
-	case v.Parts && (len(b) > 0 || first < 0 || len(v.Prefixes) != len(t.Roots) || len(v.Members) > exts.Max):
-		return bad("of impossible parts")
-	case v.Parts:
-		if err := v.check(); err != nil {
-			return nil, err
-		}
-		return v.openPart(ctx, t, first)
-	case v.Files != t.Len():
-		return bad("for another list of files")
-	case v.Samples < 1 || int64(v.Samples) > int64(v.Files) || len(v.Members) > exts.Max:
-		return bad("impossible counts")
-	case len(v.Prefixes) != len(t.Roots):
-		return bad("for other inputs")
+	if why := v.misfit(t, len(b), first); why != "" {
+		return bad(why)
 	}
 	if err := v.check(); err != nil {
 		return nil, err
+	}
+	if v.Parts {
+		return v.openPart(ctx, t, first)
 	}
 	c.files, c.left = labels.NewPaths(t, v.By), v.Left
 	c.files.SetPrefixes(v.Prefixes)
@@ -158,6 +147,25 @@ func decodeState(ctx context.Context, a *format.OpenArgs) (*content, error) {
 		return bad("longer than it says")
 	}
 	return c, c.checkHoles()
+}
+
+// misfit says why a state with rest bytes behind its head is not that of a table, "" if it may be.
+func (v *survey) misfit(t *format.Table, rest int, first int64) string {
+	switch {
+	case v.Version != stateVersion && v.Version != pagesVersion || (v.Version == pagesVersion) != (v.Joined != nil):
+		return "of another version"
+	case v.Parts:
+		if rest > 0 || first < 0 || len(v.Prefixes) != len(t.Roots) || len(v.Members) > exts.Max {
+			return "of impossible parts"
+		}
+	case v.Files != t.Len():
+		return "for another list of files"
+	case v.Samples < 1 || int64(v.Samples) > int64(v.Files) || len(v.Members) > exts.Max:
+		return "impossible counts"
+	case len(v.Prefixes) != len(t.Roots):
+		return "for other inputs"
+	}
+	return ""
 }
 
 // check looks at the members: what the schema is made of.

@@ -11,7 +11,7 @@ import (
 // Value is that of a key: a number, truth value or text (Dims 0), a vector (1), or a matrix (2).
 type Value struct {
 	Key   []byte
-	DType shardify.DType // of all words: I64, F64, Bool; U8: texts; Invalid: there is none
+	DType shardify.DType // of all words: I64, F64, Bool; U8: texts; Invalid without words
 	Dims  int
 	Rows  int      // of a matrix
 	Words [][]byte // of numbers and truth values, and vectors of texts

@@ -25,7 +25,7 @@ type Frame struct {
 // isBlank reports whether c separates words of a line.
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f' }
 
-// count reads the number of atoms from b[i:], and returns where its line ends; -1 if it is none.
+// count reads the number of atoms from b[i:], and returns where its line ends; -1 for another line.
 func count(b []byte, i int) (n, end int) {
 	for i < len(b) && isBlank(b[i]) {
 		i++

@@ -215,7 +215,7 @@ const elements = "X H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V C
 	"Cm Bk Cf Es Fm Md No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn Nh Fl Mc Lv Ts Og"
 
 // number is that of an element by its symbol, of two letters at most: the first one, times 32, and
-// the second one, each from 1. 0: there is none; else one more than the number.
+// the second one, each from 1. 0: no element; else one more than the number.
 var number = func() (of [1 << 10]uint8) {
 	for z, s := range strings.Fields(elements) {
 		of[place([]byte(s))] = uint8(z + 1)
