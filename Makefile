@@ -15,7 +15,7 @@ USERS_FLAGS := $(shell go env GOFLAGS 2>/dev/null)
 export GOFLAGS = $(filter-out $(ONE_WAY),$(USERS_FLAGS)) $(ONE_WAY)
 dist wheel release: ONE_WAY =
 
-.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate mutants crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-budget bench-remote bench-augment bench-tables bench-labels bench-tokens bench-grids bench-libraries house pictures site golden golden-bytes dist wheel release clean
+.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate mutants crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-stream bench-budget bench-remote bench-augment bench-tables bench-labels bench-tokens bench-grids bench-libraries house pictures site golden golden-bytes dist wheel release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -183,6 +183,8 @@ bench-budget: build ## bench/BUDGET.md: batches by a budget beside LengthGrouped
 	@sh bench/torch_venv.sh
 	@SHARDIFY_LIBRARY=$(CURDIR)/build/bench/_shardify.so sh python/pylib.sh $(CURDIR)/build/bench/_shardify.so
 	SHARDIFY_LIBRARY=$(CURDIR)/build/bench/_shardify.so PYTHONPATH=python build/bench/loader-venv/bin/python bench/budget.py bin/shardify build/bench/budget --out bench/BUDGET.md
+bench-stream: build ## bench/STREAM.md: random order from files beside memory, warm and cold; OTHER=path of another build to compare with
+	@SHARDIFY=bin/shardify python3 bench/stream.py $${SHARDIFY_BENCH_DATA:-build/bench/data}/stream $(if $(OTHER),--other $(OTHER)) --out bench/STREAM.md
 
 bench-remote: build build/servers/versitygw ## bench/REMOTE.md: sets in an object store, against webdataset, s3torchconnector, MosaicML streaming and litdata (30 min)
 	@sh bench/remote.sh

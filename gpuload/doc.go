@@ -17,10 +17,10 @@
 //		b.Release()
 //	}
 //
-// It has no worker processes. Files are read with pread, not mapped: a file that
-// shrinks is an error here, not a SIGBUS. (Only copies of its own in tmpfs are.) A shard is held against the manifest
-// each time it is opened, a short read names shard and offset, and checksums are
-// compared before or beside the reading (Config.Verify).
+// It has no worker processes. Files are read with pread, or copied out of mappings whose faults are
+// errors: a file that shrinks does not end the process. A shard is held against the manifest each time
+// it is opened, a short read names shard and offset, and checksums are compared before or beside the
+// reading (Config.Verify).
 //
 // Samples come from a tier: the GPU's memory, pinned memory, a copy of the shards that
 // the ranks of a node share, or the shards themselves (Config.Tier).
@@ -45,6 +45,7 @@
 //
 //	order            which sample comes when: pure arithmetic
 //	internal/load    shards into tables, tables into batches
+//	internal/filemap files as memory, with faults that are errors
 //	internal/tier    what is read ahead or kept in memory
 //	internal/device  the host, GPUs
 //	internal/cuda    the CUDA driver

@@ -100,7 +100,7 @@ func (m *maker) make(s *slot) error {
 		a, b := m.from.Windows.Keys(&s.Step)
 		defer m.from.Windows.Unclaim(a, b)
 		err = m.fromWindows(s)
-	case m.from.Pinned != nil:
+	case m.from.Pinned != nil && (!m.from.Early || m.from.Pinned.Filled()):
 		err = m.fromPinned(s)
 	case m.from.Windows != nil && m.dev.Gathers != nil: // no rows at all
 		err = m.onDevice(s, device.Rows{From: [2]*load.Table{m.from.Windows.All[0].Table}})

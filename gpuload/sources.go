@@ -27,6 +27,7 @@ type sources struct {
 	Mapped  *tier.Mapped
 	Absent  []bool // by tensor of a slot: a device gathers it, and it has no memory on the host
 	Listed  bool   // a device has the numbers of samples from the host
+	Early   bool   // samples come from the shards until Pinned is filled
 
 	cfg     *Config
 	want    *samples
@@ -68,6 +69,7 @@ func (s *sources) plan() error {
 		return err
 	}
 	s.Tier, s.kept = b.Tier, b.Kept
+	s.Early = s.cfg.Tier == TierAuto && s.Tier == TierPinned && s.dev.Host && !s.want.Set.remote() && s.want.Set.Bytes() > load.ScrubWhole
 	s.want.noteOrder(s.Tier)
 	b.hold()
 	if err := s.check(); err != nil {
@@ -204,9 +206,9 @@ func (s *sources) makers() int {
 	return s.Workers
 }
 
-// inMemory reports that making a batch is no more than copying memory of the host.
+// inMemory reports that making a batch is no more than copying memory of the host, or may be.
 func (s *sources) inMemory() bool {
-	return s.dev.Host && (s.Pinned != nil || s.Windows != nil || s.Mapped != nil)
+	return s.dev.Host && (s.Tier == TierStream || s.Pinned != nil || s.Windows != nil || s.Mapped != nil)
 }
 
 // onDevice is the samples that the device keeps.
@@ -238,13 +240,22 @@ func (s *sources) open(ctx context.Context) error {
 		s.staged = true
 		s.meter.staged(t, s.Shards.ReadNanos.Load()-before, s.want.Set.Bytes())
 	}
-	if s.Pinned != nil && !s.Pinned.Filled {
-		t, before := load.Nanos(), s.Shards.ReadNanos.Load()
-		if err := s.Pinned.Fill(ctx, s.Shards, s.Crew); err != nil {
-			return err
-		}
-		s.meter.filled(t, s.Shards.ReadNanos.Load()-before, s.Pinned.Table.Size())
+	if s.Pinned != nil && !s.Early {
+		return s.fill(ctx)
 	}
+	return nil
+}
+
+// fill reads all samples into memory, once.
+func (s *sources) fill(ctx context.Context) error {
+	if s.Pinned.Filled() {
+		return nil
+	}
+	t, before := load.Nanos(), s.Shards.ReadNanos.Load()
+	if err := s.Pinned.Fill(ctx, s.Shards, s.Crew); err != nil {
+		return err
+	}
+	s.meter.filled(t, s.Shards.ReadNanos.Load()-before, s.Pinned.Table.Size())
 	return nil
 }
 
@@ -263,6 +274,9 @@ func (s *sources) ahead(ctx context.Context, epoch int, at int64, spare func() b
 		a.Begun = false
 		list = append(list, func() error { a.Run(ctx); return nil })
 	}
+	if s.Early {
+		list = append(list, func() error { return s.fill(ctx) })
+	}
 	if s.scrub != nil {
 		if !s.want.Set.remote() { // else what is read is another's, too
 			s.scrub.Spare = spare
@@ -276,6 +290,9 @@ func (s *sources) ahead(ctx context.Context, epoch int, at int64, spare func() b
 func (s *sources) claim(st *order.Step, ready bool) bool {
 	if st.Rows == 0 {
 		return true
+	}
+	if ready && s.Windows == nil && s.Mapped == nil && (s.Pinned == nil || !s.Pinned.Filled()) && !s.Shards.Warm.Load() {
+		return false
 	}
 	if s.Windows != nil {
 		a, b := s.Windows.Keys(st)

@@ -298,8 +298,8 @@ func (b *budget) direct() bool {
 		}
 	}
 	each := b.want.Set.columnBytes(b.want.Layout) / max(b.want.Set.Len(), 1)
-	if b.want.View != nil && 2*b.windowedRows()*(each+1) > b.memory() {
-		return true // the rows around the anchors take more memory than there is
+	if !b.want.Set.remote() && 5*b.windowedRows()*(each+1)/2 > b.memory() {
+		return true // two windows take more memory than there is, with what lists have in reserve
 	}
 	return b.want.Order.Block() == 1 || each >= tier.LargeRow*calls
 }
@@ -309,17 +309,5 @@ func (d *Dataset) remote() bool {
 	return slices.ContainsFunc(d.inputs, func(in *input) bool { return !storages.Local(in.Path) })
 }
 
-// columnBytes is about what the wanted columns of all samples take: exact for
-// fixed fields, at most the shards' size for others.
-func (d *Dataset) columnBytes(l *index.Layout) (total int64) {
-	for _, in := range d.inputs {
-		wanted, _ := load.RowBytes(l.Schema)
-		all, variable := load.RowBytes(in.Schema)
-		_, some := load.RowBytes(l.Schema)
-		total += in.Samples * wanted
-		if variable && some {
-			total += max(in.Bytes-in.Samples*all, 0)
-		}
-	}
-	return total
-}
+// columnBytes is about what the wanted columns of all samples take.
+func (d *Dataset) columnBytes(l *index.Layout) int64 { return load.ColumnBytes(d.sets(), l) }

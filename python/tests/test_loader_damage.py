@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 
 import fixture
 import numpy as np
@@ -250,3 +252,49 @@ def test_python_versions_of_errors_keep_their_place():
     assert isinstance(
         clib.translate({"kind": "panic", "message": "m", "sample": -1, "offset": -1}), shardify.ShardifyError
     )
+
+
+CUT = """
+import faulthandler, os, sys
+import shardify
+folder, when = sys.argv[1:]
+if when == "before":
+    faulthandler.enable()
+loader = shardify.Loader(folder, 16, framework="numpy", shuffle="global", tier="stream", verify="none", depth=1)
+batches = iter(loader)
+if when == "after":
+    faulthandler.enable()
+for _ in range(3):
+    next(batches)
+shards = sorted(os.path.join(folder, n) for n in os.listdir(folder) if n.startswith("shard-"))
+print("mapped" if shards[0] in open("/proc/self/maps").read() else "read")
+if when == "between":
+    faulthandler.enable()
+for s in shards:
+    os.truncate(s, 5000)
+try:
+    for _ in batches:
+        pass
+except shardify.CorruptError as e:
+    print("error", e.file)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="files are mapped on Linux alone")
+@pytest.mark.parametrize("when", ["never", "before", "after", "between"])
+def test_a_shard_that_is_cut_while_it_is_mapped(make, when):
+    """The process lives on, also where faulthandler has taken the signal of a fault: files are read then."""
+    folder = make("jagged", "mmap", n=1200, shards=[600, 600])
+    done = subprocess.run(
+        [sys.executable, "-c", CUT, str(folder), when],
+        env={**os.environ, "PYTHONPATH": PYTHON},
+        capture_output=True,
+        text=True,
+    )
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and len(lines) == 2, done.stdout + done.stderr
+    assert lines[1].startswith("error %s%sshard-" % (folder, os.sep)), lines
+    if lines[0] == "mapped":
+        assert when != "after"
+    elif when != "after":
+        pytest.skip("files are not mapped here")

@@ -7,6 +7,7 @@
 //	cast.go      Cast, checked for a field; castrows.go does the arithmetic
 //	shards.go    Shards: the files of a data set, opened, checked and kept open
 //	load.go      Reader: runs of samples into a table, in passes: lengths, lists, data
+//	visit.go     the same for short rows, out of mappings
 //	loadtar.go   the same for tars, by package dataset
 //	scrub.go     checksums that are compared beside the reading
 //	spares.go    memory that is used again

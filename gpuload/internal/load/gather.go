@@ -200,7 +200,7 @@ func copyRows(dst, src []byte, size int, rows []int64) {
 	d, s := unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src))
 	switch {
 	case size < 64: // the processor has several of them under way
-		copyStretch(d, s, size, rows)
+		copyStretch(d, s, size, size, rows)
 	case hasRows && size%64 == 0 && size <= linesRow:
 		for len(rows) > 0 {
 			n := min(len(rows), linesPiece)
@@ -208,7 +208,7 @@ func copyRows(dst, src []byte, size int, rows []int64) {
 			d, rows = unsafe.Add(d, n*size), rows[n:]
 		}
 	default:
-		copyStretches(d, s, size, rows)
+		copyStretches(d, s, size, size, rows)
 	}
 }
 
@@ -219,17 +219,17 @@ const linesRow, linesPiece, linesAhead = 1 << 10, 16 << 10, 2 << 10
 
 // copyStretches copies rows while the first lines of those that follow come from memory:
 // the processor looks ahead by a few rows only, and has the rest of a long row coming once it
-// sees a stream.
-func copyStretches(d, s unsafe.Pointer, size int, rows []int64) {
+// sees a stream. Row r begins r*step bytes behind s.
+func copyStretches(d, s unsafe.Pointer, size, step int, rows []int64) {
 	lines := min((size+63)/64, 4)
 	each := max(32/lines, 2048/size, 1)
-	prefetchRows(s, &rows[0], min(each, len(rows)), size, lines)
+	prefetchRows(s, &rows[0], min(each, len(rows)), step, lines)
 	for len(rows) > each {
-		prefetchRows(s, &rows[each], min(each, len(rows)-each), size, lines)
-		copyStretch(d, s, size, rows[:each])
+		prefetchRows(s, &rows[each], min(each, len(rows)-each), step, lines)
+		copyStretch(d, s, size, step, rows[:each])
 		d, rows = unsafe.Add(d, each*size), rows[each:]
 	}
-	copyStretch(d, s, size, rows)
+	copyStretch(d, s, size, step, rows)
 }
 
 // copySpans is copyRows for each rows that follow each other from a row on.
@@ -295,42 +295,42 @@ func copyRowsPast(dst, src []byte, size, each int, rows []int64) {
 }
 
 // copyStretch copies rows. The caller has checked all bounds.
-func copyStretch(d, s unsafe.Pointer, size int, rows []int64) {
+func copyStretch(d, s unsafe.Pointer, size, step int, rows []int64) {
 	switch size {
 	case 1:
-		copyAs[[1]byte](d, s, rows)
+		copyAs[[1]byte](d, s, step, rows)
 	case 2:
-		copyAs[[2]byte](d, s, rows)
+		copyAs[[2]byte](d, s, step, rows)
 	case 4:
-		copyAs[[4]byte](d, s, rows)
+		copyAs[[4]byte](d, s, step, rows)
 	case 8:
-		copyAs[[8]byte](d, s, rows)
+		copyAs[[8]byte](d, s, step, rows)
 	case 12:
-		copyAs[[12]byte](d, s, rows)
+		copyAs[[12]byte](d, s, step, rows)
 	case 16:
-		copyAs[[16]byte](d, s, rows)
+		copyAs[[16]byte](d, s, step, rows)
 	case 24:
-		copyAs[[24]byte](d, s, rows)
+		copyAs[[24]byte](d, s, step, rows)
 	case 32:
-		copyAs[[32]byte](d, s, rows)
+		copyAs[[32]byte](d, s, step, rows)
 	case 48:
-		copyAs[[48]byte](d, s, rows)
+		copyAs[[48]byte](d, s, step, rows)
 	case 64:
-		copy64(d, s, rows)
+		copy64(d, s, step, rows)
 	default:
 		for _, r := range rows {
-			copy(unsafe.Slice((*byte)(d), size), unsafe.Slice((*byte)(unsafe.Add(s, int(r)*size)), size))
+			copy(unsafe.Slice((*byte)(d), size), unsafe.Slice((*byte)(unsafe.Add(s, int(r)*step)), size))
 			d = unsafe.Add(d, size)
 		}
 	}
 }
 
 // copyAs copies rows of type T.
-func copyAs[T any](dst, src unsafe.Pointer, rows []int64) {
+func copyAs[T any](dst, src unsafe.Pointer, step int, rows []int64) {
 	var z T
 	size := unsafe.Sizeof(z)
 	for _, r := range rows {
-		*(*T)(dst) = *(*T)(unsafe.Add(src, uintptr(r)*size))
+		*(*T)(dst) = *(*T)(unsafe.Add(src, int(r)*step))
 		dst = unsafe.Add(dst, size)
 	}
 }
@@ -340,9 +340,9 @@ func copyAs[T any](dst, src unsafe.Pointer, rows []int64) {
 type quad = [16]byte
 
 // copy64 copies rows of a cache line.
-func copy64(dst, src unsafe.Pointer, rows []int64) {
+func copy64(dst, src unsafe.Pointer, step int, rows []int64) {
 	for _, r := range rows {
-		from := unsafe.Add(src, uintptr(r)*64)
+		from := unsafe.Add(src, int(r)*step)
 		a, b := *(*quad)(from), *(*quad)(unsafe.Add(from, 16))
 		c, d := *(*quad)(unsafe.Add(from, 32)), *(*quad)(unsafe.Add(from, 48))
 		*(*quad)(dst), *(*quad)(unsafe.Add(dst, 16)) = a, b

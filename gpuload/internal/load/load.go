@@ -33,7 +33,8 @@ type Reader struct {
 	Crew  *Crew
 	spans []span
 	// hold: the bytes of tars are kept from one pass to the next.
-	hold bool
+	hold  bool
+	visit visit
 }
 
 // holdBytes is the most of tars that is kept in memory between two passes over it.
@@ -42,6 +43,9 @@ const holdBytes = 256 << 20
 // Load makes t a table of rows rows and fills those that runs name; the others
 // have empty lists and undefined fixed fields.
 func (l *Reader) Load(ctx context.Context, t *Table, rows int64, runs []Run) error {
+	if l.visited(ctx, t, rows, runs) {
+		return nil
+	}
 	tarBytes, err := l.begin(t, rows, runs)
 	if err != nil {
 		return err
@@ -257,8 +261,14 @@ func (s *span) fill(l *Reader, t *Table) error {
 
 // Runs appends n samples that follow each other, cut at shards.
 func (s *Shards) Runs(runs []Run, sample, n, row int64) []Run {
+	var sh *Shard
+	if k := len(runs) - 1; k >= 0 {
+		sh = runs[k].Sh // mostly
+	}
 	for n > 0 {
-		sh := s.find(sample)
+		if sh == nil || sample < sh.Lo || sample-sh.Lo >= sh.Record.Samples {
+			sh = s.find(sample)
+		}
 		lo := sample - sh.Lo
 		m := min(n, sh.Record.Samples-lo)
 		runs = append(runs, Run{sh, lo, lo + m, row})

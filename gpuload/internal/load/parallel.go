@@ -21,6 +21,14 @@ func NewCrew(helpers int) *Crew {
 	return c
 }
 
+// helpers is how many there are.
+func (c *Crew) helpers() int {
+	if c == nil {
+		return 0
+	}
+	return cap(c.tokens)
+}
+
 // Near has the crew's work done on some cores, as far as this process may use them, and
 // returns how many these are. If it may use no core of them, or has no other, nothing
 // changes.
@@ -45,7 +53,7 @@ func (c *Crew) Bind() (unbind func()) {
 // the error of the lowest i that was seen to fail. After an error no further call
 // begins.
 func (c *Crew) Each(n int, f func(i int) error) error {
-	if n == 1 || c == nil || cap(c.tokens) == 0 {
+	if n == 1 || c.helpers() == 0 {
 		for i := range n {
 			if err := f(i); err != nil {
 				return err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/gpuload/internal/filemap"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/index/megatron"
 	"github.com/shardify/shardify/index/tar"
@@ -22,7 +23,7 @@ import (
 )
 
 // maxOpen is how many shards are kept open.
-const maxOpen = 128
+const maxOpen = 512
 
 // Shard is a file of samples.
 type Shard struct {
@@ -62,6 +63,14 @@ type OpenShard struct {
 	Index   []int64
 	held    int64 // bytes in memory
 	early   bool  // wanted soon, and not used yet
+	mapOnce sync.Once
+	mapped  *filemap.File // of mapping
+}
+
+// close ends the use of the file.
+func (h *OpenShard) close() {
+	h.mapped.Close()
+	h.File.Close()
 }
 
 // Shards is all shards of a Dataset, read for some of the fields. It may be used
@@ -82,6 +91,9 @@ type Shards struct {
 	Used   *Usage                          // counts what is in memory
 	wanted map[*dataset.Set][]bool         // by tensor of its layout, of mmap shards
 	until  atomic.Pointer[context.Context] // of Until
+
+	// Warm: the last batch was copied out of mappings whose pages were in memory.
+	Warm atomic.Bool
 
 	ReadNanos, ReadBytes atomic.Int64
 	clock                func() int64
@@ -179,6 +191,10 @@ func (s *Shards) find(sample int64) *Shard { return s.Shards[s.Number(sample)] }
 
 // Number is which shard that is.
 func (s *Shards) Number(sample int64) int {
+	// Most sets have shards of one size, but for the last.
+	if i := sample / max(s.Starts[1], 1); i < int64(len(s.Shards)) && s.Starts[i] <= sample && sample < s.Starts[i+1] {
+		return int(i)
+	}
 	return sort.Search(len(s.Shards), func(i int) bool { return s.Starts[i+1] > sample })
 }
 
@@ -265,7 +281,7 @@ func (s *Shards) drop(h *OpenShard) {
 	s.held -= h.held
 	s.Kept = slices.DeleteFunc(s.Kept, func(k *OpenShard) bool { return k == h })
 	if h.refs == 0 {
-		h.File.Close()
+		h.close()
 	}
 }
 
@@ -283,7 +299,7 @@ func (s *Shards) evict(keep int) {
 			return
 		}
 		h := s.Kept[last]
-		h.File.Close()
+		h.close()
 		h.Shard.open = nil
 		s.held -= h.held
 		s.Kept = slices.Delete(s.Kept, last, last+1)
@@ -313,7 +329,7 @@ func (s *Shards) Release(h *OpenShard) {
 	switch {
 	case h.refs > 0:
 	case h.stale:
-		h.File.Close()
+		h.close()
 	case len(s.Kept) > s.Open || s.held > s.Hold:
 		s.evict(s.Open)
 	}
@@ -357,7 +373,7 @@ func (s *Shards) openOnce(sh *Shard) (h *OpenShard, again bool, err error) {
 	}
 	if err != nil {
 		again = dataset.Again(f, err)
-		h.File.Close()
+		h.close()
 		return nil, again, err
 	}
 	sh.verified, sh.first, sh.checked = true, &h.stamp, h.fetched()
@@ -523,6 +539,20 @@ func RowBytes(fields []shardify.Field) (n int64, variable bool) {
 		}
 	}
 	return n, variable
+}
+
+// ColumnBytes is about what the columns of a layout of all samples of sets take: exact for fixed fields,
+// at most the shards' size for others.
+func ColumnBytes(sets []*dataset.Set, l *index.Layout) (total int64) {
+	wanted, some := RowBytes(l.Schema)
+	for _, in := range sets {
+		all, variable := RowBytes(in.Schema)
+		total += in.Samples * wanted
+		if variable && some {
+			total += max(in.Bytes-in.Samples*all, 0)
+		}
+	}
+	return total
 }
 
 // CheckRead compares the checksums of a shard with those of what was read of each wanted

@@ -2,6 +2,7 @@ package tier
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/internal/device"
@@ -13,7 +14,7 @@ import (
 type Pinned struct {
 	Table  *load.Table
 	Dev    device.Device
-	Filled bool
+	filled atomic.Bool
 	// Rows [Lo, Hi) of Kept tensors are copied to the device, where there is no room for all.
 	Lo, Hi int64
 	Kept   []bool
@@ -21,6 +22,9 @@ type Pinned struct {
 
 // pieceBytes is the size of the reads that fill it.
 const pieceBytes = 4 << 20
+
+// Filled reports whether samples can come from it.
+func (p *Pinned) Filled() bool { return p.filled.Load() }
 
 // Fill reads everything, several pieces at once, and checks it.
 func (p *Pinned) Fill(ctx context.Context, s *load.Shards, c *load.Crew) error {
@@ -53,7 +57,7 @@ func (p *Pinned) Fill(ctx context.Context, s *load.Shards, c *load.Crew) error {
 			return err
 		}
 	}
-	p.Filled = true
+	p.filled.Store(true)
 	s.Drop()
 	return nil
 }

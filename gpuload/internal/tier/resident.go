@@ -42,7 +42,7 @@ func (p *Pinned) fillDevice(ctx context.Context, s *load.Shards, c *load.Crew) (
 	if err := r.dev.Stored(ctx, p.Table); err != nil {
 		return err
 	}
-	p.Filled = true
+	p.filled.Store(true)
 	s.Drop()
 	return nil
 }
