@@ -240,17 +240,14 @@ func (s *sources) open(ctx context.Context) error {
 		s.staged = true
 		s.meter.staged(t, s.Shards.ReadNanos.Load()-before, s.want.Set.Bytes())
 	}
-	if s.Pinned != nil && !s.Early {
+	if s.Pinned != nil && !s.Early && !s.Pinned.Filled() {
 		return s.fill(ctx)
 	}
 	return nil
 }
 
-// fill reads all samples into memory, once.
+// fill reads all samples into memory.
 func (s *sources) fill(ctx context.Context) error {
-	if s.Pinned.Filled() {
-		return nil
-	}
 	t, before := load.Nanos(), s.Shards.ReadNanos.Load()
 	if err := s.Pinned.Fill(ctx, s.Shards, s.Crew); err != nil {
 		return err
@@ -274,7 +271,7 @@ func (s *sources) ahead(ctx context.Context, epoch int, at int64, spare func() b
 		a.Begun = false
 		list = append(list, func() error { a.Run(ctx); return nil })
 	}
-	if s.Early {
+	if s.Early && !s.Pinned.Filled() {
 		list = append(list, func() error { return s.fill(ctx) })
 	}
 	if s.scrub != nil {
