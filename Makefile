@@ -183,6 +183,7 @@ bench-budget: build ## bench/BUDGET.md: batches by a budget beside LengthGrouped
 	@sh bench/torch_venv.sh
 	@SHARDIFY_LIBRARY=$(CURDIR)/build/bench/_shardify.so sh python/pylib.sh $(CURDIR)/build/bench/_shardify.so
 	SHARDIFY_LIBRARY=$(CURDIR)/build/bench/_shardify.so PYTHONPATH=python build/bench/loader-venv/bin/python bench/budget.py bin/shardify build/bench/budget --out bench/BUDGET.md
+
 bench-stream: build ## bench/STREAM.md: random order from files beside memory, warm and cold; OTHER=path of another build to compare with
 	@SHARDIFY=bin/shardify python3 bench/stream.py $${SHARDIFY_BENCH_DATA:-build/bench/data}/stream $(if $(OTHER),--other $(OTHER)) --out bench/STREAM.md
 
