@@ -121,10 +121,8 @@ def contenders(name, values, offsets, lengths):
     def ours(loader):
         for b in loader:
             t = b["tokens"]
-            if isinstance(t, dict):
-                yield len(b.ids), t["values"].numel(), t["values"].numel()
-            else:
-                yield len(b.ids), int(lengths[b.ids].sum()), t.numel()
+            values = t["values"] if isinstance(t, dict) else t
+            yield len(b.ids), int(lengths[b.ids].sum()), values.numel()
 
     def take():
         order = np.random.permutation(n)
