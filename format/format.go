@@ -51,6 +51,8 @@ type Input struct {
 	// Tars reports whether tars among the inputs are folders: their members are inputs, called
 	// photos.tar!/a/1.jpg. nil: they are not.
 	Tars func(o Options) bool
+	// Elsewhere are options that the format has not, and what does the same: a hint for each.
+	Elsewhere map[string]string
 	// Outline returns what one file holds, a line each, whether or not it can be converted;
 	// nil for formats whose schema shows it all.
 	Outline func(ctx context.Context, fs storage.FS, file string) ([]string, error)

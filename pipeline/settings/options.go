@@ -68,7 +68,11 @@ func Belong(given format.Options, src *format.Input, sinks ...format.Output) err
 		if len(sinks) == 1 {
 			does += " and writes " + sinks[0].Name
 		}
-		return without(name, shardify.Usage("--%s is an option of %s; %s", name, strings.Join(Owners(name), ", "), does))
+		err := shardify.Usage("--%s is an option of %s; %s", name, strings.Join(Owners(name), ", "), does)
+		if hint := src.Elsewhere[name]; hint != "" {
+			return shardify.Hint(err, hint)
+		}
+		return without(name, err)
 	}
 	return nil
 }

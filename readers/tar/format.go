@@ -42,6 +42,9 @@ var Format = format.Input{
 	Sniff:   sniff,
 	Options: options,
 	Open:    func(ctx context.Context, a format.OpenArgs) (shardify.Source, error) { return open(ctx, a) },
+	Elsewhere: map[string]string{
+		"labels": "--pair reads the members of a tar as files, to which --labels joins tables: with the folder of photos.tar as INPUT, --pair image=photos.tar --labels 'FILE on=COLUMN'",
+	},
 }
 
 // textOption is format.OptText of members.
