@@ -15,7 +15,7 @@ USERS_FLAGS := $(shell go env GOFLAGS 2>/dev/null)
 export GOFLAGS = $(filter-out $(ONE_WAY),$(USERS_FLAGS)) $(ONE_WAY)
 dist wheel release: ONE_WAY =
 
-.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate mutants crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-stream bench-budget bench-remote bench-augment bench-tables bench-labels bench-tokens bench-grids bench-libraries house pictures site golden golden-bytes dist wheel release clean
+.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate mutants crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-stream bench-budget bench-remote bench-augment bench-tables bench-labels bench-cells bench-tokens bench-grids bench-libraries house pictures site golden golden-bytes dist wheel release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -201,6 +201,12 @@ bench-labels: build ## a million boxes of a CSV beside 100,000 images, and 100,0
 	@[ -x build/bench/tables-venv/bin/python ] || { python3 -m venv build/bench/tables-venv && build/bench/tables-venv/bin/python -m pip install --quiet --disable-pip-version-check pandas pyarrow polars; }
 	@build/bench/tables-venv/bin/python -c 'import PIL' 2>/dev/null || build/bench/tables-venv/bin/python -m pip install --quiet --disable-pip-version-check pillow
 	build/bench/tables-venv/bin/python bench/labels.py bin/shardify build/bench/labels
+
+bench-cells: build ## bench/CELLS.md: sparse rows of 60,000 cells beside scipy, h5py, scDataset and annbatch (3 min; the last wants Python 3.12)
+	@[ -x build/bench/cells-venv/bin/python ] || { python3 -m venv build/bench/cells-venv && build/bench/cells-venv/bin/python -m pip install --quiet --disable-pip-version-check numpy scipy h5py anndata; }
+	@for p in scDataset annbatch; do build/bench/cells-venv/bin/python -m pip install --quiet --disable-pip-version-check $$p || echo "$$p is left out"; done
+	@SHARDIFY_LIBRARY=$(CURDIR)/build/bench/_shardify.so sh python/pylib.sh $(CURDIR)/build/bench/_shardify.so
+	SHARDIFY=bin/shardify SHARDIFY_LIBRARY=$(CURDIR)/build/bench/_shardify.so build/bench/cells-venv/bin/python bench/cells.py build/bench/cells --out bench/CELLS.md
 
 RIVALS = codecs codecs/crc32c codecs/inflate images/jpeg images/png images/resize numbers/elementary
 bench-libraries: ## bench/LIBRARIES.md: codecs, images and numbers against Go's standard library and modules (3 min)
