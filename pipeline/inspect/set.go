@@ -75,6 +75,7 @@ func (s *Set) WriteText(w io.Writer) {
 	section(w, "coordinates:", coordLines(m))
 	section(w, "static fields, once in the set:", staticLines(m))
 	section(w, "windows:", windowLines(m))
+	section(w, "operations, in order:", operationLines(m))
 	section(w, "recipe:", recipeLines(m))
 	section(w, "counts:", countLines(s.Counts))
 	section(w, "left out:", Leftovers(s.LeftOut))
@@ -109,6 +110,13 @@ func windowLines(m *index.Manifest) (lines []string) {
 		v := m.Windows[name]
 		lo, hi := v.Span()
 		lines = append(lines, fmt.Sprintf("%s  %s of %d+%d rows, from %d to %+d of the anchor, in %s  (%s)", name, printable.Of(v.Len(), "window"), len(v.In), len(v.Out), lo, hi, printable.Of(int64(len(v.Anchors)), "run"), v.Window))
+	}
+	return lines
+}
+
+func operationLines(m *index.Manifest) (lines []string) {
+	for _, o := range m.Operations {
+		lines = append(lines, strings.TrimSpace(o.Op+" "+o.Text))
 	}
 	return lines
 }

@@ -91,7 +91,9 @@ func convertLine(r inspect.Request) string {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Settings)) {
-		words = append(words, "--"+name, printable.Quote(r.Settings[name]))
+		for v := range strings.SplitSeq(r.Settings[name], "\n") { // a flag that is given several times
+			words = append(words, "--"+name, printable.Quote(v))
+		}
 	}
 	if r.Output != "" {
 		words = append(words, "--format", r.Output)

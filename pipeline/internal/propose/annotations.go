@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,31 +17,43 @@ import (
 	"github.com/shardify/shardify/storage/storages"
 )
 
-// annotated is how many files are looked at.
-const annotated = 32
+// annotated is how many files are looked at; of a form whose files are large, a few are enough.
+const (
+	annotated = 32
+	large     = 6
+)
+
+// begins are the forms that files of a type may have, until one is looked at.
+var begins = map[string]string{"xml": "voc", "txt": "lines", "bin": "f32x4", "wav": "wav", "flac": "flac"}
+
+// holds says what files of a form have.
+var holds = map[string]string{"f32x4": "points: x, y, z and intensity", "wav": "sound", "flac": "sound"}
 
 // annotations proposes to read files of a form that is known: it looks at some of them.
 func annotations(ctx context.Context, src shardify.Source, t *format.Table) *Proposal {
 	schema := src.Schema()
-	forms, none := make([]guess, len(schema)), true
+	forms, none, n := make([]guess, len(schema)), true, annotated
 	for i, f := range schema {
-		forms[i] = guess{form: map[string]string{"xml": "voc", "txt": "lines"}[f.Media]}
+		forms[i] = guess{form: begins[f.Media]}
 		none = none && forms[i].form == ""
+		if holds[forms[i].form] != "" {
+			n = large
+		}
 	}
 	if none {
 		return nil
 	}
-	for _, sp := range glance.Spread(ctx, src, annotated) {
+	for _, sp := range glance.Spread(ctx, src, n) {
 		if !lookAt(ctx, src, sp, forms) {
 			return nil
 		}
 	}
 	var parse, are []string
-	what, why := "boxes", ""
 	for i, g := range forms {
 		if g.seen == 0 || g.form == "" || g.form == "lines" {
 			continue
 		}
+		what, why := "boxes", ""
 		file := ""
 		if strings.HasPrefix(g.form, "yolo") {
 			file = namesOf(ctx, t)
@@ -59,18 +74,19 @@ func annotations(ctx context.Context, src shardify.Source, t *format.Table) *Pro
 		if file != "" {
 			value += " names=" + file
 		}
-		parse, are = append(parse, value), append(are, schema[i].Name)
+		parse, are = append(parse, value), append(are, cmp.Or(why, "files of "+schema[i].Name+" have "+cmp.Or(holds[g.form], what+" and classes")))
 	}
-	if len(parse) != 1 { // a second flag of one name is not what settings here can hold
+	if parse == nil {
 		return nil
 	}
-	return &Proposal{Settings: format.Options{"parse": parse[0]}, Why: cmp.Or(why, "files of "+are[0]+" have "+what+" and classes")}
+	return &Proposal{Settings: format.Options{"parse": strings.Join(parse, again)}, Why: strings.Join(are, ", ")}
 }
 
 // guess is the form of the files of a field, as far as it is known; "" if another.
 type guess struct {
 	form string
-	seen int // files that say so
+	seen int    // files that say so
+	kind string // of a sound: all must be alike
 }
 
 // lookAt looks at the files of some samples; false if they cannot be read.
@@ -105,6 +121,15 @@ func (g *guess) look(file []byte) {
 		if g.form = inBrackets(file); g.form == "" {
 			g.form = lines(file)
 		}
+	case g.form == "f32x4" && !points(file):
+		g.form = ""
+	case g.form == "f32x4":
+	case g.form == "wav" || g.form == "flac":
+		is := soundOf(file)
+		if is == "" || g.kind != "" && is != g.kind {
+			g.form = ""
+		}
+		g.kind = is
 	case g.form == anyNumbers || strings.HasSuffix(g.form, inTexts):
 		if form := inBrackets(file); form == "" || form != g.form {
 			g.form = map[bool]string{true: anyNumbers}[form != ""]
@@ -148,6 +173,31 @@ func eitherForm(a, b string) string {
 		return a
 	case a == "yolo-seg" && b == "yolo-pose", a == "yolo-pose" && b == "yolo-seg":
 		return "yolo-pose"
+	}
+	return ""
+}
+
+// points reports whether a file may be a scan of KITTI: x, y, z in metres and an intensity from 0 to 1.
+func points(file []byte) bool {
+	if len(file)%16 != 0 {
+		return false
+	}
+	for i := 0; i < min(len(file), 1<<16); i += 4 {
+		x := float64(math.Float32frombits(binary.LittleEndian.Uint32(file[i:])))
+		if most := 1000.0; !(math.Abs(x) <= most) || i%16 == 12 && !(x >= 0 && x <= 1) {
+			return false
+		}
+	}
+	return true
+}
+
+// soundOf is what the values of a recording are, as its head says; "" if it does not.
+func soundOf(file []byte) string {
+	switch {
+	case len(file) > 42 && string(file[:4]) == "fLaC":
+		return string([]byte{file[20] & 15, file[21] & 0xf0}) // channels and bits
+	case len(file) > 36 && slices.Contains([]string{"RIFF", "RF64", "RIFX"}, string(file[:4])) && string(file[8:16]) == "WAVEfmt ":
+		return string(file[:4]) + string(file[20:24]) + string(file[34:36]) // code, channels and bits
 	}
 	return ""
 }

@@ -1,6 +1,27 @@
 package propose
 
-import "testing"
+import (
+	"encoding/binary"
+	"math"
+	"strings"
+	"testing"
+)
+
+func scan(x ...float32) string {
+	var b []byte
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return string(b)
+}
+
+func riff(channels, bits byte) string {
+	return "RIFF....WAVEfmt \x10\x00\x00\x00\x01\x00" + string([]byte{channels, 0}) + "\x40\x1f\x00\x00\x00\x00\x00\x00\x00\x00" + string([]byte{bits, 0}) + "data"
+}
+
+func flac(channels byte) string {
+	return "fLaC" + strings.Repeat("\x00", 16) + string([]byte{0xf0 | (channels-1)<<1, 0xf0}) + strings.Repeat("\x00", 24)
+}
 
 // TestFormsOfAnnotations: all lines of all files must be of a form.
 func TestFormsOfAnnotations(t *testing.T) {
@@ -35,6 +56,17 @@ func TestFormsOfAnnotations(t *testing.T) {
 		{"lines", []string{yolo + "0 0.5 0.5\n"}, "", 1},
 		{"lines", []string{"1 0.00 0 -1.57 1 2 3 4 1.65 1.67 3.64 -0.65 1.71 46.70 -1.59\n"}, "", 1},
 		{"lines", []string{"", ""}, "lines", 0},
+		{"f32x4", []string{scan(1, 0.5, -80, 0.99), "", scan(0, 0, 0, 1)}, "f32x4", 2},
+		{"f32x4", []string{scan(1, 2, 3, 255)}, "", 0},
+		{"f32x4", []string{scan(1, 2, 3, 0.5, 4)}, "", 0},
+		{"f32x4", []string{scan(1, 2e6, 3, 0.5)}, "", 0},
+		{"f32x4", []string{scan(1, 2, float32(math.NaN()), 0.5)}, "", 0},
+		{"wav", []string{riff(1, 16), riff(1, 16)}, "wav", 2},
+		{"wav", []string{riff(1, 16), riff(2, 16)}, "", 1},
+		{"wav", []string{riff(1, 16), riff(1, 24)}, "", 1},
+		{"wav", []string{"RIFF....AVI "}, "", 0},
+		{"flac", []string{flac(1), flac(1)}, "flac", 2},
+		{"flac", []string{flac(1), flac(2)}, "", 1},
 	} {
 		g := guess{form: c.begin}
 		for _, f := range c.files {

@@ -21,7 +21,11 @@ import (
 	"github.com/shardify/shardify/storage/walk"
 )
 
-// Proposal is settings by the names of their flags, and what speaks for them.
+// again is between the values of a setting that is given several times.
+const again = "\n"
+
+// Proposal is settings by the names of their flags, and what speaks for them. A flag that is given
+// several times has a value a line.
 type Proposal struct {
 	Settings format.Options
 	Why      string
@@ -70,7 +74,9 @@ func Look(ctx context.Context, src shardify.Source, t *format.Table, labelled bo
 func (p *Proposal) Flags() string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(p.Settings)) {
-		out = append(out, "--"+name+" "+printable.Quote(p.Settings[name]))
+		for v := range strings.SplitSeq(p.Settings[name], again) {
+			out = append(out, "--"+name+" "+printable.Quote(v))
+		}
 	}
 	return strings.Join(out, " ")
 }
