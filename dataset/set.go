@@ -28,6 +28,7 @@ type Set struct {
 	// Stored is the set as it is on disk, where this one has other samples (Flat); else nil.
 	Stored *Set
 	tensor string // of Flat: which of Stored it has
+	loose  *loose // of shards that are no tars of ours but have one sample after the other
 }
 
 // OnDisk is the set as it is on disk.
@@ -47,7 +48,8 @@ func (s *Set) Where() string {
 }
 
 // Open reads the manifest of a data set of shards of one of these formats. A set of splits
-// is not one data set: each of its folders is one. Pairs of Megatron-LM need no manifest.
+// is not one data set: each of its folders is one. Pairs of Megatron-LM, MDS sets and
+// tars of WebDataset need no manifest.
 func Open(ctx context.Context, in storage.FS, path string, formats ...string) (*Set, error) {
 	s, err := open(ctx, in, path, formats)
 	return s, shardify.Annotate(err, "open", ManifestPath(path), "")
@@ -57,8 +59,8 @@ func open(ctx context.Context, in storage.FS, path string, formats []string) (*S
 	name := ManifestPath(path)
 	m, err := readManifest(ctx, in, name)
 	if absent := Absent(ctx, in, name, err); err != nil {
-		if a, none := absent.(*absentSet); none && !a.begun && slices.Contains(formats, index.FormatMegatron) {
-			if s, err := openPairs(ctx, in, path); s != nil || err != nil {
+		if a, none := absent.(*absentSet); none && !a.begun && slices.Contains(formats, index.FormatMDS) {
+			if s, err := openForeign(ctx, in, path); s != nil || err != nil {
 				return s, err
 			}
 		}
@@ -70,8 +72,26 @@ func open(ctx context.Context, in storage.FS, path string, formats []string) (*S
 	case !slices.Contains(formats, m.Format):
 		return nil, shardify.Unsupported("a data set of %s shards: want %s; shardify convert %s -o FOLDER converts it", m.Format, strings.Join(formats, " or "), Folder(path))
 	}
+	if m.Format == index.FormatMDS {
+		return openMDS(ctx, in, path, m)
+	}
 	s := &Set{Manifest: m, FS: in, Path: path}
 	s.Layout, err = index.NewLayout(m.Schema, m.Keyed)
+	return s, err
+}
+
+// openForeign makes a set of what others wrote. Without any it returns nil.
+func openForeign(ctx context.Context, in storage.FS, path string) (s *Set, err error) {
+	for _, open := range []func() (*Set, error){
+		func() (*Set, error) { return openMDS(ctx, in, path, nil) },
+		func() (*Set, error) { return nil, mdsSplits(ctx, in, Folder(path)) },
+		func() (*Set, error) { return openPairs(ctx, in, path) },
+		func() (*Set, error) { return openTars(ctx, in, path) },
+	} {
+		if s, err = open(); s != nil || err != nil {
+			break
+		}
+	}
 	return s, err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/mds"
 	"github.com/shardify/shardify/index/npy"
 	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/storage"
@@ -19,6 +20,7 @@ type Tar struct {
 	Members []Member
 	keyed   bool
 	names   []memberName // sorted, as the members of a sample are
+	loose   *loose       // of shards of others; else nil
 }
 
 // Member is what a sample has of a field in the tar.
@@ -28,6 +30,8 @@ type Member struct {
 	Elem  int64 // bytes of an element
 	rank  int   // of arrays
 	fixed []byte
+	// column is how MDS stores the field; else nil.
+	column *mds.Column
 }
 
 // memberName is the end of a member's name, from the dot on.

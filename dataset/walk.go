@@ -29,6 +29,8 @@ type Walk struct {
 	held   bool   // all bytes are in memory
 	dims   []int64
 	big    []byte // a list of texts that exceeds the window
+	loose  looseWalk
+	begun  error // of the sample, of shards of others
 }
 
 // NewWalk makes a walk over tars of one set.
@@ -71,12 +73,18 @@ func (w *Walk) Sample(lo, hi int64) {
 	w.end = hi
 	w.names, w.found = w.tar.names, 0
 	w.sample++
+	if w.tar.loose != nil {
+		w.begun = w.loose.begin(w, lo, hi)
+	}
 }
 
 // Next is the sample's next member, by its number in Tar.Members, with the code of its
 // extension: all of the set's members, in order, under one key. At the end of the sample it
 // returns io.EOF. The entry is valid until the next call.
 func (w *Walk) Next() (member int, e *tar.Entry, code int, err error) {
+	if w.tar.loose != nil {
+		return w.nextLoose()
+	}
 	e = &w.entry
 	if *e, err = w.walker.Next(); err != nil {
 		if err == io.EOF && w.found < len(w.seen) {
@@ -161,6 +169,9 @@ type Content struct {
 // Measure checks what comes before a member's data, and counts the data. dims receives the
 // shape of a ragged value, if it is not nil: 8 bytes for each of Member.Dims.
 func (w *Walk) Measure(m *Member, e *tar.Entry, dims []byte) (Content, error) {
+	if w.tar.loose != nil {
+		return w.measureLoose(m, e, dims)
+	}
 	c := Content{N: 1, Bytes: m.Elem, Valid: e.Size > 0}
 	switch m.Kind {
 	case tar.MemberTexts:
@@ -219,6 +230,9 @@ func errChanged(e *tar.Entry) error {
 
 // Fill puts the data of a member that is no list of texts where they belong.
 func (w *Walk) Fill(to []byte, m *Member, e *tar.Entry) error {
+	if w.tar.loose != nil {
+		return w.fillLoose(to, m, e)
+	}
 	if m.Kind == tar.MemberClass {
 		return w.class(to, m, e)
 	}
@@ -275,6 +289,9 @@ func (w *Walk) class(to []byte, m *Member, e *tar.Entry) error {
 // Texts appends the texts of a list, of which Measure has counted n, and where each ends,
 // counting on from the last of ends. It needs no more room than what was measured.
 func (w *Walk) Texts(texts []byte, ends []int64, m *Member, e *tar.Entry, n int64) ([]byte, []int64, error) {
+	if w.tar.loose != nil {
+		return w.textsLoose(texts, ends, m, e)
+	}
 	valid := true
 	b, k, size, err := w.texts(m, e, &valid)
 	if err == nil && (int64(k) != n || size > cap(texts)-len(texts)) {

@@ -30,8 +30,8 @@ type input struct {
 
 // Open reads the manifests of data sets, each named by its folder or by its
 // manifest. Several are read one after the other as one set, or mixed (Config.Mix);
-// mmap and wds shards and pairs of Megatron-LM may come together as long as the wanted fields are
-// alike. Pairs need no manifest: they are named by a folder, an .idx, a .bin, or without extension.
+// sets of all formats may come together as long as the wanted fields are alike. Pairs of Megatron-LM (a
+// folder, an .idx, a .bin, or without extension), MDS folders and tars of WebDataset need no manifest.
 func Open(ctx context.Context, paths ...string) (*Dataset, error) {
 	if len(paths) == 0 {
 		return nil, fmt.Errorf("no data set: want a folder with %s", index.ManifestName)
@@ -42,7 +42,7 @@ func Open(ctx context.Context, paths ...string) (*Dataset, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		set, err := dataset.Open(ctx, storages.Files, path, index.FormatMmap, index.FormatWDS, index.FormatMegatron)
+		set, err := dataset.Open(ctx, storages.Files, path, index.FormatMmap, index.FormatWDS, index.FormatMegatron, index.FormatMDS)
 		if err != nil {
 			return nil, err
 		}

@@ -103,8 +103,10 @@ func (s *sources) check() error {
 		if s.Tier == TierStaged {
 			return shardify.Unsupported("tier staged of %s, which has no %s: shardify convert makes a data set from it", s.want.Set.sets()[k].Path, index.ManifestName)
 		}
-		if s.cfg.Verify != load.VerifyNone {
-			s.notes.add("%s has no %s: its index was checked, but there are no checksums of its tokens", s.want.Set.sets()[k].Path, index.ManifestName)
+	}
+	for _, in := range s.want.Set.sets() {
+		for _, text := range in.Notes(s.cfg.Verify != load.VerifyNone) {
+			s.notes.add("%s", text)
 		}
 	}
 	if s.Tier == TierStaged {

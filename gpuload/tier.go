@@ -124,7 +124,7 @@ func (b *budget) reach() int64 {
 // twice reports whether shards are read twice: where samples begin, and then the samples.
 func (b *budget) twice() bool {
 	_, variable := load.RowBytes(b.want.Layout.Schema)
-	return variable || b.want.Layout.Keyed || slices.ContainsFunc(b.want.Set.sets(), func(in *dataset.Set) bool { return in.Format == index.FormatWDS })
+	return variable || b.want.Layout.Keyed || slices.ContainsFunc(b.want.Set.sets(), (*dataset.Set).BySample)
 }
 
 // shardBytes is at most what is fetched of all shards.
@@ -282,7 +282,7 @@ func (b *budget) mappable() bool {
 		return false
 	}
 	for _, in := range b.want.Set.sets() {
-		if in.Format == index.FormatWDS {
+		if in.BySample() {
 			return false
 		}
 	}
@@ -293,7 +293,7 @@ func (b *budget) mappable() bool {
 func (b *budget) direct() bool {
 	calls := int64(1) // of a sample in a tar
 	for _, in := range b.want.Set.sets() {
-		if in.Format != index.FormatWDS {
+		if !in.BySample() {
 			calls = int64(len(b.want.Layout.Tensors))
 		}
 	}

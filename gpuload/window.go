@@ -94,7 +94,7 @@ func (d *Dataset) build(in *input, spec *view.Spec) (*index.View, error) {
 	}
 	one := &Dataset{inputs: []*input{{in.Set, 0}}, samples: in.Samples}
 	verify := load.VerifyOpen // ranks must not read different values
-	if in.Format == index.FormatWDS {
+	if in.BySample() {
 		verify = load.VerifyNone // that would be the whole tar
 	}
 	places, err := view.PatchedBy(in.Manifest)

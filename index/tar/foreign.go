@@ -36,6 +36,12 @@ func NewForeign(in Input) *Foreign {
 	return t
 }
 
+// From goes to a header that is known to be at a place.
+func (t *Foreign) From(at int64) { t.at = at }
+
+// At is where the next header is, or the end.
+func (t *Foreign) At() int64 { return t.at }
+
 // ForeignMember is a member of a tar from any tool.
 type ForeignMember struct {
 	Name   []byte // not reused

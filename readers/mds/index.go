@@ -2,17 +2,13 @@ package mds
 
 import (
 	"context"
-	"encoding/binary"
-	"encoding/json"
 	"io"
-	"math"
-	"slices"
 
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/mds"
 	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/storage"
 )
@@ -20,40 +16,12 @@ import (
 // maxIndex bounds index.json: a million shards take 500 MiB.
 const maxIndex = 1 << 30
 
-// config is what all shards of a set have alike.
-type config struct {
-	Format      string   `json:"format"`
-	Names       []string `json:"column_names"`
-	Encodings   []string `json:"column_encodings"`
-	Sizes       []*int64 `json:"column_sizes"`
-	Compression *string  `json:"compression"`
-	Version     int      `json:"version"`
-}
-
-type blobRecord struct {
-	Name  string `json:"basename"`
-	Bytes int64  `json:"bytes"`
-}
-
 // shard is the record of one.
 type shard struct {
-	config
-	Samples int64       `json:"-"`
-	Count   *int64      `json:"samples"` // as in the file
-	Raw     blobRecord  `json:"raw_data"`
-	Zip     *blobRecord `json:"zip_data"`
-	lo      int64       // its first sample
+	mds.Shard
 	// In a set of ours: its place in the manifest, and the digest of its file.
 	number uint32
 	digest string
-}
-
-// file is the record of the file that the shard was published as.
-func (sh *shard) file() *blobRecord {
-	if sh.Zip != nil {
-		return sh.Zip
-	}
-	return &sh.Raw
 }
 
 // dataSet is a parsed index.json.
@@ -61,7 +29,8 @@ type dataSet struct {
 	storage.File
 	shards  []shard
 	samples int64
-	columns []column // of all shards
+	columns []mds.Column // of all shards
+	text    []bool       // by column: it is to be read as bytes
 }
 
 // Unwrap is the file below.
@@ -73,66 +42,15 @@ func parse(f storage.File) (*dataSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	var text struct {
-		Version int     `json:"version"`
-		Shards  []shard `json:"shards"`
+	x, err := mds.Parse(b)
+	if err != nil {
+		return nil, err
 	}
-	if err := json.Unmarshal(b, &text); err != nil {
-		return nil, shardify.Corrupt(-1, "%s: %v", indexName, err)
+	s := &dataSet{File: f, samples: x.Samples, columns: x.Columns, text: make([]bool, len(x.Columns)), shards: make([]shard, len(x.Shards))}
+	for i := range x.Shards {
+		s.shards[i].Shard = x.Shards[i]
 	}
-	if text.Version != 2 {
-		return nil, shardify.Unsupported("%s of version %d, want 2", indexName, text.Version)
-	}
-	s := &dataSet{File: f, shards: text.Shards}
-	for i := range s.shards {
-		sh := &s.shards[i]
-		if err := sh.check(&s.shards[0].config); err != nil {
-			return nil, shardify.Annotate(err, "", "", "shard "+sh.Raw.Name)
-		}
-		sh.lo = s.samples
-		s.samples += sh.Samples
-	}
-	if len(s.shards) > 0 {
-		s.columns, err = columnsOf(&s.shards[0].config)
-	}
-	return s, err
-}
-
-// check refuses what is not read, and counts that the bytes cannot hold.
-func (sh *shard) check(first *config) error {
-	if sh.Format != "mds" {
-		return shardify.Unsupported("shards of format %q, want mds", sh.Format)
-	}
-	if n := len(sh.Names); n != len(sh.Encodings) || n != len(sh.Sizes) || n == 0 {
-		return shardify.Corrupt(-1, "%d columns with %d encodings and %d sizes", n, len(sh.Encodings), len(sh.Sizes))
-	}
-	same := func(a, b *int64) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
-	if !slices.Equal(sh.Names, first.Names) || !slices.Equal(sh.Encodings, first.Encodings) || !slices.EqualFunc(sh.Sizes, first.Sizes, same) {
-		return shardify.Mismatch("columns %v of %v, but %v of %v in the first shard", sh.Names, sh.Encodings, first.Names, first.Encodings)
-	}
-	if err := index.SafeName(sh.Raw.Name); err != nil {
-		return err
-	}
-	if sh.Count == nil {
-		return shardify.Corrupt(-1, "it says no number of samples")
-	}
-	if sh.Samples = *sh.Count; sh.Samples < 0 || sh.Raw.Bytes < 0 || sh.Raw.Bytes > math.MaxUint32 || sh.Samples > (sh.Raw.Bytes-8)/4 {
-		return shardify.Corrupt(-1, "%d samples in %d bytes", sh.Samples, sh.Raw.Bytes)
-	}
-	if sh.Zip == nil {
-		return nil
-	}
-	if c := sh.Compression; c == nil || *c != "zstd" && !(len(*c) > 5 && (*c)[:5] == "zstd:") {
-		name := "none"
-		if c != nil {
-			name = *c
-		}
-		return shardify.Hint(shardify.Unsupported("shards compressed by %s, want zstd", name), "Streaming unpacks them beside each other (keep_zip=True) when it goes through the set once")
-	}
-	if sh.Zip.Bytes < 0 {
-		return shardify.Corrupt(-1, "a compressed file of %d bytes", sh.Zip.Bytes)
-	}
-	return index.SafeName(sh.Zip.Name)
+	return s, nil
 }
 
 // openShard is an open shard, as it is or decoded.
@@ -165,7 +83,7 @@ func (s *source) packed(ctx context.Context, dir string, sh *shard) (bool, error
 
 // openShard opens one. hold is called with its size in memory before it is decoded.
 func (s *source) openShard(ctx context.Context, dir string, sh *shard, hold func(n int64) error) (*openShard, error) {
-	o := &openShard{size: sh.Raw.Bytes, lo: sh.lo, n: sh.Samples}
+	o := &openShard{size: sh.Raw.Bytes, lo: sh.Lo, n: sh.Samples}
 	packed, err := s.packed(ctx, dir, sh)
 	if err != nil {
 		return nil, err
@@ -222,38 +140,4 @@ func (m memory) ReadAt(p []byte, at int64) (int, error) {
 		return n, io.EOF
 	}
 	return n, nil
-}
-
-// count holds the number of samples that a shard begins with against the one of the index.
-func (o *openShard) count() error {
-	head := make([]byte, 4)
-	if err := index.ReadFull(o, head, 0); err != nil {
-		return err
-	}
-	if n := int64(binary.LittleEndian.Uint32(head)); n != o.n {
-		return shardify.Corrupt(0, "%d samples, %s says %d", n, indexName, o.n)
-	}
-	return nil
-}
-
-// places are where samples [lo, hi) of the shard begin, and where the last one ends. They are
-// checked against the file.
-func (o *openShard) places(dst []uint32, lo, hi int64) ([]uint32, error) {
-	if err := o.count(); err != nil {
-		return nil, err
-	}
-	b := make([]byte, 4*(hi-lo+1))
-	if err := index.ReadFull(o, b, 4+4*lo); err != nil {
-		return nil, err
-	}
-	dst = dst[:0]
-	least := uint32(4 + 4*(o.n+1))
-	for i := range hi - lo + 1 {
-		v := binary.LittleEndian.Uint32(b[4*i:])
-		if v < least || int64(v) > o.size || lo+i == o.n && int64(v) != o.size {
-			return nil, shardify.Corrupt(4+4*(lo+i), "place %d of %d is %d, after %d in a file of %d bytes", lo+i, o.n, v, least, o.size)
-		}
-		dst, least = append(dst, v), v
-	}
-	return dst, nil
 }

@@ -7,14 +7,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -207,27 +205,6 @@ func TestMergedIndexIsKnown(t *testing.T) {
 	}
 }
 
-// TestManyColumns: the time does not grow with the square of their number.
-func TestManyColumns(t *testing.T) {
-	const n = 200_000
-	c := config{Names: make([]string, n), Encodings: make([]string, n), Sizes: make([]*int64, n)}
-	size := int64(8)
-	for i := range n {
-		c.Names[i], c.Encodings[i], c.Sizes[i] = fmt.Sprintf("c%06d", i), "int", &size
-	}
-	began := time.Now()
-	if list, err := columnsOf(&c); err != nil || len(list) != n {
-		t.Fatal(len(list), err)
-	}
-	if took := time.Since(began); took > 30*time.Second {
-		t.Errorf("%v for %d columns", took, n)
-	}
-	c.Names[n-1] = c.Names[0]
-	if _, err := columnsOf(&c); !errors.Is(err, shardify.ErrUnsupported) {
-		t.Errorf("two of a name: %v", err)
-	}
-}
-
 // TestMutations damages shards and indexes.
 func TestMutations(t *testing.T) {
 	race.Sequential(t)
@@ -268,45 +245,4 @@ func TestMutations(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// FuzzArray takes any bytes as a value of each encoding.
-func FuzzArray(f *testing.F) {
-	f.Add([]byte{33, 4, 2, 1, 0, 0, 0, 2, 0, 0, 0})
-	f.Add([]byte{0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 'a', 'b'})
-	f.Add(append([]byte{1, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0}, "RGBabc"...))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		mem, err := shardify.NewPool(1<<30).Grant(context.Background(), 1<<20)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer mem.Release()
-		for _, encoding := range []string{"ndarray", "ndarray:int32", "ndarray:uint8:2,2", "ndarray::2", "str_int", "str_float", "jpeg_array", "list[png]", "pil", "str"} {
-			var c column
-			if c.fixed = -1; c.understand(encoding) >= 0 {
-				continue
-			}
-			if c.kind == kindArray {
-				if err := c.settle(b); err != nil {
-					if !isKind(err) {
-						t.Fatal(encoding, err)
-					}
-					continue
-				}
-			}
-			c.field.Name = "x"
-			to := &shardify.Column{Field: c.field}
-			shape := &shardify.Column{Field: shardify.Field{Name: "x.shape", DType: shardify.I64, Shape: []int{c.rank}}}
-			if err := c.decode(b, []value{{0, int64(len(b))}}, to, shape, mem); err != nil {
-				if !isKind(err) {
-					t.Fatal(encoding, err)
-				}
-				continue
-			}
-			batch := shardify.Batch{Samples: 1, Columns: []shardify.Column{*to}}
-			if err := batch.Check(); err != nil {
-				t.Fatal(encoding, fmt.Sprint(to), err)
-			}
-		}
-	})
 }

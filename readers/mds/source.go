@@ -2,7 +2,6 @@ package mds
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"sort"
@@ -11,6 +10,7 @@ import (
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/mds"
 	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/internal/rows/set"
@@ -71,21 +71,7 @@ func (s *source) openSet(ctx context.Context, f storage.File, path string) (*dat
 		if err := x.record(m); err != nil {
 			return nil, err
 		}
-		for i := range x.columns {
-			c := &x.columns[i]
-			k := shardify.FieldIndex(m.Schema, c.field.Name)
-			if k < 0 {
-				continue // the names of samples
-			}
-			rank := 0
-			if j := shardify.FieldIndex(m.Schema, c.field.Name+shardify.ShapeSuffix); m.Schema[k].Ragged && j >= 0 && len(m.Schema[j].Shape) == 1 {
-				rank = m.Schema[j].Shape[0]
-			}
-			if err := c.restore(&m.Schema[k], rank); err != nil {
-				return nil, err
-			}
-		}
-		return x, nil
+		return x, (&mds.Index{Columns: x.columns}).Restore(m.Schema)
 	}
 	return x, s.settle(ctx, x, storage.Dir(path))
 }
@@ -108,12 +94,12 @@ func (x *dataSet) record(m *index.Manifest) error {
 	}
 	for i := range x.shards {
 		sh := &x.shards[i]
-		k, ok := places[sh.file().Name]
+		k, ok := places[sh.Stored().Name]
 		switch {
 		case !ok:
-			return shardify.Corrupt(-1, "%s has no shard %s", index.ManifestName, sh.file().Name)
-		case m.Shards[k].Samples != sh.Samples || m.Shards[k].Bytes != sh.file().Bytes:
-			return shardify.Corrupt(-1, "shard %s: %d samples in %d bytes, the manifest says %d in %d", sh.file().Name, sh.Samples, sh.file().Bytes, m.Shards[k].Samples, m.Shards[k].Bytes)
+			return shardify.Corrupt(-1, "%s has no shard %s", index.ManifestName, sh.Stored().Name)
+		case m.Shards[k].Samples != sh.Samples || m.Shards[k].Bytes != sh.Stored().Bytes:
+			return shardify.Corrupt(-1, "shard %s: %d samples in %d bytes, the manifest says %d in %d", sh.Stored().Name, sh.Samples, sh.Stored().Bytes, m.Shards[k].Samples, m.Shards[k].Bytes)
 		}
 		sh.number, sh.digest = uint32(k), m.Shards[k].Digest
 	}
@@ -124,12 +110,12 @@ func (x *dataSet) record(m *index.Manifest) error {
 func (s *source) settle(ctx context.Context, x *dataSet, dir string) error {
 	if s.bytes {
 		for i := range x.columns {
-			if f := &x.columns[i].field; f.Media == "txt" {
-				f.Media, x.columns[i].text = "bin", true
+			if f := &x.columns[i].Field; f.Media == "txt" {
+				f.Media, x.text[i] = "bin", true
 			}
 		}
 	}
-	if !slices.ContainsFunc(x.columns, func(c column) bool { return c.kind == kindArray }) {
+	if !slices.ContainsFunc(x.columns, func(c mds.Column) bool { return !c.Known() }) {
 		return nil
 	}
 	for i := range x.shards {
@@ -151,18 +137,18 @@ func (s *source) settle(ctx context.Context, x *dataSet, dir string) error {
 			return err
 		}
 		for k := range x.columns {
-			if c := &x.columns[k]; c.kind == kindArray {
+			if c := &x.columns[k]; !c.Known() {
 				v := vals[k][0]
-				if err := c.settle(r.buf[v.lo:v.hi]); err != nil {
-					return shardify.Amend(err, func(e *shardify.Error) { e.Field, e.Sample = c.field.Name, 0 })
+				if err := c.Settle(r.buf[v.lo:v.hi]); err != nil {
+					return shardify.Amend(err, func(e *shardify.Error) { e.Field, e.Sample = c.Field.Name, 0 })
 				}
 			}
 		}
 		return nil
 	}
 	for k := range x.columns { // no samples: any type will do
-		if c := &x.columns[k]; c.kind == kindArray {
-			c.kind, c.err = kindLeft, shardify.Unsupported("no sample has an array, which would have the type")
+		if c := &x.columns[k]; !c.Known() {
+			c.Leave(shardify.Unsupported("no sample has an array, which would have the type"))
 		}
 	}
 	return nil
@@ -184,7 +170,7 @@ func (s *source) look(ctx context.Context, path string, want *columns.Wanted) (*
 	for i := range x.shards {
 		sh := &x.shards[i]
 		total += sh.Raw.Bytes
-		facts.Borders.At = append(facts.Borders.At, sh.lo+sh.Samples)
+		facts.Borders.At = append(facts.Borders.At, sh.Lo+sh.Samples)
 		p, err := s.packed(ctx, storage.Dir(path), sh)
 		if err == nil && sh.Samples == 0 {
 			err = s.empty(ctx, storage.Dir(path), sh)
@@ -205,27 +191,27 @@ func (s *source) look(ctx context.Context, path string, want *columns.Wanted) (*
 	}
 	variable := int64(0)
 	for i := range x.columns {
-		if c := &x.columns[i]; c.fixed < 0 {
+		if c := &x.columns[i]; c.Fixed < 0 {
 			variable++
 		} else {
-			total -= x.samples * c.fixed
+			total -= x.samples * c.Fixed
 		}
 	}
 	for i := range x.columns {
 		c := &x.columns[i]
-		if hit, _ := want.Match(c.name, c.field.Name); !hit {
+		if hit, _ := want.Match(c.Name, c.Field.Name); !hit {
 			continue
 		}
-		if c.kind == kindLeft {
-			facts.Left = append(facts.Left, format.Unread(c.field.Name, c.err))
+		if c.Err != nil {
+			facts.Left = append(facts.Left, format.Unread(c.Field.Name, c.Err))
 			continue
 		}
-		if c.text {
+		if x.text[i] {
 			s.used.Mark(optText)
 		}
-		facts.Fields = append(facts.Fields, survey.Field{Field: c.field, Bytes: max(total, 0) / max(variable, 1)})
-		if c.field.Ragged {
-			facts.Fields = append(facts.Fields, survey.Field{Field: shardify.Field{Name: c.field.Name + shardify.ShapeSuffix, DType: shardify.I64, Shape: []int{c.rank}}})
+		facts.Fields = append(facts.Fields, survey.Field{Field: c.Field, Bytes: max(total, 0) / max(variable, 1)})
+		if c.Field.Ragged {
+			facts.Fields = append(facts.Fields, survey.Field{Field: shardify.Field{Name: c.Field.Name + shardify.ShapeSuffix, DType: shardify.I64, Shape: []int{c.Rank}}})
 		}
 	}
 	return facts, nil
@@ -246,7 +232,7 @@ func (s *source) empty(ctx context.Context, dir string, sh *shard) error {
 		return err
 	}
 	defer o.close()
-	return shardify.Annotate(o.count(), "", "", "shard "+sh.Raw.Name)
+	return shardify.Annotate(mds.CheckCount(o, o.n), "", "", "shard "+sh.Raw.Name)
 }
 
 // reader reads spans. It keeps the shard that a span ends in for the next one.
@@ -258,6 +244,7 @@ type reader struct {
 	buf     []byte         // of the current samples
 	ends    []uint32
 	vals    [][]value // by column
+	stops   []int64   // where the values of a sample end
 	scratch shardify.Scratch
 }
 
@@ -279,36 +266,36 @@ func (r *reader) Take(x *dataSet, _ *set.Input, _ *shardify.Batch) error {
 // Read implements set.Worker.
 func (r *reader) Read(ctx context.Context, in *set.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
 	x := r.set
-	columns := make([]*column, len(b.Columns))
+	columns := make([]*mds.Column, len(b.Columns))
 	for i := range b.Columns {
 		c := &b.Columns[i]
 		if in.Field(i) < 0 || shardify.Companion(r.s.Set.Schema(), i) {
 			continue
 		}
-		k := slices.IndexFunc(x.columns, func(x column) bool { return x.field.Name == c.Name })
-		if k < 0 || x.columns[k].field.DType != c.DType || x.columns[k].field.Levels != c.Levels || !slices.Equal(x.columns[k].field.Shape, c.Shape) {
+		k := slices.IndexFunc(x.columns, func(x mds.Column) bool { return x.Field.Name == c.Name })
+		if k < 0 || x.columns[k].Field.DType != c.DType || x.columns[k].Field.Levels != c.Levels || !slices.Equal(x.columns[k].Field.Shape, c.Shape) {
 			return errState
 		}
 		columns[i] = &x.columns[k]
 	}
-	k := sort.Search(len(x.shards), func(k int) bool { return x.shards[k].lo+x.shards[k].Samples > sp.Lo })
+	k := sort.Search(len(x.shards), func(k int) bool { return x.shards[k].Lo+x.shards[k].Samples > sp.Lo })
 	if k == len(x.shards) {
 		return errState
 	}
-	if x.shards[k].lo+x.shards[k].Samples >= sp.Hi {
+	if x.shards[k].Lo+x.shards[k].Samples >= sp.Hi {
 		return r.part(ctx, x, k, in, sp.Lo, sp.Hi, columns, b, mem)
 	}
 	return r.parts(ctx, x, k, in, sp, columns, b, mem)
 }
 
 // parts reads a span of several shards: each into columns of its own, which are then joined.
-func (r *reader) parts(ctx context.Context, x *dataSet, k int, in *set.Input, sp shardify.Span, columns []*column, b *shardify.Batch, mem *shardify.Arena) error {
+func (r *reader) parts(ctx context.Context, x *dataSet, k int, in *set.Input, sp shardify.Span, columns []*mds.Column, b *shardify.Batch, mem *shardify.Arena) error {
 	var list []*shardify.Batch
 	for lo := sp.Lo; lo < sp.Hi; k++ {
 		if k == len(x.shards) {
 			return errState
 		}
-		hi := min(sp.Hi, x.shards[k].lo+x.shards[k].Samples)
+		hi := min(sp.Hi, x.shards[k].Lo+x.shards[k].Samples)
 		if hi <= lo {
 			continue
 		}
@@ -355,9 +342,9 @@ func (r *reader) parts(ctx context.Context, x *dataSet, k int, in *set.Input, sp
 }
 
 // part reads samples [lo, hi), which are in one shard.
-func (r *reader) part(ctx context.Context, x *dataSet, k int, in *set.Input, lo, hi int64, columns []*column, b *shardify.Batch, mem *shardify.Arena) error {
+func (r *reader) part(ctx context.Context, x *dataSet, k int, in *set.Input, lo, hi int64, columns []*mds.Column, b *shardify.Batch, mem *shardify.Arena) error {
 	sh := &x.shards[k]
-	if r.shard == nil || r.shard.lo != sh.lo || r.shard.n != sh.Samples {
+	if r.shard == nil || r.shard.lo != sh.Lo || r.shard.n != sh.Samples {
 		r.shard.close()
 		r.shard = nil
 		o, err := r.s.openShard(ctx, storage.Dir(in.Path()), sh, func(n int64) error { return r.scratch.Hold(ctx, mem, n+int64(cap(r.buf))) })
@@ -370,14 +357,14 @@ func (r *reader) part(ctx context.Context, x *dataSet, k int, in *set.Input, lo,
 		}
 		r.shard = o
 	}
-	err := r.decode(ctx, x, lo-sh.lo, hi-sh.lo, columns, b, mem)
+	err := r.decode(ctx, x, lo-sh.Lo, hi-sh.Lo, columns, b, mem)
 	if err == nil {
-		err = r.prove(in, lo-sh.lo, hi-sh.lo, b)
+		err = r.prove(in, lo-sh.Lo, hi-sh.Lo, b)
 	}
 	if err != nil {
 		err = shardify.Amend(err, func(e *shardify.Error) {
 			if e.Object = "shard " + sh.Raw.Name; e.Sample >= 0 {
-				e.Sample += sh.lo
+				e.Sample += sh.Lo
 			}
 		})
 	}
@@ -395,7 +382,7 @@ func (r *reader) prove(in *set.Input, lo, hi int64, b *shardify.Batch) error {
 	return err
 }
 
-func (r *reader) decode(ctx context.Context, x *dataSet, lo, hi int64, columns []*column, b *shardify.Batch, mem *shardify.Arena) error {
+func (r *reader) decode(ctx context.Context, x *dataSet, lo, hi int64, columns []*mds.Column, b *shardify.Batch, mem *shardify.Arena) error {
 	vals, err := r.values(x, r.shard, lo, hi)
 	if err != nil {
 		return err
@@ -415,10 +402,10 @@ func (r *reader) decode(ctx context.Context, x *dataSet, lo, hi int64, columns [
 		if to.Ragged {
 			shape = &b.Columns[i+1]
 		}
-		k := slices.IndexFunc(x.columns, func(x column) bool { return x.field.Name == c.field.Name })
-		if err := c.decode(r.buf, vals[k], to, shape, mem); err != nil {
+		k := slices.IndexFunc(x.columns, func(x mds.Column) bool { return x.Field.Name == c.Field.Name })
+		if err := decode(c, r.buf, vals[k], to, shape, mem); err != nil {
 			return shardify.Amend(err, func(e *shardify.Error) {
-				if e.Field = c.field.Name; e.Sample >= 0 {
+				if e.Field = c.Field.Name; e.Sample >= 0 {
 					e.Sample += lo
 				}
 			})
@@ -433,7 +420,7 @@ func (r *reader) decode(ctx context.Context, x *dataSet, lo, hi int64, columns [
 // values reads samples [lo, hi) of a shard into r.buf and finds their values, by column.
 func (r *reader) values(x *dataSet, o *openShard, lo, hi int64) ([][]value, error) {
 	var err error
-	if r.ends, err = o.places(r.ends, lo, hi); err != nil {
+	if r.ends, err = mds.Places(r.ends, o, o.size, o.n, lo, hi); err != nil {
 		return nil, err
 	}
 	first := int64(r.ends[0])
@@ -450,38 +437,19 @@ func (r *reader) values(x *dataSet, o *openShard, lo, hi int64) ([][]value, erro
 		r.vals = make([][]value, len(x.columns))
 	}
 	r.vals = slices.Grow(r.vals[:0], len(x.columns))[:len(x.columns)]
-	heads := int64(0)
 	for i := range x.columns {
 		r.vals[i] = slices.Grow(r.vals[i][:0], int(hi-lo))
-		if x.columns[i].fixed < 0 {
-			heads += 4
-		}
 	}
 	for i := range hi - lo {
-		at, end := int64(r.ends[i])-first, int64(r.ends[i+1])-first
-		if end-at < heads {
-			return nil, sampleError(lo+i, first+at, "sample of %d bytes", end-at)
+		at := int64(r.ends[i]) - first
+		lead, stops, err := mds.Values(r.stops[:0], x.columns, r.buf[at:int64(r.ends[i+1])-first])
+		if r.stops = stops; err != nil {
+			return nil, shardify.Amend(err, func(e *shardify.Error) { e.Sample, e.Offset = lo+i, e.Offset+int64(r.ends[i]) })
 		}
-		head, v := at, at+heads
-		for k := range x.columns {
-			size := x.columns[k].fixed
-			if size < 0 {
-				size = int64(binary.LittleEndian.Uint32(r.buf[head:]))
-				head += 4
-			}
-			if size > end-v {
-				return nil, sampleError(lo+i, first+at, "column %s of %d bytes in a sample of %d", x.columns[k].field.Name, size, end-at)
-			}
-			r.vals[k] = append(r.vals[k], value{v, v + size})
-			v += size
-		}
-		if v != end {
-			return nil, sampleError(lo+i, first+at, "values take %d bytes of a sample of %d", v-at, end-at)
+		for k, stop := range stops {
+			r.vals[k] = append(r.vals[k], value{at + lead, at + stop})
+			lead = stop
 		}
 	}
 	return r.vals, nil
-}
-
-func sampleError(sample, at int64, text string, args ...any) error {
-	return shardify.Amend(shardify.Corrupt(at, text, args...), func(e *shardify.Error) { e.Sample = sample })
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/index/npy"
 )
 
 // reader reads spans of one tar after the other: first it lays out the columns by the
@@ -19,7 +20,7 @@ type reader struct {
 	in   input
 	at   int64 // of a compressed tar: nothing before this can be read
 	cols []column
-	arr  array
+	arr  npy.Array
 	head []byte
 }
 
@@ -36,7 +37,7 @@ type column struct {
 }
 
 func newReader(s *source, run uint32) *reader {
-	r := &reader{source: s, run: run, tar: -1, cols: make([]column, len(s.cols)), head: make([]byte, npyMost)}
+	r := &reader{source: s, run: run, tar: -1, cols: make([]column, len(s.cols)), head: make([]byte, npy.MostHead)}
 	for i := range s.cols {
 		r.cols[i] = column{field: &s.cols[i], elem: int64(s.cols[i].ElemBytes())}
 		if c := &r.cols[i]; c.kind == arrayN {
@@ -228,8 +229,8 @@ func (r *reader) value(col *column, m *member, at int, code uint8) error {
 		return err
 	}
 	f := &r.Facts[m.ext]
-	if !r.arr.parse(head, m.size) || r.arr.head != int(m.head) || r.arr.dtype != f.DType || len(r.arr.dims) != len(f.Dims) ||
-		col.kind == array0 && !slices.Equal(r.arr.dims, f.Dims) || col.kind == array1 && !slices.Equal(r.arr.dims[1:], f.Dims[1:]) {
+	if !r.arr.Parse(head, m.size) || r.arr.Head != int(m.head) || r.arr.DType != f.DType || len(r.arr.Dims) != len(f.Dims) ||
+		col.kind == array0 && !slices.Equal(r.arr.Dims, f.Dims) || col.kind == array1 && !slices.Equal(r.arr.Dims[1:], f.Dims[1:]) {
 		return shardify.Corrupt(m.at, "the NumPy file is not what the survey found")
 	}
 	lo, hi := int64(at), int64(at)+1
@@ -237,7 +238,7 @@ func (r *reader) value(col *column, m *member, at int, code uint8) error {
 		lo, hi = col.off[at], col.off[at+1]
 	}
 	if col.shape != nil {
-		for i, d := range r.arr.dims {
+		for i, d := range r.arr.Dims {
 			binary.LittleEndian.PutUint64(col.shape[(at*col.rank+i)*8:], uint64(d))
 		}
 	}

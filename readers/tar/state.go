@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/npy"
 	"github.com/shardify/shardify/internal/varint"
 )
 
@@ -99,7 +100,7 @@ func readContent(p *varint.Reader, exts int) *content {
 	for range last.members {
 		m := member{at: at + p.I(), size: int64(p.U())}
 		ext, head := p.U(), p.U()
-		if m.at < 0 || m.size < 0 || ext >= uint64(exts) || head > npyMost || int64(head) > m.size {
+		if m.at < 0 || m.size < 0 || ext >= uint64(exts) || head > npy.MostHead || int64(head) > m.size {
 			p.Bad = true
 			return c
 		}

@@ -8,10 +8,10 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/index/npy"
 	"github.com/shardify/shardify/index/tar"
 )
 
@@ -106,17 +106,11 @@ type scan struct {
 	lists  [][]member       // by sample
 	byKey  map[string]int
 	now    int // the sample of the member before, or -1
-	arr    array
+	arr    npy.Array
 	names  []byte // with their ends in samples
 }
 
 // Reasons to leave a member out.
-const (
-	leftFolder   = "folders"
-	leftHidden   = "hidden files"
-	leftReserved = "names that loaders keep for themselves (__x__)"
-	leftNoExt    = "names without an extension"
-)
 
 // scanTar reads all headers of tar i.
 func scanTar(ctx context.Context, t *format.Table, i int) (*scan, error) {
@@ -157,74 +151,28 @@ func (s *scan) walk(ctx context.Context, in input) error {
 	}
 }
 
-// types names what is not a regular file.
-var types = map[byte]string{'1': "a hard link", '2': "a symbolic link", '3': "a device", '4': "a device", '6': "a pipe"}
-
 func (s *scan) member(in input, m *tar.ForeignMember) error {
-	switch m.Type {
-	case '0':
-	case '5':
-		s.left[leftFolder]++
-		return nil
-	case '1', '2':
-		return shardify.Unsupported("%s to %.200q: pack it again with the files themselves (tar --dereference --hard-dereference)", types[m.Type], m.Link)
-	default:
-		what, ok := types[m.Type]
-		if !ok {
-			what = fmt.Sprintf("a member of type %q", m.Type)
-		}
-		return shardify.Unsupported("%s, which is not a regular file", what)
-	}
-	for _, f := range m.Forms {
-		s.forms[f]++
-	}
-	name := m.Name
-	if bytes.HasPrefix(name, []byte("./")) {
-		s.forms[tar.RuleDotSlash]++
-		for bytes.HasPrefix(name, []byte("./")) {
-			name = name[2:]
-		}
-	}
-	key, ext, why, err := s.split(name)
-	if err != nil {
+	key, ext, why, err := tar.SplitMember(m)
+	switch {
+	case err != nil:
 		return err
+	case why == "" || m.Type == '0':
+		for _, f := range m.Forms {
+			s.forms[f]++
+		}
+		if bytes.HasPrefix(m.Name, []byte("./")) {
+			s.forms[tar.RuleDotSlash]++
+		}
 	}
 	if why != "" {
 		s.left[why]++
 		return nil
 	}
-	return s.add(in, m, key, ext)
-}
-
-// split splits a name, or says why it is left out.
-func (s *scan) split(name []byte) (key []byte, ext, why string, err error) {
-	if len(name) == 0 {
-		return nil, "", leftNoExt, nil
-	}
-	if name[0] == '/' || slices.ContainsFunc(bytes.Split(name, []byte("/")), func(p []byte) bool { return string(p) == ".." }) {
-		return nil, "", "", shardify.Unsupported("a name that leads out of the folder")
-	}
-	if !utf8.Valid(name) {
-		return nil, "", "", shardify.Mismatch("a name that is not UTF-8")
-	}
-	base := name[bytes.LastIndexByte(name, '/')+1:]
-	top, _, _ := bytes.Cut(name, []byte("/"))
-	switch {
-	case len(base) == 0 || base[0] == '.' || string(base) == "Thumbs.db" || string(base) == "desktop.ini":
-		return nil, "", leftHidden, nil
-	case len(top) >= 4 && bytes.HasPrefix(top, []byte("__")) && bytes.HasSuffix(top, []byte("__")):
-		return nil, "", leftReserved, nil
-	}
-	key, field, ok := tar.SplitKey(name)
-	if !ok || len(field) == 0 {
-		return nil, "", leftNoExt, nil
-	}
-	lower := bytes.ToLower(field)
-	if !bytes.Equal(lower, field) {
+	base := m.Name[bytes.LastIndexByte(m.Name, '/')+1:]
+	if field := base[bytes.IndexByte(base, '.'):]; !bytes.Equal(bytes.ToLower(field), field) {
 		s.forms[tar.RuleUpperCase]++
 	}
-	ext = format.PlainName(string(lower))
-	return key, ext, "", shardify.ValidName(ext)
+	return s.add(in, m, key, ext)
 }
 
 // add puts a member into its sample.
@@ -310,16 +258,16 @@ func (s *scan) look(in input, m *member, ext string) (f common, err error) {
 			_, f.Class = class(b)
 		}
 	case lastPart(ext) == "npy":
-		b, _, err := in.Bytes(m.at, int(min(m.size, npyMost)))
+		b, _, err := in.Bytes(m.at, int(min(m.size, npy.MostHead)))
 		if err != nil {
 			return f, err
 		}
-		if f.Array = s.arr.parse(b, m.size); !f.Array {
+		if f.Array = s.arr.Parse(b, m.size); !f.Array {
 			f.Why = "not plain numbers in C order, little-endian"
 			return f, nil
 		}
-		m.head = uint16(s.arr.head)
-		f.DType, f.Dims, f.Fixed, f.Inner = s.arr.dtype, slices.Clone(s.arr.dims), true, len(s.arr.dims) > 0
+		m.head = uint16(s.arr.Head)
+		f.DType, f.Dims, f.Fixed, f.Inner = s.arr.DType, slices.Clone(s.arr.Dims), true, len(s.arr.Dims) > 0
 	}
 	return f, nil
 }

@@ -24,10 +24,12 @@ var named = []struct {
 	{"readers/mmap/*.go", "FormatMmap", "reads what writers/mmap writes"},
 	{"readers/wds/*.go", "FormatWDS", "reads what writers/wds writes"},
 	{"index/megatron/*.go", ".bin", "has the bytes of its pairs"},
-	{"readers/mds/*.go", "FormatMDS mds .mds index.json", "reads what writers/mds and Streaming write"},
+	{"index/mds/*.go", "FormatMDS index.json", "has the bytes of its sets"},
+	{"readers/mds/*.go", "FormatMDS mds .mds", "reads what writers/mds and Streaming write"},
 	{"readers/megatron/*.go", "FormatMegatron", "reads what writers/megatron writes"},
 	{"dataset/pair.go", ".tar", "an .idx that is not an index of tokens"},
-	{"dataset/*.go", "FormatMegatron", "opens pairs that have no manifest"},
+	{"dataset/*.go", "FormatMegatron FormatMDS FormatWDS", "opens pairs, MDS sets and tars that have no manifest"},
+	{"dataset/tars.go", ".tar", "as above"},
 	{"dataset/absent.go", "index.json", "says what a folder of MosaicML Streaming is"},
 	{"pipeline/internal/sets/blend.go", "FormatMegatron", "file lists have pairs of .bin and .idx, whichever program made them"},
 	{"questions/static/static.go", "FormatMmap", "static fields are an mmap shard, whatever the format of the set"},
@@ -35,8 +37,8 @@ var named = []struct {
 	{"readers/internal/tars/*.go", ".tar", "as above, as folders of a pair"},
 	{"readers/files/pairs.go", ".tar", "a folder of a pair may be a tar"},
 	{"readers/choose.go", ".tar", "the stem of a.tar.gz is a"},
-	{"gpuload/*.go", "FormatMmap FormatWDS FormatMegatron", "the loader reads three formats of shards, without the table"},
-	{"gpuload/internal/load/*.go", "FormatWDS FormatMegatron", "as above"},
+	{"gpuload/*.go", "FormatMmap FormatWDS FormatMegatron FormatMDS", "the loader reads four formats of shards, without the table"},
+	{"gpuload/internal/load/*.go", "FormatWDS FormatMegatron FormatMDS", "as above"},
 }
 
 // TestFormatsAreNamedInTheirFolders: a new output format is its folder and one line of the table.

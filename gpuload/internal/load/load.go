@@ -77,7 +77,7 @@ func (l *Reader) begin(t *Table, rows int64, runs []Run) (tarBytes int64, err er
 	for i := range runs {
 		l.spans[i].Run = runs[i]
 		if sh := runs[i].Sh; sh.Tar != nil {
-			tarBytes += sh.Record.Bytes / max(sh.Record.Samples, 1) * (runs[i].Hi - runs[i].Lo)
+			tarBytes += max(sh.Record.Bytes/max(sh.Record.Samples, 1), 1) * (runs[i].Hi - runs[i].Lo)
 		}
 	}
 	l.hold = tarBytes <= holdBytes

@@ -17,12 +17,14 @@ type tarSpan struct {
 	members []tarEntry // by sample and wanted member
 	data    []byte     // of a list of texts
 	ends    []int64
+	keys    []byte // names of samples
 }
 
 // tarEntry is where a member is, without its name, and the code of its extension.
 type tarEntry struct {
 	tar.Entry
-	code int
+	code  int
+	there bool
 }
 
 // stride is the entries of one sample: of its wanted members, and of its name.
@@ -68,6 +70,7 @@ func (s *span) measureTar(l *Reader, t *Table) error {
 
 // parse finds and checks the members in the bytes that were read.
 func (s *span) parse(t *Table) error {
+	s.tar.keys = s.tar.keys[:0]
 	f := s.Sh.Tar
 	if n := int(s.Hi-s.Lo) * f.stride(); cap(s.tar.members) < n {
 		s.tar.members = make([]tarEntry, n)
@@ -98,7 +101,7 @@ func (s *span) sample(t *Table, i int64) error {
 		}
 		if n := f.targets[k].wanted; n >= 0 {
 			to := s.entry(i, n)
-			to.Offset, to.Size, to.code = e.Offset, e.Size, code
+			to.Offset, to.Size, to.code, to.there = e.Offset, e.Size, code, true
 		}
 	}
 	for k := range f.targets {
@@ -109,9 +112,10 @@ func (s *span) sample(t *Table, i int64) error {
 		}
 	}
 	if k := f.key.Offsets; k >= 0 {
-		n := int64(len(w.Key)) // at the beginning of the first header
+		n := int64(len(w.Key))
 		e := s.entry(i, f.wanted)
-		e.Offset, e.Size = s.h.Index[s.Lo+i], n
+		e.Offset, e.Size = int64(len(s.tar.keys)), n
+		s.tar.keys = append(s.tar.keys, w.Key...)
 		t.Int64s(k)[s.Row+1+i] = n
 	}
 	return nil
@@ -124,6 +128,9 @@ func (s *span) measureMember(t *Table, row int64, k int, e *tarEntry) error {
 	var dims []byte
 	if to.shape >= 0 {
 		dims = t.Part(to.shape, row, row+1)
+	}
+	if !e.there { // of tars of others; a Walk of ours finds all members
+		return absent(t, to, m, dims, row)
 	}
 	c, err := s.tar.walk.Measure(m, &e.Entry, dims)
 	if err != nil {
@@ -150,6 +157,17 @@ func (s *span) measureMember(t *Table, row int64, k int, e *tarEntry) error {
 	return nil
 }
 
+// absent writes that a sample has no value.
+func absent(t *Table, to *target, m *dataset.Member, dims []byte, row int64) error {
+	if !m.Of.Nullable {
+		return shardify.Corrupt(-1, "no member of the field, there was one when the tar was indexed")
+	}
+	if clear(dims); to.at.Valid >= 0 {
+		t.Part(to.at.Valid, row, row+1)[0] = 0
+	}
+	return nil
+}
+
 // again reads the bytes a second time where they were not kept.
 func (s *span) again(l *Reader) error {
 	if l.hold {
@@ -168,26 +186,30 @@ func (s *span) fillTar(l *Reader, t *Table) error {
 	for i := range s.Hi - s.Lo {
 		for k := range f.targets {
 			if n := f.targets[k].wanted; n >= 0 && f.targets[k].at.Values >= 0 {
-				if err := s.fillMember(t, s.Row+i, k, &s.entry(i, n).Entry); err != nil {
+				if err := s.fillMember(t, s.Row+i, k, s.entry(i, n)); err != nil {
 					return withSample(withField(err, f.Members[k].Of.Name), s.Sh.Lo+s.Lo+i)
 				}
 			}
 		}
 		if f.key.Values >= 0 {
 			e, o := s.entry(i, f.wanted), t.Int64s(f.key.Offsets)
-			at := e.Offset - s.h.Index[s.Lo]
-			copy(t.Part(f.key.Values, o[s.Row+i], o[s.Row+i+1]), s.tar.raw[at:at+e.Size])
+			copy(t.Part(f.key.Values, o[s.Row+i], o[s.Row+i+1]), s.tar.keys[e.Offset:e.Offset+e.Size])
 		}
 	}
 	return nil
 }
 
-func (s *span) fillMember(t *Table, row int64, k int, e *tar.Entry) error {
+func (s *span) fillMember(t *Table, row int64, k int, to *tarEntry) error {
 	m, at := &s.Sh.Tar.Members[k], &s.Sh.Tar.targets[k].at
 	lo, hi := row, row+1
 	if at.Offsets >= 0 {
 		o := t.Int64s(at.Offsets)
 		lo, hi = o[row], o[row+1]
+	}
+	e := &to.Entry
+	if !to.there {
+		clear(t.Part(at.Values, lo, hi))
+		return nil
 	}
 	if m.Kind != tar.MemberTexts {
 		return s.tar.walk.Fill(t.Part(at.Values, lo, hi), m, e)

@@ -35,6 +35,7 @@ type Shard struct {
 	Lo     int64 // its first sample in the Dataset
 	Tar    *tarFormat
 	place  int // among all
+	inSet  int // among those of Set
 
 	opening  sync.Mutex
 	verified bool
@@ -65,6 +66,8 @@ type OpenShard struct {
 	early   bool  // wanted soon, and not used yet
 	mapOnce sync.Once
 	mapped  *filemap.File // of mapping
+	// unpacked: the digest is of the compressed file, and was compared.
+	unpacked bool
 }
 
 // close ends the use of the file.
@@ -118,7 +121,7 @@ func NewShards(sets []*dataset.Set, layout *index.Layout, verify Verify) (*Shard
 		s.files[in] = storage.NewBound(in.FS)
 		var tar *tarFormat
 		switch in.Format {
-		case index.FormatWDS:
+		case index.FormatWDS, index.FormatMDS:
 			var err error
 			if tar, err = newTarFormat(in, layout); err != nil {
 				return nil, shardify.Annotate(err, "open", in.Where(), "")
@@ -134,7 +137,7 @@ func NewShards(sets []*dataset.Set, layout *index.Layout, verify Verify) (*Shard
 			if err := plausible(in, r); err != nil {
 				return nil, shardify.Annotate(err, "open", in.Where(), "")
 			}
-			s.Shards = append(s.Shards, &Shard{Set: in, Number: k, Record: r, stored: &in.OnDisk().Shards[i], Path: dataset.FilePath(in.Path, r.Name), Lo: at, Tar: tar, place: len(s.Shards)})
+			s.Shards = append(s.Shards, &Shard{Set: in, Number: k, Record: r, stored: &in.OnDisk().Shards[i], Path: dataset.FilePath(in.Path, r.Name), Lo: at, Tar: tar, place: len(s.Shards), inSet: i})
 			s.Starts = append(s.Starts, at)
 			at += r.Samples
 		}
@@ -169,6 +172,8 @@ func plausible(in *dataset.Set, r *shardify.Shard) error {
 	switch {
 	case in.Format == index.FormatWDS:
 		each = tar.Block
+	case in.Format == index.FormatMDS: // its index was held against the sizes of the unpacked shards
+		return nil
 	case in.Format == index.FormatMegatron && variable: // documents may be empty: they are in the index
 		room = 0
 		if f, err := dataset.IndexOf(r); err == nil {
@@ -461,6 +466,9 @@ func (s *Shards) openMmap(h *OpenShard) (err error) {
 
 // openTar checks that a tar ends as it should, and reads its offset index.
 func (s *Shards) openTar(h *OpenShard) (err error) {
+	if loose, _ := h.Loose(h.inSet); loose {
+		return s.openLoose(h)
+	}
 	var meanwhile errgroup.Group
 	read := func() (err error) {
 		h.Index, err = dataset.ReadTarIndex(s.context(), s.files[h.Set], h.Path, h.Record)
@@ -489,12 +497,30 @@ func (s *Shards) openTar(h *OpenShard) (err error) {
 	return read()
 }
 
+// openLoose finds the samples of a shard that others made, or of MDS. One that is compressed is checked as it
+// is, and unpacked.
+func (s *Shards) openLoose(h *OpenShard) (err error) {
+	_, packed := h.Loose(h.inSet)
+	if !packed {
+		err = s.fetch(h)
+	}
+	if err == nil && (s.checks(h) || packed && s.Verify != VerifyNone) {
+		err = h.check(h.File)
+	}
+	if err != nil {
+		return err
+	}
+	h.File, h.Index, err = h.Places(s.context(), h.File, h.inSet)
+	h.unpacked = packed
+	return err
+}
+
 // Whole reports whether a shard has one digest of all of its bytes, and not one of each tensor.
 func (sh *Shard) Whole() bool { return sh.Tar != nil || sh.Format == index.FormatMegatron }
 
 // checkWhole compares the digest of a shard. Files that others wrote have none.
 func (h *OpenShard) checkWhole(r io.ReaderAt) error {
-	if h.Foreign {
+	if h.Foreign || h.unpacked {
 		return nil
 	}
 	return dataset.CheckDigest(r, h.Record)

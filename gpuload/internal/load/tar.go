@@ -25,7 +25,7 @@ type target struct {
 }
 
 func newTarFormat(in *dataset.Set, layout *index.Layout) (*tarFormat, error) {
-	tar, err := dataset.NewTar(in.Schema, in.Members, in.Keyed)
+	tar, err := in.Tar()
 	if err != nil {
 		return nil, err
 	}
