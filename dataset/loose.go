@@ -89,6 +89,66 @@ func (s *Set) Notes(checked bool) (list []string) {
 	return list
 }
 
+// Outline is what a reader in another language needs of a set that others wrote.
+type Outline struct {
+	Format  string           `json:"format"`
+	Folder  string           `json:"folder"`
+	Samples int64            `json:"samples"`
+	Bytes   int64            `json:"bytes"`
+	Keyed   bool             `json:"keyed"`
+	Digest  string           `json:"xxh3"`
+	Schema  []shardify.Field `json:"schema"`
+	Shards  []shardify.Shard `json:"shards"`
+	Left    []string         `json:"left"`
+	// Of MDS: the columns, and the bytes of each shard once it is unpacked.
+	Columns []outlineColumn `json:"columns,omitempty"`
+	Raw     []int64         `json:"raw,omitempty"`
+	// Of tars: the extension of each field, and by shard where samples begin.
+	Members map[string]string `json:"members,omitempty"`
+	Places  [][]int64         `json:"places,omitempty"`
+}
+
+type outlineColumn struct {
+	Field    string `json:"field"` // "" if it is not read
+	Key      bool   `json:"key"`
+	Encoding string `json:"encoding"`
+	Fixed    int64  `json:"fixed"`
+}
+
+// Outline describes the set.
+func (s *Set) Outline() *Outline {
+	o := &Outline{Format: s.Format, Folder: Folder(s.Path), Samples: s.Samples, Bytes: s.Bytes, Keyed: s.Keyed, Digest: s.Digest, Schema: s.Schema, Shards: s.Shards, Left: []string{}}
+	if s.loose == nil {
+		return o
+	}
+	o.Left, o.Places = append(o.Left, s.loose.left...), s.loose.places
+	x := s.loose.mds
+	if x == nil {
+		var names []string
+		for i := range s.Schema {
+			if !shardify.Companion(s.Schema, i) {
+				names = append(names, s.Schema[i].Name)
+			}
+		}
+		o.Members = map[string]string{}
+		for ext, k := range s.loose.members {
+			o.Members[names[k]] = ext
+		}
+		return o
+	}
+	for k := range x.Columns {
+		c := outlineColumn{Encoding: x.Shards[0].Encodings[k], Fixed: x.Columns[k].Fixed, Key: k == s.loose.key}
+		if s.loose.fields[k] >= 0 {
+			c.Field = x.Columns[k].Field.Name
+		}
+		o.Columns = append(o.Columns, c)
+	}
+	for i := range x.Shards {
+		o.Raw = append(o.Raw, x.Shards[i].Raw.Bytes)
+	}
+	return o
+}
+
 // Loose reports whether Places says where the samples of a shard are, and whether the shard has to be
 // unpacked for that.
 func (s *Set) Loose(shard int) (is, packed bool) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -56,5 +57,16 @@ func goFile(text *C.char, size C.size_t, to *C.void, bytes C.int64_t, errText **
 		}
 		b := unsafe.Slice((*byte)(unsafe.Pointer(to)), int64(bytes))
 		return ok, dataset.Fetch(context.Background(), storages.Files, w.Name, of, b)
+	})
+}
+
+//export goDescribe
+func goDescribe(path *C.char, about **C.char, errText **C.char) C.int {
+	return try(errText, func() (int, error) {
+		s, err := dataset.Open(context.Background(), storages.Files, C.GoString(path), index.FormatWDS, index.FormatMDS)
+		if err != nil {
+			return failed, err
+		}
+		return ok, answer(about, s.Outline())
 	})
 }

@@ -165,6 +165,10 @@ int shardify_image_size(const char *form, size_t size, int64_t *to, char **error
 
 // shardify_file_size is the size of a file of a data set, which may be on another machine.
 int shardify_file_size(const char *name, int64_t *bytes, char **error);
+// shardify_describe opens a data set that others wrote: an MDS folder, or tars of WebDataset. about is JSON
+// (dataset.Outline).
+int shardify_describe(const char *path, char **about, char **error);
+
 // shardify_file reads a file of that size, or some tensors of a shard, and checks them. wanted is
 // JSON (files.go: wanted).
 int shardify_file(const char *wanted, size_t size, void *to, int64_t bytes, char **error);

@@ -94,6 +94,8 @@ int shardify_file(const char *wanted, size_t size, void *to, int64_t bytes, char
     HERE(goFile((char *)wanted, size, to, bytes, error));
 }
 
+int shardify_describe(const char *path, char **about, char **error) { HERE(goDescribe((char *)path, about, error)); }
+
 int shardify_convert(const char *settings, size_t size, uint64_t *conversion, char **error) {
     HERE(goConvert((char *)settings, size, conversion, error));
 }

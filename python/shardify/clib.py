@@ -99,6 +99,7 @@ _FUNCTIONS: Dict[str, Any] = {
     "image_size": [c_char_p, c_size_t, c_void_p, _error],
     "file_size": [c_char_p, POINTER(c_int64), _error],
     "file": [c_char_p, c_size_t, c_void_p, c_int64, _error],
+    "describe": [c_char_p, POINTER(c_void_p), _error],
     "convert": [c_char_p, c_size_t, POINTER(c_uint64), _error],
     "convert_wait": [c_uint64, c_int64, POINTER(c_void_p), _error],
     "convert_stop": [c_uint64, _error],
@@ -157,6 +158,7 @@ class Library:
     image_size: Any
     file_size: Any
     file: Any
+    describe: Any
     convert: Any
     convert_wait: Any
     convert_stop: Any

@@ -15,6 +15,7 @@ from . import manifest as mf
 from . import callbacks, near, remote, static, windows
 from .batch import Batch, Sample
 from .errors import SchemaError, UnsupportedError, printable
+from .foreign import LooseTar, MdsShard
 from .layout import counter_of
 from .megatron import PairShard
 from .mmapshard import MmapShard
@@ -33,9 +34,11 @@ else:
     T = TypeVar("T")
 
 Transform = Callable[[Sample], Any]
-AnyShard = Union[MmapShard, TarShard]
+AnyShard = Union[MmapShard, TarShard, MdsShard, LooseTar]
 # Shards that have columns, by the format of their set.
 SHARDS: Dict[str, Type[MmapShard]] = {"mmap": MmapShard, "megatron": PairShard}
+# Shards that have one sample after the other.
+BY_SAMPLE: Dict[str, Any] = {"mds": MdsShard, "tars": LooseTar}
 
 
 def _open_limit() -> int:
@@ -230,7 +233,7 @@ class Dataset(Generic[T]):
             m, record = self._shards[k]
             by_name = {f.name: f for f in m.fields + (KEY_FIELD,)}
             wanted = [by_name.get(name) or _part(m, name) for name in self._names]
-            shard = SHARDS.get(m.format, TarShard)(m, record, wanted)
+            shard = (SHARDS.get(m.format) or BY_SAMPLE.get(m.format, TarShard))(m, record, wanted)
             # Dropping the oldest closes its file once nothing refers to its arrays. Other threads
             # may open shards meanwhile.
             for oldest in list(self._open)[: max(0, len(self._open) - self._limit + 1)]:

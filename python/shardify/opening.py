@@ -6,7 +6,7 @@ import os
 from typing import Any, Callable, Optional, Sequence, Union, overload
 
 from . import manifest as mf
-from . import amounts, megatron, near, remote
+from . import amounts, foreign, megatron, near, remote
 from .batch import Sample
 from .dataset import Dataset, T
 from .errors import NotADatasetError, SchemaError, ShardifyError, UnsupportedError, corrupt
@@ -48,6 +48,8 @@ def open(
     """Open a data set, or several of one schema as one, in the order given. Folders may be
     addresses: s3://bucket/set, https://server/set. Pairs of .bin and .idx, as Megatron-LM, NeMo and
     BlendCorpus write them, are a data set with the field "tokens": of a folder, or one that is named.
+    So are folders that MosaicML Streaming wrote (MDS), and tars as WebDataset writes them: a folder, a
+    pattern such as "shard-*.tar", or one.
 
     split      which part of a set that has splits: "train"
     columns    only these fields, as names or globs: others are not read
@@ -75,12 +77,16 @@ def load(path: Path, split: Optional[str], check: bool, call: str = "shardify.op
         m = mf.load(folder)
     except NotADatasetError:
         pairs = None if remote.is_remote(folder) else megatron.find(folder if split is None else os.path.join(folder, split))
+        if pairs is None and mf.unfinished(folder) is None:
+            pairs = foreign.find(folder if split is None else os.path.join(folder, split))
         if pairs is None:
             raise
         return pairs
     if m.splits or split is not None:
         m = _split(m, folder, split, call)
-    if m.format not in ("mmap", "wds", "megatron"):
+    if m.format == "mds":
+        m = foreign.find(m.folder) or m
+    elif m.format not in ("mmap", "wds", "megatron"):
         raise UnsupportedError(
             "%s: a data set of %s shards; this package reads mmap, wds and megatron: `shardify convert %s -o DIR` converts it"
             % (folder, m.format, folder)
