@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 // The version of this interface. A program refuses a library of another.
-#define SHARDIFY_ABI 11
+#define SHARDIFY_ABI 12
 
 // Results.
 enum {
