@@ -88,7 +88,7 @@ def load(path: Path, split: Optional[str], check: bool, call: str = "shardify.op
         m = foreign.find(m.folder) or m
     elif m.format not in ("mmap", "wds", "megatron"):
         raise UnsupportedError(
-            "%s: a data set of %s shards; this package reads mmap, wds and megatron: `shardify convert %s -o DIR` converts it"
+            "%s: a data set of %s shards; this package reads mmap, wds, megatron and mds: `shardify convert %s -o DIR` converts it"
             % (folder, m.format, folder)
         )
     if check:

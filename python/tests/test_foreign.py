@@ -50,7 +50,7 @@ def test_mds_in_the_loader():
         want = json.load(f)
     seen = []
     with shardify.Loader(os.path.join(MDS, "plain"), 5, shuffle="global", seed=3, last="short", device="cpu", columns=["i", "nf"]) as loader:
-        assert any("pk is left out" in n for n in loader.notes)
+        assert any("pk is left out" in n for n in loader.notes())
         for batch in loader:
             for i, v in zip(np.asarray(batch.ids).tolist(), np.asarray(batch["nf"])):
                 assert encoded(v) == want["nf"][i]
