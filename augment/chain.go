@@ -4,14 +4,19 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/images/exif"
 )
 
 // Chain is operations on images, one after the other, for a loader, which has single images.
 type Chain struct {
-	ops  []*images
-	w, h int
-	same bool
+	ops      []*images
+	w, h     int
+	same     bool
+	followed bool
 }
+
+// Follow says that masks, boxes or points follow the images.
+func (c *Chain) Follow() { c.followed = true }
 
 // NewChain makes the operations of specs as --augment has them, without splits and fields.
 func NewChain(specs []string) (*Chain, error) {
@@ -66,7 +71,11 @@ func (c *Chain) Size(w, h int) (int, int) {
 }
 
 // Canvas is the memory of one goroutine, reused from image to image.
-type Canvas struct{ s buffers }
+type Canvas struct {
+	s     buffers
+	moves []move    // what the operations did to the last image
+	turns [2][]byte // masks on their way
+}
 
 // JPEG makes the pixels of a file, of which only what is shown is decoded. They are RGB, row by row, and good
 // until the canvas is used again. What is random follows from the seed alone.
@@ -79,31 +88,48 @@ func (c *Chain) JPEG(k *Canvas, file []byte, seed uint64) (pix []byte, w, h int,
 	var p picture
 	if len(ops) > 0 && ops[0].cut != nil {
 		p, err = ops[0].cutJPEG(file, operation(seed, 0), s)
-		return c.rest(p, err, 1, seed, s)
+		k.moves = append(k.moves, s.moved)
+		return c.rest(p, err, 1, seed, k)
 	}
-	if p, err = s.decode(file); err == nil && len(ops) > 0 && ops[0].orient {
+	p, err = s.decode(file)
+	s.moved = oriented(p.w, p.h, 1)
+	if err == nil && len(ops) > 0 && ops[0].orient {
+		if ops[0].asked == "" && c.followed && exif.Orientation(file) != 1 {
+			return nil, 0, 0, errUndecided()
+		}
 		p = ops[0].turned(p, file, s)
+		k.moves = append(k.moves, s.moved)
+		return c.rest(p, nil, 1, seed, k)
 	}
-	return c.rest(p, err, 0, seed, s)
+	return c.rest(p, err, 0, seed, k)
 }
 
 // Pixels changes pixels, which it may overwrite.
 func (c *Chain) Pixels(k *Canvas, pix []byte, w, h int, seed uint64) ([]byte, int, int, error) {
-	return c.rest(picture{w, h, pix}, nil, 0, seed, &k.s)
+	return c.rest(picture{w, h, pix}, nil, 0, seed, k)
 }
 
 // rest makes the operations from one on.
-func (c *Chain) rest(p picture, err error, from int, seed uint64, s *buffers) ([]byte, int, int, error) {
+func (c *Chain) rest(p picture, err error, from int, seed uint64, k *Canvas) ([]byte, int, int, error) {
+	s := &k.s
 	for i := from; i < len(c.ops) && err == nil; i++ {
 		op, r := c.ops[i], operation(seed, i)
+		s.moved = oriented(p.w, p.h, 1)
 		if op.cut == nil {
 			p, err = op.do(p, r, s)
-			continue
+		} else {
+			var to cut
+			if to, err = op.cut(p.w, p.h, r); err == nil {
+				s.moved = cutOut(p.w, p.h, to)
+				p, err = s.cut(p, to)
+			}
 		}
-		var to cut
-		if to, err = op.cut(p.w, p.h, r); err == nil {
-			p, err = s.cut(p, to)
+		if op.moving {
+			k.moves = append(k.moves, s.moved)
 		}
+	}
+	if len(k.moves) == 0 {
+		k.Mirror(p.w, p.h, false) // masks have the size of the image, whatever becomes of it
 	}
 	return p.pix, p.w, p.h, err
 }

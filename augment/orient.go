@@ -48,6 +48,10 @@ func (m *images) undecided(encoded []byte) error {
 	if !m.orient || len(m.targets) == 0 || m.asked != "" || exif.Orientation(encoded) == 1 {
 		return nil
 	}
+	return errUndecided()
+}
+
+func errUndecided() error {
 	return shardify.Mismatch("the image is stored turned: were masks, boxes and points made for its pixels as stored (--augment 'orient,targets=turn') or for the upright image (--augment 'orient,targets=keep')?")
 }
 

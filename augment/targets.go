@@ -414,6 +414,10 @@ func doubt(src *shardify.Column, i int) error {
 	if b := src.Data[lo:hi]; len(b) < 26 || string(b[:len(png.Signature)]) != png.Signature || b[25] != 0 && b[25] != 3 { // grey, or with a palette
 		return nil
 	}
-	name := src.Name
+	return Doubt(src.Name)
+}
+
+// Doubt is the error for a grey or palette PNG that may be class numbers.
+func Doubt(name string) error {
 	return shardify.Mismatch("%s is a grey or palette PNG beside another image: class numbers, or a picture? --augment 'targets,mask=%s' in front keeps class numbers; --augment 'targets,mask=%s:colours' makes RGB pixels", name, name, name)
 }

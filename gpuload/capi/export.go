@@ -356,7 +356,7 @@ func goPixels(device *C.char, stream C.uint64_t, form *C.int64_t, scales *C.floa
 }
 
 //export goDecode
-func goDecode(form *C.char, size C.size_t, epoch C.int64_t, values *C.uint8_t, bytes C.int64_t, offsets, ids *C.int64_t, n C.int64_t, out *C.uint8_t, room C.int64_t, left **C.char, errText **C.char) C.int {
+func goDecode(form *C.char, size C.size_t, epoch C.int64_t, values *C.uint8_t, bytes C.int64_t, offsets, ids *C.int64_t, n C.int64_t, out *C.uint8_t, room C.int64_t, moves *C.double, numbers C.int64_t, left **C.char, errText **C.char) C.int {
 	return try(errText, func() (int, error) {
 		from, err := list((*byte)(values), bytes)
 		if err != nil {
@@ -374,7 +374,49 @@ func goDecode(form *C.char, size C.size_t, epoch C.int64_t, values *C.uint8_t, b
 		if err != nil {
 			return failed, err
 		}
-		bad, err := decode(unsafe.Slice((*byte)(unsafe.Pointer(form)), size), int64(epoch), from, borders, samples, to)
+		places, err := list((*float64)(moves), numbers)
+		if err != nil {
+			return failed, err
+		}
+		bad, err := decode(unsafe.Slice((*byte)(unsafe.Pointer(form)), size), int64(epoch), from, borders, samples, to, places)
+		if err != nil {
+			return failed, err
+		}
+		return ok, answer(left, bad)
+	})
+}
+
+//export goFollowing
+func goFollowing(form *C.char, size C.size_t, text **C.char, errText **C.char) C.int {
+	return try(errText, func() (int, error) {
+		f, err := imageForm(unsafe.Slice((*byte)(unsafe.Pointer(form)), size))
+		if err != nil {
+			return failed, err
+		}
+		known, err := f.Following()
+		if err != nil {
+			return failed, err
+		}
+		return ok, answer(text, known)
+	})
+}
+
+//export goFollow
+func goFollow(form *C.char, size C.size_t, ids *C.int64_t, n C.int64_t, moves *C.double, numbers C.int64_t, columns *C.int64_t, words C.int64_t, left **C.char, errText **C.char) C.int {
+	return try(errText, func() (int, error) {
+		samples, err := list((*int64)(ids), n)
+		if err != nil {
+			return failed, err
+		}
+		places, err := list((*float64)(moves), numbers)
+		if err != nil {
+			return failed, err
+		}
+		where, err := list((*int64)(columns), words)
+		if err != nil {
+			return failed, err
+		}
+		bad, err := follow(unsafe.Slice((*byte)(unsafe.Pointer(form)), size), samples, places, where)
 		if err != nil {
 			return failed, err
 		}

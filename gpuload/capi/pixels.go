@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload"
@@ -54,7 +55,7 @@ func imageForm(text []byte) (*images.Form, error) {
 }
 
 // decode makes pixels of encoded images. It lets Go have as many threads as it is to use.
-func decode(form []byte, epoch int64, values []byte, offsets, ids []int64, out []byte) ([]images.Left, error) {
+func decode(form []byte, epoch int64, values []byte, offsets, ids []int64, out []byte, moves []float64) ([]images.Left, error) {
 	f, err := imageForm(form)
 	if err != nil {
 		return nil, err
@@ -62,5 +63,33 @@ func decode(form []byte, epoch int64, values []byte, offsets, ids []int64, out [
 	if n := min(f.Threads, runtime.NumCPU()); n > runtime.GOMAXPROCS(0) && os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(n)
 	}
-	return f.Batch(uint64(epoch), values, offsets, ids, out)
+	return f.Batch(uint64(epoch), values, offsets, ids, out, moves)
+}
+
+// columnWords are the addresses and lengths of a column: values, offsets, offsets of the second level, marks, and
+// where masks go.
+const columnWords = 10
+
+// follow makes what follows the images of a batch.
+func follow(form []byte, ids []int64, moves []float64, words []int64) ([]images.Left, error) {
+	f, err := imageForm(form)
+	if err != nil {
+		return nil, err
+	}
+	if len(words)%columnWords != 0 || slices.ContainsFunc(words, func(x int64) bool { return x < 0 }) {
+		return nil, fmt.Errorf("%d words of columns", len(words))
+	}
+	var columns []images.Column
+	for ; len(words) > 0; words = words[columnWords:] {
+		part := func(k, size int) []byte {
+			if words[2*k] == 0 {
+				return nil
+			}
+			return at(words[2*k], words[2*k+1]*int64(size))
+		}
+		columns = append(columns, images.Column{
+			Values: part(0, 1), Offsets: [2][]int64{shardify.View[int64](part(1, 8)), shardify.View[int64](part(2, 8))}, Valid: part(3, 1), Mask: part(4, 1),
+		})
+	}
+	return f.Follow(ids, moves, columns)
 }

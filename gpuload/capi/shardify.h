@@ -144,8 +144,19 @@ int shardify_pixels(const char *device, uint64_t stream, const int64_t *form, co
 // shardify_decode makes pixels of n encoded images, JPEG or PNG: values[offsets[k]] to values[offsets[k + 1]] is
 // that of sample ids[k], or padding if that is -1. form is JSON (images.Form of gpuload/internal/images); out has room
 // for all of them. left is JSON: the rows that were not made, which are zeros, and why (images.Left), or null.
+// moves is NULL, or has room for what is done to the places of each image, in the numbers that shardify_following names.
 int shardify_decode(const char *form, size_t size, int64_t epoch, const uint8_t *values, int64_t bytes, const int64_t *offsets,
-                    const int64_t *ids, int64_t n, uint8_t *out, int64_t room, char **left, char **error);
+                    const int64_t *ids, int64_t n, uint8_t *out, int64_t room, double *moves, int64_t numbers, char **left, char **error);
+
+// shardify_following says in JSON which fields follow the images of a form, and how many numbers the moves of an image are.
+int shardify_following(const char *form, size_t size, char **text, char **error);
+
+// shardify_follow makes masks, boxes and points of n samples follow what shardify_decode did to their images. columns has
+// ten words for each field of the form, address and length of: values (bytes), offsets, offsets of the second level
+// (numbers), marks of which samples have a value (bytes), and where the class numbers of masks go (bytes); 0: none. What
+// changes is overwritten; lists become shorter. left is JSON: the masks that were not made, as of shardify_decode.
+int shardify_follow(const char *form, size_t size, const int64_t *ids, int64_t n, const double *moves, int64_t numbers,
+                    const int64_t *columns, int64_t words, char **left, char **error);
 
 // shardify_sparse makes a matrix of rows of n values and as many numbers of columns: row i is offsets[i] to
 // offsets[i + 1]. form is the types of values and of numbers (0 bool, 1 u8, 2 i8, 3 u16, 4 i16, 5 u32, 6 i32, 7 u64, 8 i64, 9

@@ -76,8 +76,15 @@ int shardify_pixels(const char *device, uint64_t stream, const int64_t *form, co
 }
 
 int shardify_decode(const char *form, size_t size, int64_t epoch, const uint8_t *values, int64_t bytes, const int64_t *offsets,
-                    const int64_t *ids, int64_t n, uint8_t *out, int64_t room, char **left, char **error) {
-    HERE(goDecode((char *)form, size, epoch, (uint8_t *)values, bytes, (int64_t *)offsets, (int64_t *)ids, n, out, room, left, error));
+                    const int64_t *ids, int64_t n, uint8_t *out, int64_t room, double *moves, int64_t numbers, char **left, char **error) {
+    HERE(goDecode((char *)form, size, epoch, (uint8_t *)values, bytes, (int64_t *)offsets, (int64_t *)ids, n, out, room, moves, numbers, left, error));
+}
+
+int shardify_following(const char *form, size_t size, char **text, char **error) { HERE(goFollowing((char *)form, size, text, error)); }
+
+int shardify_follow(const char *form, size_t size, const int64_t *ids, int64_t n, const double *moves, int64_t numbers,
+                    const int64_t *columns, int64_t words, char **left, char **error) {
+    HERE(goFollow((char *)form, size, (int64_t *)ids, n, (double *)moves, numbers, (int64_t *)columns, words, left, error));
 }
 
 int shardify_sparse(const int64_t *form, const int32_t *columns, const void *values, const void *indices, int64_t n, const int64_t *offsets,

@@ -94,8 +94,10 @@ _FUNCTIONS: Dict[str, Any] = {
     "close": [c_uint64, _error],
     "probe": [c_char_p, POINTER(c_void_p), _error],
     "pixels": [c_char_p, c_uint64, c_void_p, c_void_p, c_void_p, c_int64, _error],
-    "decode": [c_char_p, c_size_t, c_int64, c_void_p, c_int64, c_void_p, c_void_p, c_int64, c_void_p, c_int64, POINTER(c_void_p), _error],
     "sparse": [c_void_p, c_void_p, c_void_p, c_void_p, c_int64, c_void_p, c_int64, c_void_p, c_void_p, c_void_p, _error],
+    "decode": [c_char_p, c_size_t, c_int64, c_void_p, c_int64, c_void_p, c_void_p, c_int64, c_void_p, c_int64, c_void_p, c_int64, POINTER(c_void_p), _error],
+    "following": [c_char_p, c_size_t, POINTER(c_void_p), _error],
+    "follow": [c_char_p, c_size_t, c_void_p, c_int64, c_void_p, c_int64, c_void_p, c_int64, POINTER(c_void_p), _error],
     "image_size": [c_char_p, c_size_t, c_void_p, _error],
     "file_size": [c_char_p, POINTER(c_int64), _error],
     "file": [c_char_p, c_size_t, c_void_p, c_int64, _error],
@@ -155,6 +157,8 @@ class Library:
     pixels: Any
     decode: Any
     sparse: Any
+    following: Any
+    follow: Any
     image_size: Any
     file_size: Any
     file: Any

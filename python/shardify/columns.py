@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .errors import CorruptError, SchemaError, UnsupportedError
+from .following import Mask, place
 from .frameworks import Framework, Spec
 from .loaderbatch import LoaderBatch
 from .parts import Fixed, Form, Images, Lists, Objects, Part, Source
@@ -37,10 +38,11 @@ class Plan:
         self.parts: List[Part] = []
         for f in ([KEY_FIELD] if KEY in places else []) + shown:
             self.parts.append(self._part(f, places, decoders))
+        self._follow(places, decoders)
         if more is not None and more.any:
             self.parts.append(Sequences(more, self.parts, self.specs, framework))
         self.images = [p for p in self.parts if isinstance(p, Images)]
-        self.objects = [p for p in self.parts if isinstance(p, Objects)]
+        self.objects = [p for p in self.parts if isinstance(p, Objects) and not p.follows]
         wanted = {i for p in self.parts for i in p.tensors()}
         self.read = sorted({i for p in self.parts for i in p.read()})
         if self.on_device:  # texts are the host's, but not which of them are there
@@ -68,6 +70,18 @@ class Plan:
         shapes = places[f.name + SHAPE_SUFFIX]["values"] if f.ragged else -1
         return Lists(f, *at, shapes, self.form)
 
+    def _follow(self, places: Dict[str, Dict[str, int]], decoders: Dict[str, Any]) -> None:
+        """Marks the fields that follow images, and makes masks of those that hold them."""
+        for image in [p for p in self.parts if isinstance(p, Images)]:
+            known = getattr(image.decoder, "following", None)
+            for k, p in enumerate(self.parts):
+                if known is None or p is image or p.name not in known.kinds:
+                    continue
+                if known.kinds[p.name][0] == "mask":
+                    shapes = places[p.name + SHAPE_SUFFIX]["values"] if p.field.ragged else -1
+                    self.parts[k] = p = Mask(p.field, p.values, p.offsets, p.offsets1, p.valid, shapes)
+                image.followers.append(place(p, known, image.name, self.specs))
+
     def early(self, s: Source) -> Dict[str, Any]:
         """The columns that are made of the batch's own memory, while it is there."""
         out: Dict[str, Any] = {}
@@ -79,6 +93,8 @@ class Plan:
         for p in self.parts:
             if p.name in early:
                 out[p.name] = early[p.name]
+            elif p.follows:
+                p.wait(out)
             else:
                 p.add(out, s)
         if self.numbers >= 0:

@@ -27,18 +27,19 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 import numpy as np
 import numpy.typing as npt
 
-from . import clib, near
+from . import clib, following, near
 from . import pixels as gpu
 from .errors import CorruptError, ForkedError, SchemaError, ShardifyError, UnsupportedError, corrupt
 from .geometry import DRAWS, MAX_PIXELS, Cut, Shaping, Size, draws
 from .options import MAX_THREADS
 from .pixels import Cast
+from .schema import Field
 
 Array = npt.NDArray[Any]
 
 BACKENDS = ("auto", "native", "pillow", "torchvision", "nvjpeg", "nvimgcodec")
 LAYOUTS = ("nchw", "nhwc")
-COLORS = {"rgb": ("RGB", 3), "gray": ("L", 1)}
+COLORS = {"rgb": ("RGB", 3), "gray": ("L", 1), "index": ("", 1)}
 # Those that Pillow is asked to try, as far as it has them; the last two come with packages that register them.
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM", "AVIF", "JPEG2000", "HEIF", "JXL")
 # Kinds that not every Pillow decodes, by their first bytes: place, bytes, Pillow's name, and what decodes them.
@@ -77,6 +78,7 @@ def make(
     random_crop: Union[bool, Tuple[float, float]] = False,
     flip: float = 0.0,
     augment: Sequence[str] = (),
+    targets: Any = "",
     seed: int = 0,
     layout: str = "nchw",
     color: str = "rgb",
@@ -99,9 +101,14 @@ def make(
     flip         chance that an image is mirrored left to right
     augment      operations on what is shown, in this order, as `shardify convert --augment` has them:
                  ["colour-jitter,brightness=0.4", "rotate=10"] (native only; docs/guides/augment.md)
+    targets      the masks, boxes and points beside the image that a Loader moves with it: the settings of
+                 `shardify convert --augment targets,...`, as "mask=mask,boxes=boxes:xyxy,points=points:xyv", or a
+                 dict of them (native only; docs/guides/augment.md). Default: what the attributes of the fields say
     seed         of what is random, together with the epoch and each sample's number
     layout       "nchw" or "nhwc"
-    color        "rgb" or "gray"
+    color        "rgb", "gray", or "index": [batch, height, width] of class numbers, those in grey PNG or the
+                 palette's indices in a PNG with one (native only). With rgb such a PNG becomes its colours, as
+                 Pillow's convert("RGB") makes them
     threads      default: the cores this process may use, at most 16
     scaled       JPEGs that become smaller are decoded at 1/2, 1/4 or 1/8 of their size (native and Pillow), never
                  below the size asked for; False decodes every pixel
@@ -131,13 +138,27 @@ def make(
         raise ValueError("augment=%r: want a list of operations" % augment)
     if augment and (backend != "native" or color != "rgb"):
         raise ValueError("augment=: is for backend='native' and color='rgb', not %r and %r" % (backend, color))
+    targets = following.text(targets)
+    if targets and (backend != "native" or not os.path.exists(clib.path())):
+        raise ValueError("targets=: is for backend='native', not %r" % backend)
+    if color == "index":
+        _check_index(str(field), backend, shaping, cast, layout)
     to = None if cast is None else Cast.make(str(field), cast, COLORS[color][1])
-    made = Decoder(str(field), backend, shaping, seed, layout, color, threads, scaled, device or "cuda", to, augment=tuple(augment))
+    made = Decoder(str(field), backend, shaping, seed, layout, color, threads, scaled, device or "cuda", to, augment=tuple(augment), targets=targets)
     made.note = note and "%s; %s decodes on the host" % (note, backend)
     made.backend_function()  # an absent library is an error here, not at the first batch
     if augment:
         made.size_of_all(clib.load())  # and a wrong operation
     return made
+
+
+def _check_index(field: str, backend: str, shaping: Shaping, cast: Any, layout: str) -> None:
+    if backend != "native":
+        raise ValueError("color='index': is for backend='native', not %r" % backend)
+    if cast is not None or layout != "nchw":
+        raise ValueError("color='index': class numbers are [batch, height, width], without cast= and layout=")
+    if shaping.moves:
+        raise ValueError("color='index': class numbers are resized, cropped and mirrored with their image: decode the image, with targets='mask=%s'" % field)
 
 
 def _cores() -> int:
@@ -169,6 +190,8 @@ class Decoder:
     device: str
     cast: Optional[Cast] = None
     augment: Tuple[str, ...] = ()
+    targets: str = ""
+    following: Optional[following.Following] = None  # what a loader moves with the images
     images: int = 0  # decoded so far
     seconds: float = 0.0  # that callers waited for them
     note: str = ""  # why it is not the backend that was asked for
@@ -190,13 +213,13 @@ class Decoder:
         self.__dict__.update(state, _lock=threading.Lock())
 
     def __call__(
-        self, values: Any, offsets: Any, ids: Any, epoch: int = 0, out: Any = None, bad: Optional[Bad] = None
+        self, values: Any, offsets: Any, ids: Any, epoch: int = 0, out: Any = None, bad: Optional[Bad] = None, moves: Any = None
     ) -> Any:
         """Pixels of all samples, u8 or what `cast` makes of them (of bf16 on the host the bits): values[offsets[k]:offsets[k+1]] is the file of sample ids[k].
 
         Samples with id -1 are padding and become zeros. `out` is an array to write to.
         nvjpeg and nvimgcodec return a tensor on their device, the others an array. Where `bad` is a dict, a
-        damaged image becomes zeros and its error bad[k].
+        damaged image becomes zeros and its error bad[k]. `moves` takes what was done to the places of each image.
         """
         start = time.perf_counter()
         values, offsets, ids = _host(values, np.uint8), _host(offsets, np.int64), _host(ids, np.int64)
@@ -206,7 +229,10 @@ class Decoder:
             raise SchemaError("%s: offsets leave the %d bytes of the batch" % (self.field, len(values)))
         batch = Encoded(self, values, offsets, ids, epoch)
         lib = self._library()
-        pixels = self.backend_function()(batch.files(), out, bad) if lib is None else self._natively(lib, batch, out, bad)
+        if self.color == "index":
+            pixels = self._indices(batch, out, bad)
+        else:
+            pixels = self.backend_function()(batch.files(), out, bad) if lib is None else self._natively(lib, batch, out, bad, moves)
         self.images += len(ids)
         self.seconds += time.perf_counter() - start
         return pixels
@@ -218,19 +244,27 @@ class Decoder:
         try:
             return clib.load()
         except ForkedError:
-            if self.augment:
+            if self.whole or self.color == "index":
                 raise
             return None
 
-    def _form(self, h: int, w: int) -> bytes:
+    @property
+    def whole(self) -> bool:
+        """Whether the library shapes what Pillow decodes."""
+        return bool(self.augment) or self.following is not None
+
+    def _form(self, h: int, w: int, fields: Any = None) -> bytes:
         """images.Form of gpuload/internal/images, in JSON."""
-        s, cast = self.shaping, self.cast
+        s, cast, known = self.shaping, self.cast, self.following
+        if fields is None:
+            fields = known.fields if known else ()
         form = {
             "width": w, "height": h, "channels": COLORS[self.color][1], "last": self.layout == "nhwc", "dtype": cast.kind if cast else "u8",
             "scale": cast.scale if cast else (), "shift": cast.shift if cast else (), "scaled": self.scaled,
             "resize": s.resize[::-1] if s.resize else (0, 0), "shorter": s.shorter, "crop": s.crop[::-1] if s.crop else (0, 0),
             "anywhere": s.anywhere, "area": s.area or (0, 0), "flip": s.flip, "augment": self.augment,
             "seed": self.seed & (1 << 64) - 1, "threads": self.threads,
+            "image": "" if self.color == "index" else self.field, "targets": self.targets if fields else "", "fields": fields, "doubt": bool(known and known.doubt),
         }  # fmt: skip
         return json.dumps(form).encode()
 
@@ -238,10 +272,39 @@ class Decoder:
         channels = COLORS[self.color][1]
         return (n, channels, h, w) if self.layout == "nchw" else (n, h, w, channels)
 
+    def size_in(self, shape: Sequence[int]) -> Tuple[int, int]:
+        """Height and width in the shape of a batch."""
+        h, w = shape[1:3] if self.layout == "nhwc" or self.color == "index" else shape[2:4]
+        return int(h), int(w)
+
+    def _indices(self, batch: "Encoded", out: Any, bad: Optional[Bad]) -> Array:
+        """Class numbers, without an image that they follow."""
+        known = self.following
+        if known is None:  # without a loader
+            known = self.index_of(Field(self.field, "u8", levels=1, media="image"))
+        columns = {self.field: following.Arrays(batch.values, [batch.offsets - batch.offsets[:1]], None)}
+        if len(batch.offsets):
+            columns[self.field].values = batch.values[batch.offsets[0] : batch.offsets[-1]]
+        size = batch.size(_no_class_numbers, bad)
+        moves = np.zeros((len(batch.ids), known.numbers))
+        pixels = known.moved(dataclasses.replace(self, following=known, targets=""), columns, batch.ids, moves, size, bad)[self.field].mask
+        assert pixels is not None
+        if out is None:
+            return pixels
+        out[...] = pixels
+        return out  # type: ignore[no-any-return]
+
+    def index_of(self, f: Field) -> following.Following:
+        """What the library has to know to decode class numbers."""
+        made = dataclasses.replace(self, targets=self.targets or "mask=" + self.field)
+        known = following.Following.ask(made, [dataclasses.replace(f, attrs={})])
+        marked = dict(known.fields[0], attrs={"mask": "classes", **({"mask.dtype": "u16"} if known.kinds[self.field][1] == "u16" else {})})
+        return dataclasses.replace(known, fields=(marked,))
+
     def form_of(self, n: int) -> Optional[Tuple[Tuple[int, ...], str]]:
         """Shape and type of n images, None where the size is that of the first one."""
         lib = self._library()
-        size = None if lib is None else self.size_of_all(lib)
+        size = None if lib is None or self.color == "index" else self.size_of_all(lib)
         return None if size is None else (self._shape(n, *size), self.cast.kind if self.cast else "u8")
 
     def size_of_all(self, lib: clib.Library) -> Optional[Tuple[int, int]]:
@@ -254,7 +317,7 @@ class Decoder:
             raise ValueError("augment=: the images would have many sizes: give crop=SIZE, resize=(HEIGHT, WIDTH) or an operation with a size")
         return int(size[1]), int(size[0])
 
-    def _natively(self, lib: clib.Library, batch: "Encoded", out: Any, bad: Optional[Bad]) -> Array:
+    def _natively(self, lib: clib.Library, batch: "Encoded", out: Any, bad: Optional[Bad], moves: Any = None) -> Array:
         """One call decodes all; what it leaves goes to Pillow, one by one."""
         one = self._fallback()
         ids, many = batch.ids, len(batch.ids)
@@ -271,21 +334,24 @@ class Decoder:
             ids[list(bad)] = -1
         form = self._form(h, w)
 
-        def fill(values: Array, offsets: Array, ids: Array, to: Array) -> Any:
+        def fill(values: Array, offsets: Array, ids: Array, to: Array, moves: Any) -> Any:
             values, offsets, ids = np.ascontiguousarray(values), np.ascontiguousarray(offsets), np.ascontiguousarray(ids)
             at = values.ctypes.data, values.nbytes, offsets.ctypes.data, ids.ctypes.data, len(ids), to.ctypes.data, to.nbytes
+            at += (None, 0) if moves is None else (moves.ctypes.data, moves.size)
             return lib.ask(lib.decode, form, len(form), batch.epoch, *at) or ()
 
-        for x in fill(batch.values, batch.offsets, ids, made):
+        for x in fill(batch.values, batch.offsets, ids, made, moves):
             f, row = batch.file(x["row"]), made[x["row"]][None]
+            if x["refused"]:
+                raise f.refused(following.words(x["why"]))
             do = partial(_damaged, offset=x["offset"]) if x["corrupt"] else one
             pixels = _sound(partial(do, why=x["why"]), bad, f)
             if pixels is None:
                 continue
-            if self.augment:
+            if self.whole:
                 f.cut(self.shaping, pixels.shape[1], pixels.shape[0])
                 ppm = np.frombuffer(b"P6 %d %d 255\n" % pixels.shape[1::-1] + pixels.tobytes(), np.uint8)
-                for y in fill(ppm, np.array([0, len(ppm)]), ids[f.row : f.row + 1], row):
+                for y in fill(ppm, np.array([0, len(ppm)]), ids[f.row : f.row + 1], row, None if moves is None else moves[f.row : f.row + 1]):
                     raise f.refused(y["why"])
                 continue
             if pixels.shape[:2] != (h, w):
@@ -299,7 +365,7 @@ class Decoder:
     def _fallback(self) -> Callable[..., Array]:
         """Pillow, and where it is not installed an error for what the library leaves. Where the library is
         to augment them, images are whole."""
-        whole = dataclasses.replace(self, shaping=Shaping.make(None, None, False, 0.0), scaled=False) if self.augment else self
+        whole = dataclasses.replace(self, shaping=Shaping.make(None, None, False, 0.0), scaled=False, color="rgb") if self.whole else self
         try:
             pillow = _pillow(whole)
         except UnsupportedError:
@@ -450,12 +516,18 @@ class Encoded:
         return 0, 0
 
     def _size(self, one: Callable[..., Array], f: "File") -> Tuple[int, int]:
-        kind, width, height = f.probe()
+        kind, width, height = f.probe(self.decoder.color == "index")
         if kind:
             width, height = f.cut(self.decoder.shaping, width, height).out
             return height, width
         shape: Tuple[int, ...] = one(f, why="neither JPEG nor PNG").shape
+        if self.decoder.whole:
+            return f.cut(self.decoder.shaping, shape[1], shape[0]).out[::-1]
         return shape[0], shape[1]
+
+
+def _no_class_numbers(f: "File", why: str) -> Array:
+    raise SchemaError("%s: sample %d: no PNG: class numbers are read of grey or palette PNG" % (f.field, f.sample))
 
 
 def _damaged(f: "File", why: str, offset: int) -> Array:
@@ -519,13 +591,13 @@ class File:
         except SchemaError as e:
             raise SchemaError("%s: sample %d: %s" % (self.field, self.sample, e)) from None
 
-    def probe(self) -> Tuple[str, int, int]:
+    def probe(self, deep: bool = False) -> Tuple[str, int, int]:
         """Format, width and height; refuses what no decoder here shows rightly."""
         if len(self.data) == 0:
             raise NoImage("%s: sample %d has no image" % (self.field, self.sample))
         kind, width, height, bits = _header(self.data)
         self.bound(width, height)
-        if bits > 8:
+        if bits > 8 and not deep:
             ways = ""
             if kind == "png":
                 ways = "shardify convert --augment decode=u8,bits16=upper keeps the upper 8 bits; "

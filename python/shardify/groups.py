@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from . import clib
 from .columns import Plan
+from .following import Moved
 from .frameworks import Spec
 from .loaderbatch import LoaderBatch
 from .parts import Fixed
@@ -28,28 +29,34 @@ GROUPED = ("torch", "numpy")
 class Made:
     """A batch that is not yet the loop's."""
 
-    __slots__ = ("place", "batch", "images", "bad")
+    __slots__ = ("place", "batch", "images", "bad", "moved")
 
     def __init__(self, place: Tuple[int, int]) -> None:
         self.place = place  # the epoch, and the position behind the batch
         self.batch = LoaderBatch()
         self.images: Any = ()
         self.bad: Dict[int, str] = {}  # why rows have no image
+        self.moved: List[Moved] = []
 
     def take_images(self, plan: Plan, s: Any) -> None:
-        self.images = [(p, s.array(p.values), s.array(p.offsets)) for p in plan.images]
+        self.images = [(p, s.array(p.values), s.array(p.offsets), Moved(plan.framework, p.followers, s) if p.followers else None) for p in plan.images]
 
     def decode(self, skips: bool) -> None:
         """Pixels of the images, on any thread; the damaged ones are an error, or noted."""
         out = self.batch
-        for part, values, offsets in self.images:
-            part.decode(out, values, offsets, out.ids, out.epoch, self.bad if skips else None)
+        for part, values, offsets, moved in self.images:
+            part.decode(out, values, offsets, out.ids, out.epoch, self.bad if skips else None, moved)
+            if moved is not None:
+                self.moved.append(moved)
         self.images = ()
 
     def arrive(self, plan: Plan, skipped: Any) -> None:
         """Sends pixels to where the batch is, and leaves out the samples whose images are damaged."""
         for part in plan.images:
             part.arrive(self.batch)
+        for moved in self.moved:
+            moved.build(self.batch)
+        self.moved = []
         if self.bad:
             skipped.take_out(self.batch, plan, self.bad)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import fields as fields_of
+from dataclasses import replace
 from operator import index
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union, get_args
 
 import numpy as np
 
-from . import near
+from . import following, near
 from .errors import SchemaError, UnsupportedError
 from .options import Budget, Decode, Device, Last, Oversize, Shuffle
 from .schema import Field, visible
@@ -189,12 +190,14 @@ def decoders(decode: Any, resize: Any, crop: Any, fields: Sequence[Field], seed:
             if v is not None:
                 given[key] = v
         given.setdefault("seed", seed)
-        names = [given.pop("field")] if "field" in given else image_fields(fields)
-        return _leading(_known({name: decoding.make(name, **given) for name in names}, fields), fields)
+        told = following.masks(following.text(given.get("targets", "")))
+        explicit = "field" in given
+        names = [given.pop("field")] if explicit else image_fields(fields, told)
+        return _bound({name: decoding.make(name, **given) for name in names}, fields, explicit)
     if resize is not None or crop is not None:
         raise ValueError("resize and crop belong to the decoders that decode= has")
     many = decode if isinstance(decode, (list, tuple)) else [decode]
-    return _leading(_known({d.field: d for d in many}, fields), fields)
+    return _bound({d.field: d for d in many}, fields, True)
 
 
 def _known(made: Dict[str, Any], fields: Sequence[Field]) -> Dict[str, Any]:
@@ -205,25 +208,57 @@ def _known(made: Dict[str, Any], fields: Sequence[Field]) -> Dict[str, Any]:
     return made
 
 
+def _bound(made: Dict[str, Any], fields: Sequence[Field], named: bool) -> Dict[str, Any]:
+    """Decoders that know which masks, boxes and points follow their images."""
+    by_name = {f.name: f for f in _known(made, fields) and fields}
+    for name, d in made.items():
+        f = by_name[name]
+        if getattr(d, "backend", "") != "native" or not f.image:
+            continue
+        if d.color == "index":
+            made[name] = replace(d, following=d.index_of(f), targets="")
+            continue
+        if f.target and f.attrs.get("mask") == "classes":
+            raise UnsupportedError(
+                "decode: %s holds class numbers: Decode(field=%r, color='index') delivers them, and decode= of the image that they belong to moves them with it"
+                % (name, name)
+            )
+        if name in following.masks(d.targets):
+            raise ValueError("decode: field=%r and targets=%r: field= names the image, and targets= what follows it" % (name, d.targets))
+        known = following.Following.ask(d, fields)
+        known = replace(known, doubt=known.doubt and not named)
+        twice = [t for t in known.kinds if t in made]
+        if twice:
+            raise UnsupportedError("decode: %s follows %s: leave out the decoder of %s" % (twice[0], name, twice[0]))
+        if known.kinds or known.doubt:
+            made[name] = replace(d, following=known)
+    return _leading(made, fields)
+
+
 def _leading(made: Dict[str, Any], fields: Sequence[Field]) -> Dict[str, Any]:
     """Refuses to move images whose masks, boxes and points would stay where they are."""
+    followed = {t for d in made.values() for t in getattr(getattr(d, "following", None), "kinds", ())}
     targets = {f.name: f.attrs.get("follows") for f in fields if f.target}
     for name in sorted(made, key=targets.__contains__):
         moves = getattr(made[name], "moves", ())
-        left = [t for t, image in targets.items() if image not in set(made) - {name}]
+        left = [t for t, image in targets.items() if image not in set(made) - {name} and t not in followed]
         if moves and left:
             how = "%s would be moved, and %s not" % (name, " and ".join(left))
             if name in left:
                 how = "%s would be moved as a picture, which mixes class numbers" % name
             raise UnsupportedError(
-                "decode: %s. Move all of them while converting: shardify convert ... %s; or leave out what does not move: columns=%r"
+                "decode: %s: backend='native' moves all of them. Or move all of them while converting: shardify convert ... %s; or leave out what does not move: columns=%r"
                 % (how, " ".join("--augment '%s'" % m for m in moves), [f.name for f in visible(fields) if f.name not in left])
             )
     return made
 
 
-def image_fields(fields: Sequence[Field]) -> List[str]:
-    names = [f.name for f in fields if f.image]
+def image_fields(fields: Sequence[Field], masks: Sequence[str] = ()) -> List[str]:
+    """The fields of images that are no masks."""
+    names = [f.name for f in fields if f.image and not f.target and f.name not in masks]
+    if not names and any(f.image for f in fields):
+        name = next(f.name for f in fields if f.image)
+        raise ValueError("decode: there is no field of images but masks: Decode(field=%r, color='index') delivers class numbers" % name)
     if not names:
         raise ValueError("decode: there is no field of images; decode=dict(field=...) names one")
     return names

@@ -78,7 +78,7 @@ OPEN: Words = {
     "features": "give columns=%s",
 }
 
-DECODE: Words = {"size": "give resize=%s", "image_size": "give resize=%s", "augmentations": "give augment=%s"}
+DECODE: Words = {"size": "give resize=%s", "image_size": "give resize=%s", "augmentations": "give augment=%s", **{n: "give targets='%s=FIELD'" % w for n, w in (("mask", "mask"), ("masks", "mask"), ("boxes", "boxes"), ("bboxes", "boxes"), ("points", "points"), ("keypoints", "points"))}, "mode": "give color='rgb', 'gray' or 'index'"}
 
 
 # Of other converters.

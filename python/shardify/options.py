@@ -41,9 +41,10 @@ class Decode:
     random_crop: Union[bool, Tuple[float, float]] = False
     flip: float = 0.0
     augment: Sequence[str] = ()  # operations as those of --augment
+    targets: Union[str, Mapping[str, Any]] = ""  # what follows the images: the settings of --augment 'targets,...'
     field: Optional[str] = None  # default: all fields of images
     layout: Literal["nchw", "nhwc"] = "nchw"
-    color: Literal["rgb", "gray"] = "rgb"
+    color: Literal["rgb", "gray", "index"] = "rgb"
     threads: Optional[int] = None
     scaled: bool = True
     cast: Any = None

@@ -44,6 +44,8 @@ class Form(NamedTuple):
 class Part:
     """One field of every batch, and the numbers of its tensors; -1: it has none."""
 
+    follows = False  # the images of another field: it is built once those are decoded
+
     def __init__(self, f: Field, values: int, offsets: int, offsets1: int, valid: int) -> None:
         self.field, self.name = f, f.name
         self.values, self.offsets, self.offsets1, self.valid = values, offsets, offsets1, valid
@@ -59,6 +61,12 @@ class Part:
     def add(self, out: Dict[str, Any], s: Source) -> None:
         raise NotImplementedError
 
+    def wait(self, out: Dict[str, Any]) -> None:
+        """Keeps the place of what follows images."""
+        if self.valid >= 0:
+            out[self.name + ".valid"] = None
+        out[self.name] = None
+
 
 class Fixed(Part):
     def add(self, out: Dict[str, Any], s: Source) -> None:
@@ -71,7 +79,7 @@ class Objects(Part):
     """Texts and bytes: made while the batch is there, so nothing is copied."""
 
     def tensors(self) -> List[int]:
-        return []
+        return super().tensors() if self.follows else []
 
     def read(self) -> List[int]:
         return [i for i in (self.values, self.offsets, self.offsets1) if i >= 0]
@@ -188,18 +196,23 @@ class Images(Part):
     def __init__(self, f: Field, values: int, offsets: int, decoder: Any, framework: Framework) -> None:
         super().__init__(f, values, offsets, -1, -1)
         self.decoder, self.framework = decoder, framework
+        self.followers: List[Part] = []
 
     def decode(
-        self, out: Dict[str, Any], values: Array, offsets: Array, ids: Array, epoch: int, bad: Optional[Dict[int, str]]
+        self, out: Dict[str, Any], values: Array, offsets: Array, ids: Array, epoch: int, bad: Optional[Dict[int, str]], moved: Any = None
     ) -> None:
-        """Makes pixels; the errors of damaged images go to `bad`, if it is there."""
+        """Makes pixels, and moves what follows them; the errors of damaged images go to `bad`, if it is there."""
         fw, decoder = self.framework, self.decoder
         more: Dict[str, Any] = {} if bad is None else {"bad": bad}
+        if moved is not None:
+            more["moves"] = moves = np.zeros((len(ids), decoder.following.numbers))
         # For a GPU they are written to where it can fetch them from without a copy.
         pinned = self._pinned(len(ids)) if fw.number >= 0 and fw.name == "torch" else None
         if pinned is not None:
             more["out"] = pinned[1]
         pixels = decoder(values, offsets, ids, epoch, **more)
+        if moved is not None:
+            moved.take(decoder.following.moved(decoder, moved.columns, ids, moves, decoder.size_in(pixels.shape), bad))
         if pinned is not None:
             pixels = pinned[0]
         elif isinstance(pixels, np.ndarray):

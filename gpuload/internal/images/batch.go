@@ -30,8 +30,9 @@ type Form struct {
 	shaping
 	// Augment is operations on the images that shaping makes, as --augment has them.
 	Augment []string `json:"augment"`
-	Seed    uint64   `json:"seed"`
-	Threads int      `json:"threads"`
+	following
+	Seed    uint64 `json:"seed"`
+	Threads int    `json:"threads"`
 }
 
 // Left is an image that was not made: its row in the batch and why. Damaged ones are Corrupt; the
@@ -39,12 +40,14 @@ type Form struct {
 type Left struct {
 	Row     int    `json:"row"`
 	Corrupt bool   `json:"corrupt"`
+	Refused bool   `json:"refused"` // the settings do not say what to do
 	Why     string `json:"why"`
-	Offset  int64  `json:"offset"` // in the file, -1 unknown
+	Offset  int64  `json:"offset"`          // in the file, -1 unknown
+	Field   string `json:"field,omitempty"` // of a mask
 }
 
 func leave(row int, err error) Left {
-	l := Left{row, errors.Is(err, shardify.ErrCorrupt), shardify.Plain(err), -1}
+	l := Left{Row: row, Corrupt: errors.Is(err, shardify.ErrCorrupt), Refused: errors.Is(err, shardify.ErrSchema), Why: shardify.Plain(err), Offset: -1}
 	var e *shardify.Error
 	if l.Corrupt && errors.As(err, &e) {
 		l.Why, l.Offset = strings.TrimSuffix(e.Err.Error(), ": "+shardify.ErrCorrupt.Error()), e.Offset
@@ -76,8 +79,9 @@ func (f *Form) check() error {
 }
 
 // Batch writes the pixels of the images values[offsets[k]:offsets[k+1]] of the samples ids to out,
-// row by row. Samples of number -1 are padding: they and images that are left become zeros.
-func (f *Form) Batch(epoch uint64, values []byte, offsets, ids []int64, out []byte) ([]Left, error) {
+// row by row. Samples of number -1 are padding: they and images that are left become zeros. moves is what
+// was done to the places of each image, for Follow; or none.
+func (f *Form) Batch(epoch uint64, values []byte, offsets, ids []int64, out []byte, moves []float64) ([]Left, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
@@ -85,14 +89,21 @@ func (f *Form) Batch(epoch uint64, values []byte, offsets, ids []int64, out []by
 	if len(offsets) != len(ids)+1 || len(out) != each*len(ids) {
 		return nil, fmt.Errorf("%d offsets and %d bytes for %d images of %d", len(offsets), len(out), len(ids), each)
 	}
+	chain, err := f.chain()
+	if err != nil {
+		return nil, err
+	}
+	numbers := f.numbers(chain)
+	if moves != nil && len(moves) != numbers*len(ids) {
+		return nil, fmt.Errorf("%d numbers of moves for %d images of %d", len(moves), len(ids), numbers)
+	}
 	for k := range ids {
 		if offsets[k] < 0 || offsets[k+1] < offsets[k] || offsets[k+1] > int64(len(values)) {
 			return nil, fmt.Errorf("offsets of image %d leave the %d bytes of the batch", k, len(values))
 		}
 	}
-	chain, err := f.chain()
-	if err != nil {
-		return nil, err
+	if chain != nil && moves != nil {
+		chain.Follow()
 	}
 	tables := f.tables()
 	var (
@@ -116,7 +127,12 @@ func (f *Form) Batch(epoch uint64, values []byte, offsets, ids []int64, out []by
 			p.form, p.chain, p.tables, p.out = f, chain, tables, row
 			p.chance, p.seed = chanceOf(f.Seed, epoch, forCut, uint64(ids[k])), uint64(chanceOf(f.Seed, epoch, forAugment, uint64(ids[k])))
 			data := values[offsets[k]:offsets[k+1]]
-			if err := guard.Do(func() error { return p.paint(data) }); err != nil {
+			p.canvas.Begin()
+			err := guard.Do(func() error { return p.paint(data) })
+			if err == nil && moves != nil {
+				p.canvas.Moves(moves[k*numbers : (k+1)*numbers])
+			}
+			if err != nil {
 				clear(row)
 				mu.Lock()
 				left = append(left, leave(k, err))

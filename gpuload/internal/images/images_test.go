@@ -77,7 +77,7 @@ func TestPixelsDoNotDependOnThreadsOrBatches(t *testing.T) {
 	f := form()
 	each := 24 * 20 * 3
 	want := make([]byte, each*len(ids))
-	if left, err := f.Batch(2, values, offsets, ids, want); err != nil || len(left) > 0 {
+	if left, err := f.Batch(2, values, offsets, ids, want, nil); err != nil || len(left) > 0 {
 		t.Fatal(left, err)
 	}
 	if !bytes.Equal(want[7*each:8*each], make([]byte, each)) || bytes.Equal(want[:each], want[2*each:3*each]) {
@@ -85,13 +85,13 @@ func TestPixelsDoNotDependOnThreadsOrBatches(t *testing.T) {
 	}
 	f.Threads = 5
 	got := bytes.Repeat([]byte{9}, len(want))
-	if _, err := f.Batch(2, values, offsets, ids, got); err != nil || !bytes.Equal(got, want) {
+	if _, err := f.Batch(2, values, offsets, ids, got, nil); err != nil || !bytes.Equal(got, want) {
 		t.Error("other pixels on five threads", err)
 	}
-	if _, err := f.Batch(2, values, offsets[4:6], ids[4:5], got[:each]); err != nil || !bytes.Equal(got[:each], want[4*each:5*each]) {
+	if _, err := f.Batch(2, values, offsets[4:6], ids[4:5], got[:each], nil); err != nil || !bytes.Equal(got[:each], want[4*each:5*each]) {
 		t.Error("other pixels in a batch of one", err)
 	}
-	if _, err := f.Batch(3, values, offsets, ids, got); err != nil || bytes.Equal(got, want) {
+	if _, err := f.Batch(3, values, offsets, ids, got, nil); err != nil || bytes.Equal(got, want) {
 		t.Error("the same pixels in another epoch", err)
 	}
 }
@@ -102,7 +102,7 @@ func TestWhatIsNotMadeIsLeftWithItsReason(t *testing.T) {
 	wide[16], wide[20] = 0xff, 0xff
 	values, offsets, ids := packed(in[0], []byte("GIF89a"), in[0][:500], nil, in[1][:300], wide, in[0])
 	out := bytes.Repeat([]byte{9}, 24*20*3*len(ids))
-	left, err := form().Batch(0, values, offsets, ids, out)
+	left, err := form().Batch(0, values, offsets, ids, out, nil)
 	if err != nil || len(left) != 5 {
 		t.Fatal(left, err)
 	}
@@ -124,7 +124,7 @@ func TestOtherPPMsAreLeftAndNotDamaged(t *testing.T) {
 	pix := bytes.Repeat([]byte{7}, 3*30*30)
 	deep := append([]byte("P6 30 30 65535\n"), append(pix, pix...)...)
 	values, offsets, ids := packed(append([]byte("P6 30 30 255\n"), pix...), append([]byte("P6 30 30\n255\n"), pix...), append([]byte("P6 30 30 100\n"), pix...), deep)
-	left, err := form().Batch(0, values, offsets, ids, make([]byte, 24*20*3*len(ids)))
+	left, err := form().Batch(0, values, offsets, ids, make([]byte, 24*20*3*len(ids)), nil)
 	if err != nil || len(left) != 3 {
 		t.Fatal(left, err)
 	}
@@ -152,7 +152,7 @@ func TestFormsAndBatchesThatCannotBeAreRefused(t *testing.T) {
 		"below":     func(_ *Form, o []int64) []int64 { return []int64{-1, 9, 10} },
 	} {
 		g := form()
-		if _, err := g.Batch(0, values, f(g, offsets), ids, out); err == nil {
+		if _, err := g.Batch(0, values, f(g, offsets), ids, out, nil); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -163,7 +163,7 @@ func TestABatchDoesNotAllocateForEachJPEG(t *testing.T) {
 	values, offsets, ids := packed(slices.Repeat(in[:1], 50)...)
 	out := make([]byte, 24*20*3*len(ids))
 	f := form()
-	if n := testing.AllocsPerRun(5, func() { f.Batch(1, values, offsets, ids, out) }); n > 30 {
+	if n := testing.AllocsPerRun(5, func() { f.Batch(1, values, offsets, ids, out, nil) }); n > 30 {
 		t.Errorf("%v allocations for 50 images", n)
 	}
 }
@@ -189,7 +189,7 @@ func FuzzPaint(f *testing.F) {
 			g.shaping = shaping{Crop: [2]int{24, 20}, Anywhere: true}
 		}
 		out := make([]byte, 24*20*g.Channels*g.To.Size())
-		left, err := g.Batch(0, file, []int64{0, int64(len(file))}, []int64{3}, out)
+		left, err := g.Batch(0, file, []int64{0, int64(len(file))}, []int64{3}, out, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

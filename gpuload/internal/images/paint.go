@@ -55,6 +55,9 @@ func (p *painter) cut(w, h int) (cut, error) {
 	if err == nil && p.chain == nil && (c.w != p.form.Width || c.h != p.form.Height) {
 		err = errShape
 	}
+	if err == nil {
+		p.form.moves(&c, w, h, &p.canvas)
+	}
 	return c, err
 }
 
@@ -92,6 +95,8 @@ func (p *painter) png(data []byte) error {
 		return errShape
 	case head.Bits > 8:
 		return errKind
+	case p.form.Doubt && head.Index:
+		return augment.Doubt(p.form.Image)
 	}
 	grey, n := p.form.Channels == 1, head.W*head.H
 	native := grey && head.Grey
@@ -103,23 +108,30 @@ func (p *painter) png(data []byte) error {
 		return err
 	}
 	if grey && !native {
-		p.pixels = p.pixels[:n/3]
-		in := p.pixels[:n]
-		for x := range p.pixels {
-			p.pixels[x] = jpeg.Luma(in[3*x], in[3*x+1], in[3*x+2])
-		}
+		p.greys()
 	}
 	return p.plain(p.pixels, head.W, head.H)
+}
+
+// greys makes grey pixels of colours.
+func (p *painter) greys() {
+	in := p.pixels
+	p.pixels = in[:len(in)/3]
+	for x := range p.pixels {
+		p.pixels[x] = jpeg.Luma(in[3*x], in[3*x+1], in[3*x+2])
+	}
 }
 
 // ppm is pixels as they are, which the caller decoded. All other files of this kind are left.
 func (p *painter) ppm(data []byte) error {
 	line, pix, _ := bytes.Cut(data, []byte("\n"))
 	var w, h int
-	if _, err := fmt.Sscanf(string(line[:min(len(line), 40)]), "P6 %d %d 255", &w, &h); err != nil || w < 1 || h < 1 || w > maxPixels/h || len(pix) != 3*w*h || p.form.Channels != 3 {
+	if _, err := fmt.Sscanf(string(line[:min(len(line), 40)]), "P6 %d %d 255", &w, &h); err != nil || w < 1 || h < 1 || w > maxPixels/h || len(pix) != 3*w*h {
 		return errKind
 	}
-	p.pixels = append(p.pixels[:0], pix...)
+	if p.pixels = append(p.pixels[:0], pix...); p.form.Channels == 1 {
+		p.greys()
+	}
 	return p.plain(p.pixels, w, h)
 }
 

@@ -1,236 +1,32 @@
-"""numpy: images, masks, boxes and points after random chains of --augment must be those of a reference.
+"""numpy: images, masks, boxes and points after random chains of --augment, and from Loader(decode=), must be those of a reference.
 
 python3 peer_augment.py WORK     SHARDIFY names the program; PAIRS and SEED what is tried
 """
 
 from __future__ import annotations
 
-import io
-import math
 import os
 import shutil
 import subprocess
 import sys
-from typing import Any, Dict, List, Tuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from expect import main
-from PIL import Image
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+from moving import FORMS, Draws, chain, kept, loaded, one, sample  # noqa: E402
+
 import shardify  # noqa: E402
+from shardify import clib  # noqa: E402
 
 BINARY = os.environ.get("SHARDIFY", "shardify")
 WORK = os.path.join(sys.argv[1] if len(sys.argv) > 1 else ".", "scratch", "augment")
 PAIRS = int(os.environ.get("PAIRS", "10000"))
 SEED = int(os.environ.get("SEED", "1"))
 EACH = 100  # pairs of a conversion
-WORD = (1 << 64) - 1
-GOLDEN = 0x9E3779B97F4A7C15
-FORMS = ("xyxy", "xywh", "cxcywh", "cxcywhn")
-Sample = Dict[str, Any]
-
-
-def mix(x: int) -> int:
-    x &= WORD
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & WORD
-    x = (x ^ x >> 27) * 0x94D049BB133111EB & WORD
-    return x ^ x >> 31
-
-
-class Draws:
-    """The random numbers of one sample in one operation (docs/design/loader.md; format/identity.go)."""
-
-    def __init__(self, seed: int, place: int, name: str, sample: int) -> None:
-        h = 0xCBF29CE484222325
-        for c in name.encode():
-            h = (h ^ c) * 0x100000001B3 & WORD
-        identity = mix(mix(h) + mix((sample + 1) * GOLDEN))
-        self.state = mix(mix(identity + mix(mix(seed) + place + 1) * GOLDEN))
-
-    def next(self) -> int:
-        self.state = self.state + GOLDEN & WORD
-        return mix(self.state)
-
-    def between(self, lo: float, hi: float) -> float:
-        return lo + (hi - lo) * ((self.next() >> 11) * 2.0**-53)
-
-    def below(self, n: int) -> int:
-        return self.next() * n >> 64
-
-
-def half_up(x: float) -> int:
-    return math.floor(x + 0.5)
-
-
-def part(w: int, h: int, r: Draws) -> Tuple[int, int, int, int]:
-    """The part of random-resized-crop=...,scale=0.2:1."""
-    for _ in range(10):
-        area, ratio = w * h * r.between(0.2, 1), math.exp(r.between(math.log(0.75), math.log(1.3333)))
-        pw, ph = half_up(math.sqrt(area * ratio)), half_up(math.sqrt(area / ratio))
-        if 1 <= pw <= w and 1 <= ph <= h:
-            return r.below(w - pw + 1), r.below(h - ph + 1), pw, ph
-    pw, ph = w, h
-    if w / h < 0.75:
-        ph = max(1, half_up(w / 0.75))
-    elif w / h > 1.3333:
-        pw = max(1, half_up(h * 1.3333))
-    return (w - pw) // 2, (h - ph) // 2, pw, ph
-
-
-def turned(image: np.ndarray, mask: np.ndarray, degrees: float, fill: int) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
-    h, w = mask.shape
-    angle = degrees * math.pi / 180
-    s, c = math.sin(angle), math.cos(angle)
-    y, x = np.mgrid[:h, :w]
-    dx, dy = x + 0.5 - w / 2, y + 0.5 - h / 2
-    u, v = dx * c - dy * s + w / 2 - 0.5, dx * s + dy * c + h / 2 - 0.5
-
-    def at(a: np.ndarray, u: np.ndarray, v: np.ndarray, fill: int) -> np.ndarray:
-        inside = (u >= 0) & (v >= 0) & (u < w) & (v < h)
-        out = np.full(u.shape + a.shape[2:], fill, a.dtype)
-        out[inside] = a[v[inside], u[inside]]
-        return out
-
-    nearest = at(mask, np.floor(u + 0.5).astype(int), np.floor(v + 0.5).astype(int), fill)
-    x0, y0 = np.floor(u).astype(int), np.floor(v).astype(int)
-    a, b = ((u - x0) * 256 + 0.5).astype(int)[..., None], ((v - y0) * 256 + 0.5).astype(int)[..., None]
-    wide = image.astype(int)
-    top = at(wide, x0, y0, 0) * (256 - a) + at(wide, x0 + 1, y0, 0) * a
-    low = at(wide, x0, y0 + 1, 0) * (256 - a) + at(wide, x0 + 1, y0 + 1, 0) * a
-    pixels = ((top * (256 - b) + low * b + (1 << 15)) >> 16).astype(np.uint8)
-    # [x y 1] becomes places @ [x y 1]
-    centre = np.array([[1, 0, -w / 2], [0, 1, -h / 2], [0, 0, 1]])
-    back = np.array([[1, 0, w / 2], [0, 1, h / 2], [0, 0, 1]])
-    return pixels, nearest, back @ np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]]) @ centre
-
-
-def cut(image: np.ndarray, mask: np.ndarray, x: int, y: int, w: int, h: int, W: int, H: int) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
-    # Rows, then columns: Pillow 12.2 and later begin some images with columns, which rounds otherwise.
-    rows = Image.fromarray(image[y : y + h, x : x + w]).resize((W, h), Image.Resampling.BILINEAR)
-    pixels = np.asarray(rows.resize((W, H), Image.Resampling.BILINEAR))
-    below, right = y + (2 * np.arange(H) + 1) * h // (2 * H), x + (2 * np.arange(W) + 1) * w // (2 * W)
-    scale = np.array([[W / w, 0, -x * W / w], [0, H / h, -y * H / h], [0, 0, 1]])
-    return pixels, mask[below][:, right], scale
-
-
-def one(op: str, s: Sample, r: Draws, o: Sample) -> None:
-    """Changes a sample as one operation does."""
-    image, mask = s["image"], s["mask"]
-    h, w = mask.shape
-    name, _, rest = op.partition("=")
-    value = rest.partition(",")[0]
-    W, _, H = value.partition("x")
-    if name == "flip":
-        matrix = np.eye(3)
-        if r.between(0, 1) < 0.5:
-            axis = 0 if value == "vertical" else 1
-            image, mask = np.flip(image, axis), np.flip(mask, axis)
-            matrix = np.array([[1, 0, 0], [0, -1, h], [0, 0, 1]]) if axis == 0 else np.array([[-1, 0, w], [0, 1, 0], [0, 0, 1]])
-    elif name == "rotate":
-        image, mask, matrix = turned(image, mask, r.between(-float(value), float(value)), o["fill"])
-    elif name == "resize" and not H:
-        n = int(W)
-        size = (n, max(1, n * h // w)) if w <= h else (max(1, n * w // h), n)
-        image, mask, matrix = cut(image, mask, 0, 0, w, h, *size)
-    else:
-        tw, th = int(W), int(H or W)
-        if name == "resize":
-            place = (0, 0, w, h)
-        elif name == "centre-crop":
-            place = (round((w - tw) / 2), round((h - th) / 2), tw, th)
-        elif name == "random-crop":
-            place = (r.below(w - tw + 1), r.below(h - th + 1), tw, th)
-        else:
-            place = part(w, h, r)
-        image, mask, matrix = cut(image, mask, *place, tw, th)
-    H2, W2 = mask.shape
-    s["image"], s["mask"] = image, mask
-    keep = np.zeros(len(s["boxes"]), bool)
-    boxes = np.array(s["boxes"], np.float64).reshape(-1, 4)
-    for k, box in enumerate(boxes):
-        a, b, c, d = box * ((w, h, w, h) if o["form"] == "cxcywhn" else 1)
-        if o["form"] == "xywh":
-            c, d = a + c, b + d
-        elif o["form"] != "xyxy":
-            a, b, c, d = a - c / 2, b - d / 2, a + c / 2, b + d / 2
-        corners = matrix @ np.array([[a, c, a, c], [b, b, d, d], [1, 1, 1, 1]])
-        (a, b), (c, d) = corners[:2].min(1), corners[:2].max(1)
-        area = (c - a) * (d - b)
-        a, c, b, d = max(a, 0), min(c, W2), max(b, 0), min(d, H2)
-        seen = max(c - a, 0) * max(d - b, 0) / area
-        keep[k] = seen > 0 and seen >= o["visible"]
-        if o["form"] == "xywh":
-            c, d = c - a, d - b
-        elif o["form"] != "xyxy":
-            a, b, c, d = (a + c) / 2, (b + d) / 2, c - a, d - b
-        boxes[k] = np.array([a, b, c, d]) / ((W2, H2, W2, H2) if o["form"] == "cxcywhn" else 1)
-    points = np.array(s["points"], np.float64).reshape(-1, 2, o["size"])
-    for p in points.reshape(-1, o["size"]):
-        if o["size"] == 3 and p[2] == 0:
-            continue
-        p[:2] = (matrix @ np.array([p[0], p[1], 1]))[:2]
-        if o["size"] == 3 and not (0 <= p[0] <= W2 and 0 <= p[1] <= H2):
-            p[2] = 0
-    s["boxes"], s["points"], s["class"] = boxes[keep].astype(np.float32), points[keep].astype(np.float32), s["class"][keep]
-    o["dropped"] += int((~keep).sum())
-
-
-def chain(r: np.random.Generator) -> List[str]:
-    ops, least = [], 24
-    for _ in range(r.integers(1, 5)):
-        kind = r.choice(["flip", "flip=vertical", "rotate", "resize", "short", "centre-crop", "random-crop", "random-resized-crop"])
-        n, m = int(r.integers(max(4, least // 2), least + 1)), int(r.integers(max(4, least // 2), least + 1))
-        size = "%dx%d" % (n, m)
-        if kind.startswith("flip"):
-            ops.append(str(kind))
-        elif kind == "rotate":
-            ops.append("rotate=%d" % r.choice([10, 45, 180]))
-        elif kind == "short":
-            least = int(r.integers(12, 70))
-            ops.append("resize=%d" % least)
-        else:
-            if kind == "resize" or kind == "random-resized-crop":
-                n, m = (int(x) for x in r.integers(12, 70, 2))
-                size = "%dx%d" % (n, m)
-            ops.append("%s=%s%s" % (kind, size, ",scale=0.2:1" if kind == "random-resized-crop" else ""))
-            least = min(n, m)
-    return ops
-
-
-def png(image: Image.Image) -> bytes:
-    f = io.BytesIO()
-    image.save(f, "PNG")
-    return f.getvalue()
-
-
-def sample(r: np.random.Generator, o: Sample) -> Tuple[Sample, Sample]:
-    """A random sample, and it as a row of a table."""
-    w, h = (int(x) for x in r.integers(24, 65, 2))
-    n = int(r.choice([0, 0, 1, 2, 3, 9]))
-    image = r.integers(0, 256, (h, w, 3), dtype=np.uint8)
-    mask = r.integers(0, 60000 if o["wide"] else 200, (h, w)).astype(np.uint16 if o["wide"] else np.uint8)
-    stored = Image.fromarray(mask)
-    if o["palette"]:
-        stored.putpalette(r.integers(0, 256, 768, dtype=np.uint8).tobytes())
-    low = r.uniform(-8, [w, h], (n, 2))
-    size = r.uniform(0.5, [w, h], (n, 2))
-    boxes = {
-        "xyxy": np.hstack([low, low + size]),
-        "xywh": np.hstack([low, size]),
-        "cxcywh": np.hstack([low + size / 2, size]),
-        "cxcywhn": np.hstack([low + size / 2, size]) / [w, h, w, h],
-    }[o["form"]].astype(np.float32)
-    points = r.uniform(-3, w, (n, 2, o["size"]))
-    if o["size"] == 3:
-        points[:, :, 2] = r.integers(0, 3, (n, 2))
-    points = points.astype(np.float32)
-    s = {"image": image, "mask": mask, "boxes": boxes, "points": points, "class": np.arange(n, dtype=np.int32)}
-    return s, {"image": png(Image.fromarray(image)), "mask": png(stored), **{k: s[k].tolist() for k in ("boxes", "points", "class")}}
-
-
 def conversion(number: int) -> int:
     r = np.random.default_rng([SEED, number])
     wide = bool(r.random() < 0.3)
@@ -273,11 +69,22 @@ def conversion(number: int) -> int:
     return int(o["dropped"])
 
 
+def loads(number: int) -> int:
+    """The pairs of one set, by five random Decode."""
+    path, o, pairs = kept(os.path.join(WORK, "kept%d" % number), np.random.default_rng([SEED, 1, number]), EACH)
+    done = sum(loaded(path, o, pairs, 10 * number + k) for k in range(5))
+    shutil.rmtree(path)
+    return done
+
+
 def check() -> str:
     shutil.rmtree(WORK, ignore_errors=True)
     os.makedirs(WORK)
     dropped = sum(conversion(k) for k in range(-(-PAIRS // EACH)))
-    return "%d pairs, %d boxes left their image" % (PAIRS, dropped)
+    if not os.path.exists(clib.path()):
+        return "%d pairs, %d boxes left their image; Loader skipped: %s is not built" % (PAIRS, dropped, clib.path())
+    done = sum(loads(k) for k in range(-(-PAIRS // (5 * EACH))))
+    return "%d pairs, %d boxes left their image; %d pairs of Loader(decode=)" % (PAIRS, dropped, done)
 
 
 if __name__ == "__main__":
