@@ -5,6 +5,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/images/exif"
+	"github.com/shardify/shardify/images/moves"
 )
 
 // Chain is operations on images, one after the other, for a loader, which has single images.
@@ -73,8 +74,8 @@ func (c *Chain) Size(w, h int) (int, int) {
 // Canvas is the memory of one goroutine, reused from image to image.
 type Canvas struct {
 	s     buffers
-	moves []move    // what the operations did to the last image
-	turns [2][]byte // masks on their way
+	moves []moves.Move // what the operations did to the last image
+	turns [2][]byte    // masks on their way
 }
 
 // JPEG makes the pixels of a file, of which only what is shown is decoded. They are RGB, row by row, and good
@@ -88,17 +89,17 @@ func (c *Chain) JPEG(k *Canvas, file []byte, seed uint64) (pix []byte, w, h int,
 	var p picture
 	if len(ops) > 0 && ops[0].cut != nil {
 		p, err = ops[0].cutJPEG(file, operation(seed, 0), s)
-		k.moves = append(k.moves, s.moved)
+		k.Did(s.moved)
 		return c.rest(p, err, 1, seed, k)
 	}
 	p, err = s.decode(file)
-	s.moved = oriented(p.w, p.h, 1)
+	s.moved = moves.Oriented(p.w, p.h, 1)
 	if err == nil && len(ops) > 0 && ops[0].orient {
 		if ops[0].asked == "" && c.followed && exif.Orientation(file) != 1 {
 			return nil, 0, 0, errUndecided()
 		}
 		p = ops[0].turned(p, file, s)
-		k.moves = append(k.moves, s.moved)
+		k.Did(s.moved)
 		return c.rest(p, nil, 1, seed, k)
 	}
 	return c.rest(p, err, 0, seed, k)
@@ -114,22 +115,22 @@ func (c *Chain) rest(p picture, err error, from int, seed uint64, k *Canvas) ([]
 	s := &k.s
 	for i := from; i < len(c.ops) && err == nil; i++ {
 		op, r := c.ops[i], operation(seed, i)
-		s.moved = oriented(p.w, p.h, 1)
+		s.moved = moves.Oriented(p.w, p.h, 1)
 		if op.cut == nil {
 			p, err = op.do(p, r, s)
 		} else {
 			var to cut
 			if to, err = op.cut(p.w, p.h, r); err == nil {
-				s.moved = cutOut(p.w, p.h, to)
+				s.moved = moves.Cut(p.w, p.h, to.x, to.y, to.w, to.h, to.size.W, to.size.H)
 				p, err = s.cut(p, to)
 			}
 		}
 		if op.moving {
-			k.moves = append(k.moves, s.moved)
+			k.Did(s.moved)
 		}
 	}
 	if len(k.moves) == 0 {
-		k.Mirror(p.w, p.h, false) // masks have the size of the image, whatever becomes of it
+		k.Did(moves.Oriented(p.w, p.h, 1)) // masks have the size of the image, whatever becomes of it
 	}
 	return p.pix, p.w, p.h, err
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/images/moves"
 	"github.com/shardify/shardify/transform/op"
 )
 
@@ -107,7 +108,7 @@ func (f *Followers) Fields() []shardify.Field { return f.m.out }
 
 // Mask writes the class numbers of sample i of column k, to which the moves of its image were done, to out.
 // size is of the image before the first move; without an image it is 0.
-func (f *Followers) Mask(c *Canvas, b *shardify.Batch, k, i int, moves []float64, out []byte) error {
+func (f *Followers) Mask(c *Canvas, b *shardify.Batch, k, i int, numbers []float64, out []byte) error {
 	t := f.m.maskAt(k)
 	var shape *shardify.Column
 	if t.shape >= 0 {
@@ -117,17 +118,17 @@ func (f *Followers) Mask(c *Canvas, b *shardify.Batch, k, i int, moves []float64
 	if err != nil {
 		return err
 	}
-	for at := 0; at < len(moves); at += MoveNumbers {
-		m := moveOf(moves[at:])
-		if m.w == 0 {
+	for at := 0; at < len(numbers); at += moves.Numbers {
+		m := moves.Of(numbers[at:])
+		if m.W == 0 {
 			continue
 		}
-		if w != m.w || h != m.h {
-			return shardify.Mismatch("a mask of %d x %d pixels for an image of %d x %d", w, h, m.w, m.h)
+		if w != m.W || h != m.H {
+			return shardify.Mismatch("a mask of %d x %d pixels for an image of %d x %d", w, h, m.W, m.H)
 		}
-		to := grow(&c.turns[at/MoveNumbers%2], t.size*m.newW*m.newH)
-		m.mask(to, pix, t.size, t.fill)
-		pix, w, h = to, m.newW, m.newH
+		to := grow(&c.turns[at/moves.Numbers%2], t.size*m.NewW*m.NewH)
+		m.Mask(to, pix, t.size, t.fill)
+		pix, w, h = to, m.NewW, m.NewH
 	}
 	if len(pix) != len(out) {
 		return shardify.Mismatch("a mask of %d x %d pixels (%d bytes), of %d bytes in this batch", w, h, len(pix), len(out))
@@ -136,9 +137,9 @@ func (f *Followers) Mask(c *Canvas, b *shardify.Batch, k, i int, moves []float64
 	return nil
 }
 
-// Places moves boxes and points: those of sample i by moves[i*n:(i+1)*n], one move after the other. What it gives
+// Places moves boxes and points: those of sample i by numbers[i*n:(i+1)*n], one move after the other. What it gives
 // to use is good until it returns.
-func (f *Followers) Places(b *shardify.Batch, moves []float64, n int, use func(*shardify.Batch) error) error {
+func (f *Followers) Places(b *shardify.Batch, numbers []float64, n int, use func(*shardify.Batch) error) error {
 	mem := f.mem.Overdraft()
 	defer mem.Release()
 	for g := range f.m.groups {
@@ -148,10 +149,10 @@ func (f *Followers) Places(b *shardify.Batch, moves []float64, n int, use func(*
 			}
 		}
 	}
-	s := buffers{moves: map[int][]move{f.image: make([]move, b.Samples)}}
-	for at := 0; at < n; at += MoveNumbers {
+	s := buffers{moves: map[int][]moves.Move{f.image: make([]moves.Move, b.Samples)}}
+	for at := 0; at < n; at += moves.Numbers {
 		for i := range b.Samples {
-			s.moves[f.image][i] = moveOf(moves[i*n+at:])
+			s.moves[f.image][i] = moves.Of(numbers[i*n+at:])
 		}
 		var err error
 		if b, err = f.m.places(b, &s, mem); err != nil {
@@ -161,61 +162,19 @@ func (f *Followers) Places(b *shardify.Batch, moves []float64, n int, use func(*
 	return use(b)
 }
 
-// MoveNumbers is how many numbers a move is written as.
-const MoveNumbers = 20
-
-func (m *move) ints() [9]*int {
-	return [...]*int{&m.w, &m.h, &m.newW, &m.newH, &m.cut.x, &m.cut.y, &m.cut.w, &m.cut.h, &m.orient}
-}
-
-func (m *move) floats() [10]*float64 {
-	return [...]*float64{&m.sin, &m.cos, &m.ox, &m.oy, &m.a, &m.b, &m.c, &m.d, &m.e, &m.f}
-}
-
-func moveOf(x []float64) (m move) {
-	m.how = turning(x[0])
-	for k, p := range m.ints() {
-		*p = int(x[1+k])
-	}
-	for k, p := range m.floats() {
-		*p = x[10+k]
-	}
-	return m
-}
-
 // Moves writes what was done to the last image, one move after the other. Room that is left is zeros.
 func (k *Canvas) Moves(to []float64) {
 	clear(to)
-	for i := range min(len(k.moves), len(to)/MoveNumbers) {
-		m, x := &k.moves[i], to[i*MoveNumbers:]
-		x[0] = float64(m.how)
-		for k, p := range m.ints() {
-			x[1+k] = float64(*p)
-		}
-		for k, p := range m.floats() {
-			x[10+k] = *p
-		}
+	for i := range min(len(k.moves), len(to)/moves.Numbers) {
+		k.moves[i].Write(to[i*moves.Numbers:])
 	}
 }
 
 // Begin forgets the moves of the image before.
 func (k *Canvas) Begin() { k.moves = k.moves[:0] }
 
-// Cut says that the part of partW x partH pixels at (x, y) of an image of w x h became toW x toH.
-func (k *Canvas) Cut(w, h, x, y, partW, partH, toW, toH int) {
-	c := cut{x: x, y: y, w: partW, h: partH}
-	c.size.W, c.size.H = toW, toH
-	k.moves = append(k.moves, cutOut(w, h, c))
-}
-
-// Mirror says that an image of w x h pixels was mirrored left to right, or could have been.
-func (k *Canvas) Mirror(w, h int, mirrored bool) {
-	o := 1
-	if mirrored {
-		o = 2
-	}
-	k.moves = append(k.moves, oriented(w, h, o))
-}
+// Did adds a move of the image.
+func (k *Canvas) Did(m moves.Move) { k.moves = append(k.moves, m) }
 
 // Moving is how many operations move the image.
 func (c *Chain) Moving() (n int) {

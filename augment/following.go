@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/images/moves"
 	"github.com/shardify/shardify/images/png"
 	"github.com/shardify/shardify/transform/op"
 )
@@ -102,31 +103,31 @@ func (m *images) mask(t *target, dst, src, shape *shardify.Column, b *shardify.B
 func (m *images) moved(t *target, src, shape *shardify.Column, i int, s *buffers) (pix []byte, w, h int, err error) {
 	w, h, pix, err = t.load(src, shape, i, s)
 	move := &m.moves(t, s)[i]
-	if err != nil || move.w == 0 {
+	if err != nil || move.W == 0 {
 		return pix, w, h, err
 	}
-	if w != move.w || h != move.h {
-		return nil, 0, 0, shardify.Mismatch("a mask of %d x %d pixels for an image of %d x %d", w, h, move.w, move.h)
+	if w != move.W || h != move.H {
+		return nil, 0, 0, shardify.Mismatch("a mask of %d x %d pixels for an image of %d x %d", w, h, move.W, move.H)
 	}
-	out := grow(&s.masks[1], t.size*move.newW*move.newH)
-	move.mask(out, pix, t.size, t.fill)
-	return out, move.newW, move.newH, nil
+	out := grow(&s.masks[1], t.size*move.NewW*move.NewH)
+	move.Mask(out, pix, t.size, t.fill)
+	return out, move.NewW, move.NewH, nil
 }
 
 // moves are those of the samples of the batch, for the image that t follows.
-func (m *images) moves(t *target, s *buffers) []move { return s.moves[t.image] }
+func (m *images) moves(t *target, s *buffers) []moves.Move { return s.moves[t.image] }
 
 // ready makes place for what is done to the images of n samples.
 func (s *buffers) ready(plan []imageColumn, n int) {
 	if s.moves == nil {
-		s.moves = map[int][]move{}
+		s.moves = map[int][]moves.Move{}
 	}
 	for _, c := range plan {
 		if !c.picture {
 			continue
 		}
 		if cap(s.moves[c.from]) < n {
-			s.moves[c.from] = make([]move, n)
+			s.moves[c.from] = make([]moves.Move, n)
 		}
 		s.moves[c.from] = s.moves[c.from][:n]
 		clear(s.moves[c.from])
@@ -165,25 +166,25 @@ func (m *images) oneSize(b *shardify.Batch, s *buffers) error {
 		return nil
 	}
 	for i := range b.Samples {
-		var first *move
+		var first *moves.Move
 		name := ""
 		for _, c := range m.plan {
-			if !c.picture || s.moves[c.from][i].w == 0 {
+			if !c.picture || s.moves[c.from][i].W == 0 {
 				continue
 			}
 			switch x := &s.moves[c.from][i]; {
 			case first == nil:
 				first, name = x, b.Columns[c.from].Name
-			case x.w != first.w || x.h != first.h:
+			case x.W != first.W || x.H != first.H:
 				return op.AtSample(shardify.Mismatch("%s has %d x %d pixels, %s %d x %d: --augment 'targets,image=%s' in front says which one masks, boxes and points follow",
-					name, first.w, first.h, b.Columns[c.from].Name, x.w, x.h, name), b, i)
+					name, first.W, first.H, b.Columns[c.from].Name, x.W, x.H, name), b, i)
 			}
 		}
 		if first == nil {
 			continue
 		}
 		for _, c := range m.plan { // what has no image of its own follows another
-			if c.picture && s.moves[c.from][i].w == 0 {
+			if c.picture && s.moves[c.from][i].W == 0 {
 				s.moves[c.from][i] = *first
 			}
 		}
@@ -245,7 +246,7 @@ func (m *images) places(out *shardify.Batch, s *buffers, mem *shardify.Arena) (*
 
 // movePoints keeps points outside the image; those with a visibility become invisible (0), and what is
 // invisible already stays as it is.
-func movePoints(t *target, c *shardify.Column, moves []move, b *shardify.Batch, mem *shardify.Arena) error {
+func movePoints(t *target, c *shardify.Column, moves []moves.Move, b *shardify.Batch, mem *shardify.Arena) error {
 	own(c, mem)
 	for i := range b.Samples {
 		lo, hi := span(c, i)
@@ -257,17 +258,17 @@ func movePoints(t *target, c *shardify.Column, moves []move, b *shardify.Batch, 
 			}
 		}
 		m := &moves[i]
-		if m.w == 0 {
+		if m.W == 0 {
 			continue
 		}
 		for ; lo < hi; lo += t.size {
 			if t.size == 3 && get(c, lo+2) == 0 {
 				continue
 			}
-			x, y := m.place(get(c, lo), get(c, lo+1))
+			x, y := m.Place(get(c, lo), get(c, lo+1))
 			set(c, lo, x)
 			set(c, lo+1, y)
-			if t.size == 3 && !(x >= 0 && y >= 0 && x <= float64(m.newW) && y <= float64(m.newH)) {
+			if t.size == 3 && !(x >= 0 && y >= 0 && x <= float64(m.NewW) && y <= float64(m.NewH)) {
 				set(c, lo+2, 0)
 			}
 		}
@@ -304,11 +305,11 @@ func (m *images) dropped(g *drops, b *shardify.Batch, s *buffers, mem *shardify.
 		for i := range b.Samples {
 			move := &moves[i]
 			for k := int(o[i]); k < int(o[i+1]); k++ {
-				if move.w == 0 {
+				if move.W == 0 {
 					keep[k] = 1
 					continue
 				}
-				v, seen, err := move.box([4]float64{get(c, 4*k), get(c, 4*k+1), get(c, 4*k+2), get(c, 4*k+3)}, t.form)
+				v, seen, err := move.Box([4]float64{get(c, 4*k), get(c, 4*k+1), get(c, 4*k+2), get(c, 4*k+3)}, t.form)
 				if err != nil {
 					return nil, shardify.Amend(err, func(e *shardify.Error) {
 						e.Op, e.Field, e.Sample, e.At = "augment", c.Name, b.ID(i).Sample, new(b.ID(i))

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/images/moves"
 	"github.com/shardify/shardify/images/resize"
 	"github.com/shardify/shardify/numbers/elementary"
 	"github.com/shardify/shardify/transform/op"
@@ -448,7 +449,7 @@ func (m *images) cutJPEG(file []byte, r *source, s *buffers) (picture, error) {
 	if err != nil {
 		return picture{}, err
 	}
-	s.moved = cutOut(w, h, c)
+	s.moved = moves.Cut(w, h, c.x, c.y, c.w, c.h, c.size.W, c.size.H)
 	p, err := s.jpeg(c)
 	return m.turned(p, file, s), err
 }
@@ -462,7 +463,7 @@ func (m *images) loaded(src, shape *shardify.Column, i int, r *source, s *buffer
 	if err != nil {
 		return p, err
 	}
-	s.moved = oriented(p.w, p.h, 1)
+	s.moved = moves.Oriented(p.w, p.h, 1)
 	if src.Media != "" {
 		lo, hi := src.Range(i, i+1)
 		if err := m.undecided(src.Data[lo:hi]); err != nil {
@@ -477,7 +478,7 @@ func (m *images) loaded(src, shape *shardify.Column, i int, r *source, s *buffer
 	if err != nil {
 		return p, err
 	}
-	s.moved = cutOut(p.w, p.h, c)
+	s.moved = moves.Cut(p.w, p.h, c.x, c.y, c.w, c.h, c.size.W, c.size.H)
 	return s.cut(p, c)
 }
 
@@ -644,9 +645,9 @@ func newFlip(a *args, env Env) (shardify.Transform, error) {
 	m.same, m.moving = true, true
 	m.do = func(p picture, r *source, s *buffers) (picture, error) {
 		if r.float() < chance {
-			s.moved = oriented(p.w, p.h, 2)
+			s.moved = moves.Oriented(p.w, p.h, 2)
 			if which == "vertical" {
-				s.moved = oriented(p.w, p.h, 4)
+				s.moved = moves.Oriented(p.w, p.h, 4)
 			}
 			mirror(p, which == "vertical")
 		}

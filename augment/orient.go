@@ -5,6 +5,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/images/exif"
+	"github.com/shardify/shardify/images/moves"
 )
 
 // newOrient turns the pixels of encoded images as their EXIF tag says.
@@ -33,8 +34,8 @@ func (m *images) turned(p picture, encoded []byte, s *buffers) picture {
 	case o == 1:
 	case m.orient:
 		q := s.orient(p, o)
-		if s.moved = oriented(p.w, p.h, o); m.upright {
-			s.moved = oriented(q.w, q.h, 1)
+		if s.moved = moves.Oriented(p.w, p.h, o); m.upright {
+			s.moved = moves.Oriented(q.w, q.h, 1)
 		}
 		return q
 	default:
@@ -55,27 +56,6 @@ func errUndecided() error {
 	return shardify.Mismatch("the image is stored turned: were masks, boxes and points made for its pixels as stored (--augment 'orient,targets=turn') or for the upright image (--augment 'orient,targets=keep')?")
 }
 
-// unturned is the pixel of an image of w x h pixels that an orientation brings to (x, y).
-func unturned(o, w, h, x, y int) (u, v int) {
-	switch o {
-	case 2:
-		return w - 1 - x, y
-	case 3:
-		return w - 1 - x, h - 1 - y
-	case 4:
-		return x, h - 1 - y
-	case 5:
-		return y, x
-	case 6:
-		return y, h - 1 - x
-	case 7:
-		return w - 1 - y, h - 1 - x
-	case 8:
-		return w - 1 - y, x
-	}
-	return x, y
-}
-
 // orient turns or mirrors a picture as an EXIF orientation says.
 func (s *buffers) orient(p picture, o int) picture {
 	w, h := p.w, p.h
@@ -86,7 +66,7 @@ func (s *buffers) orient(p picture, o int) picture {
 	at := 0
 	for y := range h {
 		for x := range w {
-			u, v := unturned(o, p.w, p.h, x, y)
+			u, v := moves.Unturned(o, p.w, p.h, x, y)
 			from := 3 * (v*p.w + u)
 			copy(out.pix[at:at+3], p.pix[from:from+3])
 			at += 3

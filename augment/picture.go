@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/images/jpeg"
+	"github.com/shardify/shardify/images/moves"
 	"github.com/shardify/shardify/images/png"
 	"github.com/shardify/shardify/images/resize"
 	"github.com/shardify/shardify/internal/filekind"
@@ -37,9 +38,9 @@ type buffers struct {
 	png               png.Decoder
 	pngBuffer         pngBuffer
 	masks             [2][]byte
-	moves             map[int][]move // by the column of the image in what comes in
-	moved             move           // what the operation did to the last image
-	lost              int64          // images whose orientation was ignored
+	moves             map[int][]moves.Move // by the column of the image in what comes in
+	moved             moves.Move           // what the operation did to the last image
+	lost              int64                // images whose orientation was ignored
 	decoding
 }
 

@@ -1,6 +1,7 @@
 package augment
 
 import (
+	"github.com/shardify/shardify/images/moves"
 	"math"
 
 	"github.com/shardify/shardify/numbers/elementary"
@@ -21,19 +22,12 @@ func (s *buffers) rotate(p picture, angle float64, fill byte) picture {
 	sin, cos := elementary.Sincos(angle)
 	for y := range p.h {
 		for x := range p.w {
-			u, v := turnedFrom(p.w, p.h, x, y, sin, cos)
+			u, v := moves.TurnedFrom(p.w, p.h, x, y, sin, cos)
 			pixel(out.pix[3*(y*p.w+x):][:3], p, u, v, fill)
 		}
 	}
-	s.moved = turnedBy(p.w, p.h, sin, cos)
+	s.moved = moves.Turned(p.w, p.h, sin, cos)
 	return out
-}
-
-// turnedFrom is the place, counted in pixels, that comes to pixel (x, y).
-func turnedFrom(w, h, x, y int, sin, cos float64) (u, v float64) {
-	cx, cy := float64(float64(w)/2), float64(float64(h)/2)
-	dx, dy := float64(x)+0.5-cx, float64(y)+0.5-cy
-	return float64(dx*cos) - float64(dy*sin) + cx - 0.5, float64(dx*sin) + float64(dy*cos) + cy - 0.5
 }
 
 // pixel interpolates between four neighbours.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/images/moves"
 	"github.com/shardify/shardify/images/png"
 	"github.com/shardify/shardify/internal/numeric"
 	"github.com/shardify/shardify/transform/op"
@@ -16,7 +17,7 @@ import (
 // Attributes of fields that follow the images of their sample.
 const (
 	attrMask    = "mask"   // classes: pixels are numbers of classes; colours: an image like others
-	attrBoxes   = "boxes"  // one of boxForms
+	attrBoxes   = "boxes"  // one of moves.Forms
 	attrPoints  = "points" // xy, or xyv with a visibility
 	attrWide    = "mask.dtype"
 	attrFill    = "mask.fill"
@@ -63,7 +64,7 @@ func newTargets(a *args, _ Env) (shardify.Transform, error) {
 	for _, kind := range []struct {
 		attr  string
 		forms []string
-	}{{attrMask, []string{"", "u16", colours}}, {attrBoxes, boxForms}, {attrPoints, []string{"xy", "xyv"}}} {
+	}{{attrMask, []string{"", "u16", colours}}, {attrBoxes, moves.Forms}, {attrPoints, []string{"xy", "xyv"}}} {
 		for _, text := range strings.Split(a.text(kind.attr), "+") {
 			if text == "" {
 				continue
@@ -297,7 +298,7 @@ func targetColumn(in []shardify.Field, i int) (t target, err error) {
 	case attrMask:
 		return t, maskColumn(&t, in, i)
 	case attrBoxes:
-		if f.Media != "" || f.DType != shardify.F32 && f.DType != shardify.F64 || f.Levels != 1 || len(f.Shape) != 1 || last != 4 || f.Ragged || !slices.Contains(boxForms, t.form) {
+		if f.Media != "" || f.DType != shardify.F32 && f.DType != shardify.F64 || f.Levels != 1 || len(f.Shape) != 1 || last != 4 || f.Ragged || !slices.Contains(moves.Forms, t.form) {
 			return t, shardify.Mismatch("field %s is %s, no list [n, 4] of boxes %s in f32 or f64", f.Name, op.Holds(f), t.form)
 		}
 		if s := f.Attrs[attrVisible]; s != "" {

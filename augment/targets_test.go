@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/images/moves"
 	"github.com/shardify/shardify/numbers/elementary"
 )
 
@@ -249,10 +250,10 @@ func TestClassNumbersArePixelsOfPNG(t *testing.T) {
 // TestOrientAsksForWhichPixelsTargetsWereMade.
 func TestOrientAsksForWhichPixelsTargetsWereMade(t *testing.T) {
 	for o := 1; o <= 8; o++ {
-		m := oriented(40, 30, o)
-		for _, p := range [][2]int{{0, 0}, {7, 3}, {m.newW - 1, m.newH - 1}} {
-			u, v := unturned(o, 40, 30, p[0], p[1])
-			if x, y := m.place(float64(u)+0.5, float64(v)+0.5); x != float64(p[0])+0.5 || y != float64(p[1])+0.5 {
+		m := moves.Oriented(40, 30, o)
+		for _, p := range [][2]int{{0, 0}, {7, 3}, {m.NewW - 1, m.NewH - 1}} {
+			u, v := moves.Unturned(o, 40, 30, p[0], p[1])
+			if x, y := m.Place(float64(u)+0.5, float64(v)+0.5); x != float64(p[0])+0.5 || y != float64(p[1])+0.5 {
 				t.Errorf("orientation %d: pixel %v comes to %v, %v", o, p, x, y)
 			}
 		}
@@ -263,16 +264,13 @@ func FuzzBoxes(f *testing.F) {
 	f.Add(uint8(0), 1.0, 2.0, 3.0, 4.0, 0.5)
 	f.Fuzz(func(t *testing.T, form uint8, a, b, c, d, angle float64) {
 		sin, cos := elementary.Sincos(math.Mod(angle, 7))
-		for _, m := range []move{oriented(40, 30, 1+int(form%8)), turnedBy(40, 30, sin, cos), cutOut(40, 30, cut{x: 3, y: 4, w: 20, h: 10})} {
-			if m.how == cutting {
-				m.newW, m.newH = 20, 10
-			}
-			form := boxForms[form%4]
-			v, seen, err := m.box([4]float64{a, b, c, d}, form)
+		for _, m := range []moves.Move{moves.Oriented(40, 30, 1+int(form%8)), moves.Turned(40, 30, sin, cos), moves.Cut(40, 30, 3, 4, 20, 10, 20, 10)} {
+			form := moves.Forms[form%4]
+			v, seen, err := m.Box([4]float64{a, b, c, d}, form)
 			if err != nil {
 				continue
 			}
-			w, h := float64(m.newW)*1.0001, float64(m.newH)*1.0001
+			w, h := float64(m.NewW)*1.0001, float64(m.NewH)*1.0001
 			if form == "cxcywhn" {
 				w, h = 1.0001, 1.0001
 			}

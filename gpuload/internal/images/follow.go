@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/augment"
+	"github.com/shardify/shardify/images/moves"
 	"github.com/shardify/shardify/internal/guard"
 )
 
@@ -31,16 +32,19 @@ type Column struct {
 	Mask    []byte // where the class numbers of a mask go
 }
 
-// moves are those of a cut, as many for each image.
-func (s *shaping) moves(c *cut, w, h int, k *augment.Canvas) {
+// places are the moves of a cut, as many for each image.
+func (s *shaping) places(c *cut, w, h int, k *augment.Canvas) {
 	if s.Area[1] > 0 || s.Resize[0] > 0 {
-		k.Cut(w, h, c.x, c.y, c.partW, c.partH, c.toW, c.toH)
+		k.Did(moves.Cut(w, h, c.x, c.y, c.partW, c.partH, c.toW, c.toH))
 	}
 	if s.Crop[0] > 0 && s.Area[1] == 0 {
-		k.Cut(c.toW, c.toH, c.atX, c.atY, c.w, c.h, c.w, c.h)
+		k.Did(moves.Cut(c.toW, c.toH, c.atX, c.atY, c.w, c.h, c.w, c.h))
 	}
-	if s.Flip > 0 || s.none() {
-		k.Mirror(c.w, c.h, c.mirrored)
+	switch {
+	case c.mirrored:
+		k.Did(moves.Oriented(c.w, c.h, 2))
+	case s.Flip > 0 || s.none():
+		k.Did(moves.Oriented(c.w, c.h, 1))
 	}
 }
 
@@ -50,7 +54,7 @@ func (f *Form) numbers(chain *augment.Chain) int {
 	if chain != nil {
 		n += chain.Moving()
 	}
-	return n * augment.MoveNumbers
+	return n * moves.Numbers
 }
 
 func (f *Form) followers() (*augment.Followers, *augment.Chain, error) {

@@ -56,7 +56,7 @@ func (p *painter) cut(w, h int) (cut, error) {
 		err = errShape
 	}
 	if err == nil {
-		p.form.moves(&c, w, h, &p.canvas)
+		p.form.places(&c, w, h, &p.canvas)
 	}
 	return c, err
 }
