@@ -168,7 +168,7 @@ func (s *Set) described(ctx context.Context, text []byte) error {
 		}
 	}
 	if len(m.Schema) == 0 {
-		return shardify.Unsupported("no column can be read: %s", strings.Join(append(s.loose.left, "there is none"), "; "))
+		return shardify.Unsupported("no column can be read: %s", strings.Join(append(s.loose.left, "it has no columns"), "; "))
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func openTars(ctx context.Context, in storage.FS, path string) (*Set, error) {
 		if name == nil {
 			name = &path
 		}
-		return nil, shardify.Unsupported("%s is compressed, and has to be read from its beginning for each sample: shardify convert %s -o FOLDER makes a data set of it", filepath.Base(*name), path)
+		return nil, shardify.Unsupported("%s is compressed, and has to be read from its beginning for each sample: shardify convert %s -o FOLDER converts it", filepath.Base(*name), path)
 	}
 	if errors.Is(err, walk.ErrNone) {
 		return nil, nil

@@ -56,7 +56,7 @@ func TestAutoDeliversWhileItFillsMemory(t *testing.T) {
 		a.Close()
 		p.Close()
 	}
-	for range 5 { // closed, and begun again, while memory is filled
+	for range 5 { // closed, and started again, while memory is filled
 		l := mustLoader(t, d, Config{Batch: 8, Shuffle: Global, Memory: 1 << 30})
 		for range 2 {
 			b, err := l.Next(bg)

@@ -46,7 +46,7 @@ def glob_escape(path: str) -> str:
 
 
 def find(path: str) -> Optional[Manifest]:
-    """The set as a manifest; None if there is none."""
+    """The set as a manifest; None without one."""
     if not may(path):
         return None
     lib, about = clib.load(), ctypes.c_void_p()

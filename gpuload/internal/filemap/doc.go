@@ -12,10 +12,10 @@ import (
 	"runtime/debug"
 )
 
-// ErrFault is a page of a mapping that could not be read.
-var ErrFault = errors.New("a page of a mapped file cannot be read")
+// errFault is a page of a mapping that could not be read.
+var errFault = errors.New("a page of a mapped file cannot be read")
 
-// Guard calls f, which reads mappings. A fault in f on this goroutine is an error that wraps ErrFault;
+// Guard calls f, which reads mappings. A fault in f on this goroutine is an error that wraps errFault;
 // what f wrote is undefined then. f must not hold locks.
 func Guard(f func() error) (err error) {
 	old := debug.SetPanicOnFault(true)
@@ -26,7 +26,7 @@ func Guard(f func() error) (err error) {
 			return
 		}
 		if fault, ok := r.(interface{ Addr() uintptr }); ok {
-			err = fmt.Errorf("%w: address %#x", ErrFault, fault.Addr())
+			err = fmt.Errorf("%w: address %#x", errFault, fault.Addr())
 			return
 		}
 		panic(r)

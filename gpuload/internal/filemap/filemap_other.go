@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// File is a file in memory. There are none here.
+// File is a file in memory. This system has no mappings.
 type File struct{ Bytes []byte }
 
 // Open fails: files are not mapped here.

@@ -45,7 +45,7 @@ func TestAFaultIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if err := read(); !errors.Is(err, ErrFault) {
+		if err := read(); !errors.Is(err, errFault) {
 			t.Fatalf("error is %v", err)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 // Rows at random places of files are copied out of mappings, where that is safe (package filemap): a
 // call of the system for each row and tensor takes longer than the copy. What a visit finds wrong is
-// read once more with pread, which names shard and byte.
+// read again with pread, which names shard and byte.
 
 const (
 	// visitRow is the bytes of a row, a tensor, from which pread is as fast as a mapping.

@@ -23,8 +23,8 @@ type Form struct {
 	Wide bool
 }
 
-// MaxWidth is the most columns of a matrix.
-const MaxWidth = math.MaxInt32
+// maxWidth is the most columns of a matrix.
+const maxWidth = math.MaxInt32
 
 // Rows are what a batch has stored: row i is [Offsets[i], Offsets[i+1]) of both lists.
 type Rows struct {
@@ -83,8 +83,8 @@ func (f *Form) Make(in Rows, out Result) (Found, error) {
 
 func (f *Form) check(in *Rows, out *Result) error {
 	n := len(in.Indices) / max(f.Indices.Size(), 1)
-	if f.Width < 0 || f.Width > MaxWidth || f.Kept < 0 || f.Kept > MaxWidth {
-		return shardify.Unsupported("a matrix of %d columns; the most is %d", max(f.Width, f.Kept), MaxWidth)
+	if f.Width < 0 || f.Width > maxWidth || f.Kept < 0 || f.Kept > maxWidth {
+		return shardify.Unsupported("a matrix of %d columns; the most is %d", max(f.Width, f.Kept), maxWidth)
 	}
 	if f.Columns != nil && len(f.Columns) != f.Width || f.Columns == nil && f.Kept != f.Width {
 		return shardify.Unsupported("%d columns of %d, and a choice of %d", f.Kept, f.Width, len(f.Columns))

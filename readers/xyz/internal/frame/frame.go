@@ -113,16 +113,6 @@ func Blank(b []byte) bool {
 	return true
 }
 
-// Wrong is what is wrong at a place.
-type Wrong struct {
-	At  int
-	Why string
-}
-
-func wrong(at int, format string, args ...any) *Wrong {
-	return &Wrong{at, fmt.Sprintf(format, args...)}
-}
-
 // Column is one of Properties.
 type Column struct {
 	Name  string
