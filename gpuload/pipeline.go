@@ -55,7 +55,7 @@ func (p *pipeline) take(ctx context.Context) (ticket, error) {
 func (p *pipeline) stop() {
 	p.cancel()
 	p.queue.stop()
-	p.from.stop()
+	p.from.Windows.Stop()
 	p.wg.Wait()
 	p.helper.close()
 	p.queue.clear()

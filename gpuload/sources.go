@@ -99,12 +99,10 @@ func (s *sources) check() error {
 			s.scrub = &load.Scrubber{Set: s.Shards, Rank: s.cfg.Rank, World: s.cfg.World, Delivered: s.meter.Delivered.Load}
 		}
 	}
-	if k := slices.IndexFunc(s.want.Set.sets(), func(in *dataset.Set) bool { return in.Foreign }); k >= 0 {
-		if s.Tier == TierStaged {
-			return shardify.Unsupported("tier staged of %s, which has no %s: shardify convert makes a data set from it", s.want.Set.sets()[k].Path, index.ManifestName)
-		}
-	}
 	for _, in := range s.want.Set.sets() {
+		if in.Foreign && s.Tier == TierStaged {
+			return shardify.Unsupported("tier staged of %s, which has no %s: shardify convert makes a data set from it", in.Path, index.ManifestName)
+		}
 		for _, text := range in.Notes(s.cfg.Verify != load.VerifyNone) {
 			s.notes.add("%s", text)
 		}
@@ -300,25 +298,14 @@ func (s *sources) claim(st *order.Step, ready bool) bool {
 		}
 		s.Windows.Claim(a, b)
 	}
-	if s.advisor != nil {
-		s.advisor.Touch(st.Epoch, st.First)
-	}
+	s.advisor.Touch(st.Epoch, st.First)
 	return true
 }
 
 // begin comes before open and ahead.
 func (s *sources) begin(ctx context.Context) {
 	s.Shards.Until(ctx)
-	if s.Windows != nil {
-		s.Windows.Reset()
-	}
-}
-
-// stop ends what waits for windows.
-func (s *sources) stop() {
-	if s.Windows != nil {
-		s.Windows.Stop()
-	}
+	s.Windows.Reset()
 }
 
 // free gives the tier's memory back.
@@ -326,12 +313,8 @@ func (s *sources) free() {
 	if s.Pinned != nil {
 		s.Pinned.Table.Close()
 	}
-	if s.Windows != nil {
-		s.Windows.Close()
-	}
-	if s.Mapped != nil {
-		s.Mapped.Close()
-	}
+	s.Windows.Close()
+	s.Mapped.Close()
 }
 
 // close closes shards and their copies.

@@ -32,6 +32,9 @@ func NewAdvisor(w *Windows) *Advisor {
 // Touch notes that a batch begins in a generation at a position. It never waits: advice
 // that comes too late is not needed.
 func (a *Advisor) Touch(epoch int, q int64) {
+	if a == nil {
+		return
+	}
 	k := a.Key(epoch, q)
 	if a.Begun && k == a.last {
 		return

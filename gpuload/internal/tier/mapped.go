@@ -63,6 +63,9 @@ func (m *Mapped) openShard(i int, sh *load.Shard) error {
 
 // Close unmaps the shards.
 func (m *Mapped) Close() {
+	if m == nil {
+		return
+	}
 	for _, b := range m.files {
 		load.UnmapFile(b)
 	}

@@ -72,6 +72,9 @@ func (w *Windows) Pin(p *Pinned, dev device.GPU, absent []bool) error {
 
 // Reset makes the windows ready for another run; nothing is in use.
 func (w *Windows) Reset() {
+	if w == nil {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	clear(w.states)
@@ -81,6 +84,9 @@ func (w *Windows) Reset() {
 
 // Stop ends Run, and who waits for a generation.
 func (w *Windows) Stop() {
+	if w == nil {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stopped = true
@@ -89,6 +95,9 @@ func (w *Windows) Stop() {
 
 // Close gives the memory back.
 func (w *Windows) Close() {
+	if w == nil {
+		return
+	}
 	for _, g := range w.All {
 		g.Table.Close()
 	}
