@@ -4,19 +4,19 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
-// unpacked is a compressed file, read where it was unpacked: in a file without a name in the folder of
-// temporary files, which goes with the process.
+// unpacked is a compressed file, read where it was unpacked: in a scratch file in the folder of temporary
+// files, which goes with the process.
 type unpacked struct {
 	storage.File
-	data *os.File
+	data *local.Spill
 }
 
 // Unwrap is the compressed file.
@@ -30,7 +30,7 @@ func (u *unpacked) ReadAt(b []byte, at int64) (int, error) { return u.data.ReadA
 
 // unpack decodes a file of zstd, which has so many bytes then.
 func unpack(ctx context.Context, f storage.File, size int64) (_ *unpacked, err error) {
-	data, err := os.CreateTemp("", "shardify-mds-*")
+	data, err := local.NewSpill(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -39,9 +39,6 @@ func unpack(ctx context.Context, f storage.File, size int64) (_ *unpacked, err e
 			data.Close()
 		}
 	}()
-	if err := os.Remove(data.Name()); err != nil {
-		return nil, err
-	}
 	dec, err := zstd.NewReader(io.NewSectionReader(f, 0, f.Size()), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(128<<20))
 	if err != nil {
 		return nil, err

@@ -109,7 +109,7 @@ var table = []row{
 	{"storage/storages", "helpers", "format shardify storage storage/cache storage/http storage/local storage/remote storage/s3 storage/xrootd storage/zips"},
 	{"storage/xrootd", "helpers", "codecs/crc32c shardify storage storage/http storage/remote"},
 	{"readers/internal/lists", "helpers", "format shardify"},
-	{"dataset", "on disk", "format index index/mds index/megatron index/npy index/tar internal/columns shardify storage storage/storages storage/walk"},
+	{"dataset", "on disk", "format index index/mds index/megatron index/npy index/tar internal/columns shardify storage storage/local storage/storages storage/walk"},
 	{"index", "on disk", "codecs/crc32c format shardify"},
 	{"index/npy", "on disk", "shardify"},
 	{"index/view", "on disk", "format index internal/printable shardify"},
