@@ -24,6 +24,9 @@ import (
 // cells is a file as AnnData sees it.
 type cells struct{ *column.File }
 
+// errCells is the error of code that looks for samples in an input which is an AnnData.
+var errCells = errors.New("an AnnData")
+
 // isCells reports whether a file is an AnnData. Some settings leave that out: they read data sets as
 // those of any file.
 func (s *chooser) isCells(f *column.File) bool {
@@ -92,7 +95,7 @@ func (c cells) compound(p string) (*column.Dataset, []element.Leaf) {
 }
 
 // Attr implements anndata.Tree.
-func (c cells) Attr(p, name string) (out []string, ok bool) {
+func (c cells) Attr(p, name string) (any, bool) {
 	o, f, err := c.Lookup(naming.Rooted(p))
 	if err != nil {
 		return nil, false
@@ -104,9 +107,10 @@ func (c cells) Attr(p, name string) (out []string, ok bool) {
 	n, size := int(a.Space.Elements()), a.Type.Size
 	leaves := c.Rules.Leaves(a.Type)
 	if n < 1 || size < 1 || len(a.Data)/size < n || len(leaves) != 1 || leaves[0].Err != nil || leaves[0].At.Values() != 1 {
-		return nil, true
+		return []string(nil), true
 	}
 	texts := heap.New(f.H5.File, 1<<20)
+	var out []string
 	for i := range n {
 		text, ok := element.ItemText(texts, &leaves[0], a.Data[i*size:][:size])
 		if !ok {
@@ -190,9 +194,6 @@ type cellReader struct {
 }
 
 func (r *cellReader) Begin(ctx context.Context, mem *shardify.Arena) error {
-	if r.work.Vary == nil {
-		r.work.Vary = make([]column.Varying, 1)
-	}
 	return r.work.Begin(ctx, mem, &r.work)
 }
 

@@ -129,8 +129,10 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	}
 	opts.Used = a.Used
 	a.Used.Expect("object", opts.Objects)
-	if anndata.State(a.State) {
-		return openCells(ctx, a, opts, o)
+	if a.State != nil {
+		if src, err := openCells(ctx, a, opts, o); src != nil || err != nil {
+			return src, err
+		}
 	}
 	a.Columns, opts.Alone = opts.Channels.Columns(a.Columns)
 	want, err := columns.New(a.Columns)
@@ -146,7 +148,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		f.Beside = chunks.Field
 	}
 	if a.State == nil {
-		if err := sv.decide(ctx, a); errors.Is(err, anndata.Found) {
+		if err := sv.decide(ctx, a); errors.Is(err, errCells) {
 			return openCells(ctx, a, opts, o)
 		} else if err != nil {
 			return nil, err

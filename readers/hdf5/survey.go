@@ -14,7 +14,6 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
 	"github.com/shardify/shardify/readers/hdf5/internal/tree"
-	"github.com/shardify/shardify/readers/internal/anndata"
 	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/storage"
@@ -66,7 +65,7 @@ func (s *chooser) decideOn(ctx context.Context, a format.OpenArgs, damage bool) 
 	for i := range min(a.Table.Len(), maxLooks) {
 		c, err := s.decideBy(ctx, a, i, damage)
 		if err != nil {
-			if ctx.Err() != nil || errors.Is(err, anndata.Found) {
+			if ctx.Err() != nil || errors.Is(err, errCells) {
 				return err
 			}
 			if firstErr == nil {
@@ -110,7 +109,7 @@ func (s *chooser) decideBy(ctx context.Context, a format.OpenArgs, i int, damage
 		}
 	}()
 	if s.isCells(f) {
-		return nil, anndata.Found
+		return nil, errCells
 	}
 	t, err := tree.Scan(ctx, f, s.opts, all, tree.Samples{})
 	if err != nil {

@@ -161,7 +161,7 @@ var table = []row{
 	{"readers/wds", "readers", "dataset format index index/tar shardify storage storage/storages"},
 	{"readers/zarr", "readers", "format readers/internal/anndata readers/internal/arrays readers/internal/arrays/store readers/internal/grid readers/internal/lists readers/internal/rows/sampleaxis readers/internal/rows/survey"},
 	{"readers/internal/arrays", "readers", "format internal/columns internal/openfiles readers/internal/anndata readers/internal/arrays/node readers/internal/arrays/store readers/internal/cf readers/internal/chunks readers/internal/dims readers/internal/grid readers/internal/lists readers/internal/rows readers/internal/rows/sampleaxis readers/internal/rows/set readers/internal/rows/survey shardify storage storage/storages"},
-	{"readers/internal/arrays/store", "readers", "format readers/internal/arrays/node shardify storage"},
+	{"readers/internal/arrays/store", "readers", "format readers/internal/arrays/node readers/internal/rows shardify storage"},
 	{"readers/internal/arrays/node", "readers", "codecs codecs/crc32c codecs/filter codecs/inflate internal/numeric numbers/half shardify"},
 	{"writers/mds", "writers", "format index index/tar shardify storage storage/local verify/problem"},
 	{"writers/megatron", "writers", "format index index/megatron shardify storage verify/problem"},

@@ -51,7 +51,7 @@ func (m *model) length(path string) (int64, error) {
 // frame adds the columns of a frame with a row for each cell.
 func (m *model) frame(path, name string) {
 	index, named := m.indexOf(path)
-	order, listed := m.tree.Attr(m.at(path), "column-order")
+	order, listed := attr(m.tree, m.at(path), "column-order")
 	members := m.members(path)
 	if named || has(m.tree, m.at(path), index) {
 		m.column(path, index, name+"/_index", name+"/"+index)

@@ -19,9 +19,6 @@ import (
 	"github.com/shardify/shardify/storage/storages"
 )
 
-// Found is the error of code that looks for samples in a tree which is an AnnData: Open has them.
-var Found = errors.New("an AnnData")
-
 // source implements shardify.Source.
 type source struct {
 	*set.Table[*input]
@@ -41,11 +38,12 @@ type input struct {
 // mark begins a state of AnnData.
 const mark = "\x01AnnData"
 
-// State reports whether a plan's state is of AnnData.
-func State(b []byte) bool { return bytes.HasPrefix(b, []byte(mark)) }
-
-// Open opens inputs the first of which is an AnnData. o are the options of the format.
+// Open opens inputs the first of which is an AnnData. o are the options of the format. A plan's state of
+// other inputs gives neither a source nor an error.
 func Open(ctx context.Context, a format.OpenArgs, c *Container, o format.Options) (shardify.Source, error) {
+	if a.State != nil && !bytes.HasPrefix(a.State, []byte(mark)) {
+		return nil, nil
+	}
 	s := &source{fs: storages.Of(a.Table), c: c, used: a.Used}
 	s.genes.how, s.genes.drop, s.genes.add = o["genes"], o["gene-versions"] == "drop", o["gene-duplicates"] == "add"
 	if s.genes.how == "" && (s.genes.drop || s.genes.add) {
@@ -71,9 +69,6 @@ func Open(ctx context.Context, a format.OpenArgs, c *Container, o format.Options
 // restore takes the genes from a plan's state.
 func (s *source) restore(a *format.OpenArgs) error {
 	bad := shardify.Corrupt(-1, "the survey of AnnData in the plan")
-	if !State(a.State) {
-		return bad
-	}
 	rest := a.State[len(mark):]
 	n, w := binary.Uvarint(rest)
 	if w <= 0 || n > uint64(len(rest)-w) || json.Unmarshal(rest[w:w+int(n)], &s.genes.want) != nil {

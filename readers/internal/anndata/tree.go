@@ -2,6 +2,7 @@ package anndata
 
 import (
 	"context"
+	"encoding/json"
 	"path"
 	"slices"
 	"strconv"
@@ -16,8 +17,8 @@ import (
 type Tree interface {
 	// Members are the names in a group, sorted; ok is false of what is no group.
 	Members(group string) (names []string, ok bool)
-	// Attr is an attribute as texts: one, or those of a list.
-	Attr(path, name string) (texts []string, ok bool)
+	// Attr is an attribute: texts, or what JSON has.
+	Attr(path, name string) (value any, ok bool)
 	// Array describes the array at a path, nil if the path is of no array.
 	Array(path string) (*Array, error)
 	// Missing says which chunks of an array are not there, though others are or there are several.
@@ -120,10 +121,35 @@ const (
 
 // text is an attribute of one text, or "".
 func text(t Tree, path, name string) string {
-	if list, ok := t.Attr(path, name); ok && len(list) == 1 {
+	if list, ok := attr(t, path, name); ok && len(list) == 1 {
 		return list[0]
 	}
 	return ""
+}
+
+// attr is an attribute as texts: one, or those of a list.
+func attr(t Tree, path, name string) (texts []string, ok bool) {
+	v, ok := t.Attr(path, name)
+	if texts, known := v.([]string); known {
+		return texts, ok
+	}
+	list, several := v.([]any)
+	if !several {
+		list = []any{v}
+	}
+	for _, x := range list {
+		switch x := x.(type) {
+		case string:
+			texts = append(texts, x)
+		case json.Number:
+			texts = append(texts, x.String())
+		case bool:
+			texts = append(texts, strconv.FormatBool(x))
+		default:
+			return nil, false
+		}
+	}
+	return texts, ok
 }
 
 // join joins paths.
@@ -136,7 +162,7 @@ func join(a, b string) string {
 
 // whole are the values of an attribute of whole numbers; nil of any other.
 func whole(t Tree, path, name string) (out []int64) {
-	list, _ := t.Attr(path, name)
+	list, _ := attr(t, path, name)
 	for _, s := range list {
 		n, err := strconv.ParseInt(s, 10, 64)
 		if err != nil {

@@ -2,12 +2,10 @@ package arrays
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -26,6 +24,9 @@ type cells struct {
 	at   map[string]int      // arrays, by path
 	kids map[string][]string // names in groups
 }
+
+// errCells is the error of code that looks for samples in an input which is an AnnData.
+var errCells = errors.New("an AnnData")
 
 // isCells reports whether a store is an AnnData. Some settings leave that out: they read arrays as
 // those of any store.
@@ -64,31 +65,9 @@ func foreign(t *store.Tree) error {
 }
 
 func cellsOf(t *store.Tree, in *input, opts *settings) *cells {
-	c := &cells{Tree: t, in: in, opts: opts, at: map[string]int{}, kids: map[string][]string{}}
-	add := func(p string) {
-		for p != "" {
-			group, name := path.Split(p)
-			group = path.Clean("/" + group)[1:]
-			if slices.Contains(c.kids[group], name) && c.kids[p] != nil {
-				break
-			}
-			c.kids[group] = append(c.kids[group], name)
-			p = group
-		}
-	}
+	c := &cells{Tree: t, in: in, opts: opts, at: map[string]int{}, kids: t.Names()}
 	for i := range t.Arrays {
 		c.at[t.Arrays[i].Path] = i
-		add(t.Arrays[i].Path)
-	}
-	for p := range t.Groups {
-		if c.kids[p] == nil {
-			c.kids[p] = []string{}
-		}
-		add(p)
-	}
-	for p, names := range c.kids {
-		slices.Sort(names)
-		c.kids[p] = slices.Compact(names)
 	}
 	if in == nil {
 		return c
@@ -127,29 +106,13 @@ func (c *cells) Members(group string) ([]string, bool) {
 }
 
 // Attr implements anndata.Tree.
-func (c *cells) Attr(p, name string) (out []string, ok bool) {
+func (c *cells) Attr(p, name string) (v any, ok bool) {
 	attrs := c.Groups[p]
 	if i, ok := c.at[p]; ok {
 		attrs = c.Arrays[i].Attributes
 	}
-	v, ok := attrs[name]
-	list, several := v.([]any)
-	if !several {
-		list = []any{v}
-	}
-	for _, x := range list {
-		switch x := x.(type) {
-		case string:
-			out = append(out, x)
-		case json.Number:
-			out = append(out, x.String())
-		case bool:
-			out = append(out, strconv.FormatBool(x))
-		default:
-			return nil, false
-		}
-	}
-	return out, ok
+	v, ok = attrs[name]
+	return v, ok
 }
 
 // leaf finds an array, or the member of a compound one; false without one.

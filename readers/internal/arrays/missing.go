@@ -5,15 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"strconv"
-	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/arrays/node"
 	"github.com/shardify/shardify/readers/internal/rows"
-	"github.com/shardify/shardify/storage"
 )
 
 // errNoChunks is an array of which nothing was written.
@@ -22,9 +18,6 @@ var errNoChunks = errors.New("nothing was written")
 // filled takes fill_value where chunks are missing.
 var filled = format.With("missing-chunks", "fill", "fill_value where chunks are missing")
 
-// farFolders is how many folders of another machine are listed for the chunks of an array.
-const farFolders = 64
-
 // chunks counts the chunks that an array has, one listing for each folder, and reports whether
 // all are there. What is missing is fill_value, unless it looks as if the store was copied in
 // part.
@@ -32,51 +25,34 @@ func (t *tree) chunks(ctx context.Context, o *object, opts *settings, x *blobObj
 	if t.Whole {
 		return true, nil
 	}
-	c := &counter{tree: t, grid: o.Array.Grid(), prefix: o.Path, axis: 0}
-	total := int64(1)
-	for _, n := range c.grid {
-		if total = rows.SatMul(total, n); n == 0 {
-			return true, nil
-		}
-	}
+	axis := 0
 	if len(o.order) > 0 {
-		c.axis = o.order[0]
+		axis = o.order[0]
 	}
-	key := o.Key(make([]int64, len(c.grid)))
-	parts := strings.Split(key, "/")
-	folders := int64(1)
-	if len(parts) > len(c.grid) || len(parts) == len(c.grid) && len(parts) > 1 { // a folder for each index
-		for _, n := range c.grid[:max(len(c.grid)-1, 0)] {
-			folders = rows.SatMul(folders, n)
-		}
-	}
-	if t.Files.Far() && (folders > farFolders || !t.Listed) {
+	total, found, last, err := t.Count(ctx, o.Array, axis)
+	if errors.Is(err, errors.ErrUnsupported) {
 		t.uncounted = append(t.uncounted, cmp.Or(o.Path, "the array"))
 		return false, nil
 	}
-	if err := c.folder(ctx, c.prefix, parts, nil); err != nil {
-		if errors.Is(err, errors.ErrUnsupported) {
-			t.uncounted = append(t.uncounted, cmp.Or(o.Path, "the array"))
-			return false, nil
-		}
-		return false, err
+	if err != nil || total == 0 {
+		return err == nil, err
 	}
-	missing := total - c.found
+	missing := total - found
 	if x.Chunks = total; missing <= 0 {
 		return true, nil
 	}
 	inner := int64(1) // chunks of one row of them
-	if len(c.grid) > 0 {
-		inner = total / c.grid[c.axis]
+	if n := o.Array.Grid(); len(n) > 0 {
+		inner = total / n[axis]
 	}
 	if err := t.Files.CheckNames(); err != nil {
 		return false, err
 	}
-	end := c.found == rows.SatMul(c.last, inner)
+	end := found == rows.SatMul(last, inner)
 	switch fill := opts.chunks == "fill"; {
 	case opts.chunks == "fail":
 		return false, shardify.Corrupt(-1, "%d of %d chunks are missing", missing, total)
-	case c.found == 0 && total > 1 && !fill:
+	case found == 0 && total > 1 && !fill:
 		return false, &format.Cured{Err: fmt.Errorf("%w: none of its %d chunks is there; --missing-chunks fill takes fill_value", errNoChunks, total), Ways: []format.Way{filled}}
 	case end && total > 1 && !fill:
 		return false, format.Cure(shardify.Corrupt(-1, "%d of %d chunks are missing, all at the end: was the store copied in part? --missing-chunks fill takes fill_value", missing, total), filled)
@@ -140,66 +116,4 @@ func (g *grid) missing() error {
 		return shardify.Corrupt(-1, "it is missing")
 	}
 	return nil
-}
-
-// counter counts the chunks of an array.
-type counter struct {
-	*tree
-	grid   []int64
-	prefix string
-	axis   int
-	found  int64
-	last   int64 // one more than the largest index along the axis
-}
-
-// folder counts those of a folder, and below it, that the parts of a key lead to. at are the
-// indexes so far.
-func (c *counter) folder(ctx context.Context, p string, parts []string, at []int64) error {
-	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx)
-	}
-	if parts[0] == "c" && len(parts) > 1 {
-		return c.folder(ctx, join(p, "c"), parts[1:], at)
-	}
-	entries, err := c.Files.List(ctx, p)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		index, ok := c.parse(e.Name, len(parts) == 1, at)
-		switch {
-		case !ok:
-		case len(parts) > 1 && (e.Type == storage.Folder || e.Type == storage.Link || e.Type == storage.Unknown):
-			if err := c.folder(ctx, join(p, e.Name), parts[1:], index); err != nil {
-				return err
-			}
-		case len(parts) == 1:
-			c.found++
-			if len(index) > 0 {
-				c.last = max(c.last, index[c.axis]+1)
-			} else {
-				c.last = 1
-			}
-		}
-	}
-	return nil
-}
-
-// parse reads the indexes that a name adds to those so far; last: no others follow.
-func (c *counter) parse(name string, last bool, at []int64) ([]int64, bool) {
-	if len(c.grid) == 0 {
-		return nil, name == "0" || name == "c"
-	}
-	index := at[:len(at):len(at)]
-	for s := range strings.SplitSeq(strings.TrimPrefix(name, "c."), ".") {
-		n, err := strconv.ParseInt(s, 10, 64)
-		if err != nil || len(index) == len(c.grid) || n < 0 || n >= c.grid[len(index)] || strconv.FormatInt(n, 10) != s {
-			return nil, false
-		}
-		index = append(index, n)
-	}
-	return index, last && len(index) == len(c.grid) || !last && len(index) == len(at)+1
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/internal/anndata"
 	"github.com/shardify/shardify/readers/internal/arrays/store"
 	"github.com/shardify/shardify/readers/internal/chunks"
 	sel "github.com/shardify/shardify/readers/internal/grid"
@@ -172,15 +171,14 @@ func (k *Kind) Source(ctx context.Context, a format.OpenArgs) (shardify.Source, 
 	a.Used.Expect("object", s.opts.objects)
 	a.Columns, s.opts.alone = s.opts.channels.Columns(a.Columns)
 	sv := &chooser{fs: s.fs, opts: s.opts, inputs: a.Table.Len()}
-	if anndata.State(a.State) {
-		return s.opts.cells(ctx, a, o)
-	}
-	if a.State == nil {
-		if err := sv.decide(ctx, a); errors.Is(err, anndata.Found) {
-			return s.opts.cells(ctx, a, o)
-		} else if err != nil {
-			return nil, err
+	if a.State != nil {
+		if src, err := s.opts.cells(ctx, a, o); src != nil || err != nil {
+			return src, err
 		}
+	} else if err := sv.decide(ctx, a); errors.Is(err, errCells) {
+		return s.opts.cells(ctx, a, o)
+	} else if err != nil {
+		return nil, err
 	}
 	defer sv.drop()
 	f := survey.Format{Name: k.Title, Look: sv.look, Key: s.opts.key(), Ragged: true, Channels: s.opts.channels}

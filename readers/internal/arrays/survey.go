@@ -17,7 +17,6 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
-	"github.com/shardify/shardify/readers/internal/anndata"
 	"github.com/shardify/shardify/readers/internal/arrays/node"
 	"github.com/shardify/shardify/readers/internal/arrays/store"
 	"github.com/shardify/shardify/readers/internal/cf"
@@ -104,7 +103,7 @@ func (s *chooser) scan(ctx context.Context, name string) (*tree, error) {
 	}
 	if s.isCells(t.Tree) {
 		t.close()
-		return nil, anndata.Found
+		return nil, errCells
 	}
 	for _, g := range s.opts.objects {
 		if g == "" || slices.ContainsFunc(t.Arrays, func(a store.Array) bool { return matches(g, a.Path, false) }) {
@@ -410,7 +409,7 @@ func (s *chooser) decide(ctx context.Context, a format.OpenArgs) error {
 	var first error
 	for i := range min(a.Table.Len(), maxLooks) {
 		err := s.decideBy(ctx, a, i)
-		if err == nil || ctx.Err() != nil || errors.Is(err, anndata.Found) {
+		if err == nil || ctx.Err() != nil || errors.Is(err, errCells) {
 			return err
 		}
 		if first = cmp.Or(first, shardify.Annotate(err, "open", a.Table.Shown(i), "")); !errors.Is(err, shardify.ErrCorrupt) {
