@@ -164,6 +164,8 @@ func lostSeeds(t testing.TB) (all []*lostSeed) {
 	mutate("hdf5", "rows_latest.h5", "hdf5", nil)
 	mutate("hdf5 groups", "groups_earliest.h5", "hdf5", nil)
 	mutate("hdf5 groups", "groups_latest.h5", "hdf5", nil)
+	mutate("anndata hdf5", "../../internal/anndata/testdata/all.h5ad", "hdf5", nil)
+	mutate("anndata zarr", "../../internal/anndata/testdata/all_v3.zarr.zip", "zarr", nil)
 	mutate("netcdf", "../../hdf5/testdata/dims_nine.nc", "hdf5", nil)
 	mutate("netcdf3", "../../netcdf3/testdata/weather_2.nc", "netcdf3", nil)
 	mutate("netcdf3", "../../netcdf3/testdata/fixed_1.nc", "netcdf3", map[string]string{"object": "x,y"})

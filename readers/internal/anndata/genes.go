@@ -321,7 +321,12 @@ func (g *genes) apply(m *model, by []int32) error {
 	if by == nil {
 		return nil
 	}
-	n := int64(len(g.want))
+	n, twice, taken := int64(len(g.want)), false, make([]bool, len(g.want))
+	for _, k := range by {
+		if k >= 0 {
+			twice, taken[k] = twice || taken[k], true
+		}
+	}
 	for i := range m.fields {
 		f := &m.fields[i]
 		switch {
@@ -335,8 +340,9 @@ func (g *genes) apply(m *model, by []int32) error {
 				f.Attrs = withColumns(f.Attrs, g.want)
 			}
 		case f.wide && f.kind == plain:
-			if g.add && len(by) > 0 {
-				return shardify.Unsupported("%s: --gene-duplicates add is for sparse matrices", f.Name)
+			if twice {
+				f.kind, f.err = refused, shardify.Unsupported("%s: --gene-duplicates add is for sparse matrices", f.Name)
+				continue
 			}
 			f.Shape = []int{int(n)}
 			if f.Attrs["columns"] != "" {
