@@ -250,14 +250,14 @@ func (w *Walk) nextLoose() (member int, e *tar.Entry, code int, err error) {
 			return 0, e, 0, err
 		}
 		key, ext, _, err := tar.SplitMember(&m)
-		if err != nil || ext == "" {
+		if err == nil && ext == "" {
 			continue // as when the tar was indexed
 		}
 		k, ok := w.tar.loose.members[ext]
-		if !ok || m.Data+m.Size > l.hi || len(w.Key) > 0 && !bytes.Equal(key, w.Key) {
+		if err != nil || !ok || w.seen[k] == w.sample || m.Data+m.Size > l.hi || len(w.Key) > 0 && !bytes.Equal(key, w.Key) {
 			return 0, e, 0, shardify.Annotate(shardify.Corrupt(m.Offset, "another member than there was: the file changed since it was opened"), "", "", string(m.Name))
 		}
-		w.Key = append(w.Key[:0], key...)
+		w.Key, w.seen[k] = append(w.Key[:0], key...), w.sample
 		e.Name, e.Offset, e.Size = m.Name, m.Data-tar.Block, m.Size
 		return k, e, 0, nil
 	}
