@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -266,5 +267,78 @@ func TestForeignSetsThatAreRefused(t *testing.T) {
 	}
 	if err := epochError(t, d, Config{Batch: 4, Tier: TierStream}); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), name) {
 		t.Errorf("a changed tar: %v", err)
+	}
+}
+
+// TestForeignSetsInOtherWorlds: what was seen and what comes after a break, in another world, are the whole
+// epoch, and a budget holds.
+func TestForeignSetsInOtherWorlds(t *testing.T) {
+	tars, names := makeTars(t, 3, 60)
+	for _, s := range []struct {
+		dir, field string
+		want       *shardify.Batch
+	}{
+		{tars, "jpg", converted(t, &foreigntar.Format, format.Options{"missing": "fill"}, tars, names...)},
+		{"../readers/mds/testdata/packed", "b", converted(t, &mds.Format, nil, "../readers/mds/testdata/packed", "index.json")},
+	} {
+		d := mustOpen(t, s.dir)
+		total, most := int64(s.want.Samples), int64(0)
+		o := s.want.Columns[shardify.FieldIndex(fieldsOf(s.want), s.field)].Offsets[0]
+		for i := range total {
+			most = max(most, 3*(o[i+1]-o[i]))
+		}
+		for _, c := range []Config{
+			{Shuffle: Global, Tier: TierStream, Batch: 2}, {Shuffle: Block, Tier: TierPinned, Batch: 2}, {Tier: TierStream, Shuffle: Global, Budget: []Limit{{s.field, most}}, BudgetWindow: 20},
+		} {
+			var all []int64
+			check := func(b *Batch) {
+				if c.Budget != nil {
+					sum := int64(0)
+					for _, id := range b.IDs() {
+						sum += o[id+1] - o[id]
+					}
+					if sum > most {
+						t.Errorf("%s: a batch of %d, the budget is %d", s.dir, sum, most)
+					}
+				}
+				all = append(all, b.IDs()...)
+				b.Release()
+			}
+			var at State
+			c.Last = Short
+			for c.World, c.Rank = 4, 0; c.Rank < 4; c.Rank++ {
+				l := mustLoader(t, d, c)
+				for range 1 {
+					b, err := l.Next(bg)
+					if err != nil {
+						t.Fatal(s.dir, err)
+					}
+					check(b)
+				}
+				at = l.State()
+				l.Close()
+			}
+			for c.World, c.Rank = 3, 0; c.Rank < 3; c.Rank++ {
+				l := mustLoader(t, d, c)
+				if err := l.Restore(at); err != nil {
+					t.Fatal(err)
+				}
+				for {
+					b, err := l.Next(bg)
+					if err == io.EOF {
+						break
+					}
+					if err != nil {
+						t.Fatal(s.dir, err)
+					}
+					check(b)
+				}
+				l.Close()
+			}
+			slices.Sort(all)
+			if len(all) != int(total) || len(slices.Compact(all)) != int(total) {
+				t.Errorf("%s, %s %v: %d samples, want each of %d once", s.dir, c.Shuffle, c.Budget, len(all), total)
+			}
+		}
 	}
 }
