@@ -37,6 +37,35 @@ func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
 	m.Run(t)
 }
 
+// TestMutatedAnnDataGiveErrorsOnly is the same for AnnData, as cells and as data sets.
+func TestMutatedAnnDataGiveErrorsOnly(t *testing.T) {
+	race.Sequential(t)
+	var all []seed
+	for _, s := range seeds(t) {
+		if strings.HasSuffix(s.name, ".h5ad") {
+			all = append(all, s)
+		}
+	}
+	for _, name := range []string{"all.h5ad", "twice.h5ad"} {
+		b, err := os.ReadFile(filepath.Join("../internal/anndata/testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, seed{name, b})
+	}
+	m := readertest.Mutants{Format: "anndata", Quick: 250, Seeds: len(all), Kind: clean, Make: func(rng *rand.Rand) readertest.Mutant {
+		s := all[rng.IntN(len(all))]
+		b := mutate(rng, all, bytes.Clone(s.data))
+		o := []format.Options{{}, {"genes": "first"}, {"genes": "union", "gene-duplicates": "add"}}[rng.IntN(3)]
+		return readertest.Mutant{Seed: s.name, Data: b, Read: func(name string) (readertest.Walked, error) {
+			return readertest.Walk(func(ctx context.Context) (shardify.Source, error) {
+				return Format.Open(ctx, format.OpenArgs{Table: readertest.TableOf(name), Options: o, Jobs: 1})
+			}, 1<<10, nil)
+		}}
+	}}
+	m.Run(t)
+}
+
 type seed struct {
 	name string
 	data []byte

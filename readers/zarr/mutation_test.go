@@ -84,8 +84,36 @@ func walkArchive(name string) (readertest.Walked, error) {
 // memory, and errors of a kind. SHARDIFY_MUTATIONS is their number.
 func TestMutatedStoresGiveErrorsOnly(t *testing.T) {
 	race.Sequential(t)
-	seeds := seedStores(t)
-	m := readertest.Mutants{Format: "zarr", Quick: 1500, Seeds: len(seeds), Kind: isKind, Make: func(rng *rand.Rand) readertest.Mutant {
+	mutants(t, "zarr", 1500, seedStores(t), walkArchive)
+}
+
+// TestMutatedAnnDataGiveErrorsOnly is the same for AnnData.
+func TestMutatedAnnDataGiveErrorsOnly(t *testing.T) {
+	race.Sequential(t)
+	var seeds []files
+	for _, name := range []string{"all_v2.zarr.zip", "all_v3.zarr.zip"} {
+		z, err := zip.OpenReader(filepath.Join("../internal/anndata/testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer z.Close()
+		all := files{}
+		for _, f := range z.File {
+			if all[f.Name], err = fs.ReadFile(z, f.Name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		seeds = append(seeds, all)
+	}
+	mutants(t, "anndata", 250, seeds, func(name string) (readertest.Walked, error) {
+		return readertest.Walk(func(ctx context.Context) (shardify.Source, error) {
+			return Format.Open(ctx, format.OpenArgs{Table: readertest.TableOf(name), Options: format.Options{"genes": "first", "missing-chunks": "fill"}, Jobs: 1})
+		}, 1<<10, nil)
+	})
+}
+
+func mutants(t *testing.T, format string, quick int, seeds []files, read func(name string) (readertest.Walked, error)) {
+	m := readertest.Mutants{Format: format, Quick: quick, Seeds: len(seeds), Kind: isKind, Make: func(rng *rand.Rand) readertest.Mutant {
 		all := maps.Clone(seeds[rng.IntN(len(seeds))])
 		names := slices.Sorted(maps.Keys(all))
 		for range 1 + rng.IntN(3) {
@@ -116,7 +144,7 @@ func TestMutatedStoresGiveErrorsOnly(t *testing.T) {
 		if rng.IntN(8) == 0 {
 			data[rng.IntN(len(data))] ^= 1 << rng.IntN(8)
 		}
-		return readertest.Mutant{Seed: "m.zip", Data: data, Read: walkArchive}
+		return readertest.Mutant{Seed: "m.zip", Data: data, Read: read}
 	}}
 	m.Run(t)
 }

@@ -94,6 +94,9 @@ func (c *cells) Close() error { return c.in.Close() }
 // Members implements anndata.Tree.
 func (c *cells) Members(group string) ([]string, bool) {
 	if i, ok := c.at[group]; ok {
+		if c.Arrays[i].Err != nil {
+			return nil, false
+		}
 		var names []string
 		for _, l := range leavesOf(&c.Arrays[i].Type) {
 			names = append(names, l.name)
@@ -159,7 +162,7 @@ func (c *cells) Array(p string) (*anndata.Array, error) {
 // Missing implements anndata.Tree.
 func (c *cells) Missing(ctx context.Context, p string) (string, error) {
 	i, ok := c.at[p]
-	if !ok {
+	if !ok || c.Arrays[i].Err != nil {
 		return "", nil
 	}
 	o, x, opts := object{grid: gotten(c.in.grids[i], &c.Arrays[i])}, blobObject{}, *c.opts
