@@ -90,7 +90,11 @@ func TestMutatedStoresGiveErrorsOnly(t *testing.T) {
 // TestMutatedAnnDataGiveErrorsOnly is the same for AnnData.
 func TestMutatedAnnDataGiveErrorsOnly(t *testing.T) {
 	race.Sequential(t)
-	var seeds []files
+	mutants(t, "anndata", 120, annData(t), walkCells)
+}
+
+// annData are stores of one AnnData.
+func annData(t *testing.T) (seeds []files) {
 	for _, name := range []string{"all_v2.zarr.zip", "all_v3.zarr.zip"} {
 		z, err := zip.OpenReader(filepath.Join("../internal/anndata/testdata", name))
 		if err != nil {
@@ -105,11 +109,29 @@ func TestMutatedAnnDataGiveErrorsOnly(t *testing.T) {
 		}
 		seeds = append(seeds, all)
 	}
-	mutants(t, "anndata", 250, seeds, func(name string) (readertest.Walked, error) {
-		return readertest.Walk(func(ctx context.Context) (shardify.Source, error) {
-			return Format.Open(ctx, format.OpenArgs{Table: readertest.TableOf(name), Options: format.Options{"genes": "first", "missing-chunks": "fill"}, Jobs: 1})
-		}, 1<<10, nil)
-	})
+	return seeds
+}
+
+func walkCells(name string) (readertest.Walked, error) {
+	return readertest.Walk(func(ctx context.Context) (shardify.Source, error) {
+		return Format.Open(ctx, format.OpenArgs{Table: readertest.TableOf(name), Options: format.Options{"genes": "first", "missing-chunks": "fill"}, Jobs: 1})
+	}, 1<<10, nil)
+}
+
+// TestFrameThatIsADamagedArray: what was a group of AnnData is an array whose metadata cannot be read.
+func TestFrameThatIsADamagedArray(t *testing.T) {
+	for _, group := range []string{"obs", "var", "X"} {
+		all := annData(t)[0]
+		all[group+"/.zarray"] = []byte(`{"zarr_format": 2}`)
+		delete(all, ".zmetadata")
+		name := filepath.Join(t.TempDir(), "m.zip")
+		if err := os.WriteFile(name, all.archived(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := walkCells(name); err == nil || !isKind(err) {
+			t.Errorf("%s: %v", group, err)
+		}
+	}
 }
 
 func mutants(t *testing.T, format string, quick int, seeds []files, read func(name string) (readertest.Walked, error)) {
