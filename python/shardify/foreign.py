@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from . import clib, remote
+from . import remote
 from .errors import UnsupportedError, corrupt
 from .manifest import Manifest, Shard
 from .mmapshard import map_file
@@ -49,6 +49,8 @@ def find(path: str) -> Optional[Manifest]:
     """The set as a manifest; None without one."""
     if not may(path):
         return None
+    from . import clib  # opening a set of our own loads no library
+
     lib, about = clib.load(), ctypes.c_void_p()
     lib.call(lib.describe, os.fsencode(path), ctypes.byref(about))
     raw = json.loads(lib.text(about))

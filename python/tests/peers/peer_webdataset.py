@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import sys
 from typing import Any, Dict, Iterator, Tuple
 from urllib.parse import unquote
 
 import numpy as np
 import webdataset as wds
-from expect import Skip, compare, expected, folder, main, tars
+from expect import Skip, compare, expected, fingerprint, folder, main, tars
 from sources import CLASSES
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+import shardify  # noqa: E402
+from shardify import clib  # noqa: E402
 
 Samples = Iterator[Tuple[str, Dict[str, Any]]]
 VERSION = "webdataset " + wds.__version__ if hasattr(wds, "__version__") else "webdataset"
@@ -70,6 +76,36 @@ def workers() -> str:
     return compare("numbers", iter(got)) + " through 2 workers"
 
 
+def unconverted() -> str:
+    """shardify.open of tars without our index: its samples, and the Loader's."""
+    if not clib.available():
+        raise Skip("the loader's library is not built: make pylib")
+    values = 0
+    for name in ("images", "mixed", "numbers"):
+        path = os.path.join(folder("scratch"), "loose-" + name)
+        shutil.rmtree(path, ignore_errors=True)
+        os.makedirs(path)
+        for tar in tars(name):
+            shutil.copy(tar, path)
+        ours, theirs = shardify.open(path), list(wds.WebDataset(tars(name), shardshuffle=False))
+        with shardify.Loader(path, 7, shuffle="global", last="short", device="cpu", framework="numpy") as loader:
+            ids = sorted(i for batch in loader for i in batch.ids.tolist())
+        assert len(ours) == len(theirs) and ids == list(range(len(ours))), (name, len(ours), len(theirs), len(ids))
+        for i, want in enumerate(theirs):
+            have = {k: v for k, v in ours[i].items() if v is not None}
+            members = own(want)
+            assert have.pop("__key__") == want["__key__"], (name, i)
+            assert len(have) == len(members), (name, i, sorted(have), sorted(members))
+            for member, data in members.items():
+                v = have.get(member[:-4] if member.endswith(".npy") else member)
+                if isinstance(v, (int, np.integer)) and member == "cls":
+                    assert v == int(data), (name, i, member)
+                else:
+                    assert fingerprint(member, v) == fingerprint(member, data), (name, i, member, v)
+                values += 1
+    return "3 sets of tars opened without conversion: %d values" % values
+
+
 if __name__ == "__main__":
     main(
         [(VERSION, lambda name=name: compare(name, raw(name))) for name in ("images", "mixed", "numbers")]
@@ -79,5 +115,6 @@ if __name__ == "__main__":
             (VERSION, pictures),
             (VERSION, classes),
             (VERSION, workers),
+            (VERSION, unconverted),
         ]
     )
