@@ -19,7 +19,9 @@ import pandas as pd
 import scipy.sparse as sp
 from expect import main
 
-import shardify
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+
+import shardify  # noqa: E402
 
 WORK = os.path.join(sys.argv[1] if len(sys.argv) > 1 else ".", "scratch", "cells")
 BINARY = os.environ.get("SHARDIFY", "shardify")
@@ -102,7 +104,11 @@ def expected(a: anndata.AnnData) -> Dict[str, Any]:
 
 
 def compare(ds: Any, a: anndata.AnnData, what: str) -> None:
+    samples = [ds[k] for k in range(len(ds))]
     for name, (want, missing) in expected(a).items():
+        if missing is not None or not sp.issparse(want):
+            marks = [x[name] is None for x in samples]
+            assert marks == ([False] * len(ds) if missing is None else list(missing)), "%s: %s has other missing marks" % (what, name)
         if sp.issparse(want):
             d, i = ds.column(name + "/data"), ds.column(name + "/indices")
             have = sp.csr_matrix((d.values[:], i.values[:], d.offsets[:]), shape=want.shape)
