@@ -37,7 +37,7 @@ ENVIRONMENTS: Dict[str, Dict[str, List[str]]] = {
     },
     "mosaic": {
         # "catalogue" and "zstd" are what it imports of its many dependencies.
-        "pip": ["transformers==4.36.2", "typing_extensions>=4.9", "xxhash", "zstd", "brotli", "catalogue", "python-snappy", "pillow"],
+        "pip": ["transformers==4.36.2", "typing_extensions>=4.9", "xxhash", "zstd", "zstandard==0.25.0", "brotli", "catalogue", "python-snappy", "pillow"],
         "bare": ["mosaicml-streaming==0.13.0", "megatron-core==0.16.1"],
         "torch": ["needed"],
     },
