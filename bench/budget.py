@@ -1,13 +1,15 @@
 """Batches by a budget of tokens beside what PyTorch users have: padding, and samples for a second of processor time.
 
-    python bench/budget.py BIN DIR [--samples 20000] [--rounds 5] [--out bench/BUDGET.md]
+    python bench/budget.py BIN DIR [--samples 20000] [--rounds 3] [--seconds 2] [--out bench/BUDGET.md]
 
 All run in one process, on samples of log-normal length (median 300, sigma 1, at most the budget), 32,768 tokens a batch, page cache
-and memory warm. In each round every contender in turn delivers an epoch of a global shuffle.
+and memory warm. In each round every contender in turn delivers epochs of a global shuffle, as many as take 2 s of processor time;
+an epoch of each before the first round is not counted.
 
 Loader         shardify.Loader(budget={"tokens": 32768}), values one after the other; padded: Budget(padded=True, window=64 batches)
-               with jagged="pad"
-np.take        rows of fixed length of the same bytes: as many tokens in all, as many batches, to NumPy arrays
+               with jagged="pad"; x 8: 262,144 tokens a batch
+np.take        rows of fixed length of the same bytes: as many tokens in all, as many batches, to NumPy arrays; x 8: batches
+               of as many rows
 rows, NumPy    np.concatenate of the samples of the same batches, from memory
 group_by_length  the rule of LengthGroupedSampler of transformers, as of 4.57 (trainer_pt_utils.get_length_grouped_indices): megabatches
                of 50 batches, sorted falling; batches of as many samples as have 32,768 tokens in the mean
@@ -118,13 +120,15 @@ def contenders(name, values, offsets, lengths):
     held = np.array(values)
     data = Rows(values, offsets)
 
+    larger = shardify.Loader(name, budget={"tokens": 8 * MOST}, **given)
+
     def ours(loader):
         for b in loader:
             t = b["tokens"]
-            values = t["values"] if isinstance(t, dict) else t
-            yield len(b.ids), int(lengths[b.ids].sum()), values.numel()
+            # An epoch has all samples: how much of the padded batches is padding is counted at its end.
+            yield b.size, t["values"].numel() if "offsets" in t else 0, t["values"].numel()
 
-    def take():
+    def take(size):
         order = np.random.permutation(n)
         for at in range(0, n, size):
             t = np.take(rows, order[at : at + size], 0)
@@ -155,7 +159,9 @@ def contenders(name, values, offsets, lengths):
     return {
         "Loader": lambda: ours(packed),
         "Loader, padded": lambda: ours(padded),
-        "np.take": take,
+        "np.take": lambda: take(size),
+        "Loader, x 8": lambda: ours(larger),
+        "np.take, x 8": lambda: take(8 * size),
         "rows, NumPy": joined,
         "group_by_length": lambda: loaded(BatchSampler(Grouped(lengths.tolist(), size), size, False)),
         "BatchSampler": lambda: loaded(BatchSampler(RandomSampler(data), size, False)),
@@ -163,30 +169,37 @@ def contenders(name, values, offsets, lengths):
     }
 
 
-def epoch(batches):
+def epochs(contender, total, seconds):
+    """Counts of whole epochs, until they took so much processor time. total: tokens of an epoch."""
     cpu, wall = time.process_time(), time.perf_counter()
-    samples = real = cells = largest = count = 0
-    for s, used, all_of in batches:
-        samples, real, cells, largest, count = samples + s, real + used, cells + all_of, max(largest, all_of), count + 1
-    return dict(cpu=time.process_time() - cpu, wall=time.perf_counter() - wall, samples=samples, real=real, cells=cells, largest=largest, batches=count)
+    samples = real = cells = largest = count = n = 0
+    while n == 0 or time.process_time() - cpu < seconds:
+        before, n = real, n + 1
+        for s, used, all_of in contender():
+            samples, real, cells, largest, count = samples + s, real + used, cells + all_of, max(largest, all_of), count + 1
+        if real == before:  # it was not counted
+            real += total
+    took = dict(cpu=time.process_time() - cpu, wall=time.perf_counter() - wall)
+    return dict(took, samples=samples, real=real, cells=cells, largest=largest, batches=count / n, epochs=n)
 
 
-def report(seen, n, rounds, first, commit):
+def report(seen, n, rounds, seconds, first, commit):
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
     out = ["# Batches by a budget beside samplers of PyTorch", ""]
     out.append(
         "%d cores %s, Linux %s, %s, load %.1f at the start, commit %s. Python %s, numpy %s, torch %s. Made by `make bench-budget`."
         % (os.cpu_count(), cpu, platform.release(), time.strftime("%Y-%m-%d"), first, commit, platform.python_version(), np.__version__, torch.__version__)
     )
-    out += ["", __doc__.split("\n\n", 2)[2].split("\n\n")[0].replace("All run", "%s samples, medians of %d rounds [lowest-highest]. All run" % (f"{n:,}", rounds))]
-    out += ["", "| | batches | padding | tokens of the largest batch | samples for a CPU second | tokens for a CPU second | of np.take |", "|---|---|---|---|---|---|---|"]
-    ratio = lambda name: [(a["real"] / a["cpu"]) / (b["real"] / b["cpu"]) for a, b in zip(seen[name], seen["np.take"])]
+    out += ["", __doc__.split("\n\n", 2)[2].split("\n\n")[0].replace("All run", "%s samples, medians of %d rounds [lowest-highest]. All run" % (f"{n:,}", rounds)).replace("as many as take 2 s", "as many as take %g s" % seconds)]
+    out += ["", "| | batches | padding | tokens of the largest batch | samples for a CPU second | tokens for a CPU second | ms a batch | of np.take |", "|---|---|---|---|---|---|---|---|"]
+    like = lambda name: "np.take, x 8" if name.endswith("x 8") else "np.take"
+    ratio = lambda name: [(a["real"] / a["cpu"]) / (b["real"] / b["cpu"]) for a, b in zip(seen[name], seen[like(name)])]
     for name, runs in seen.items():
         r, q = runs[-1], ratio(name)
         rate = lambda key: statistics.median(x[key] / x["cpu"] for x in runs)
         out.append(
-            "| %s | %d | %.1f %% | %s | %s | %.0f M | %.2f [%.2f-%.2f] |"
-            % (name, r["batches"], 100 * (1 - r["real"] / r["cells"]), f"{max(x['largest'] for x in runs):,}", f"{rate('samples'):,.0f}", rate("real") / 1e6, statistics.median(q), min(q), max(q))
+            "| %s | %d | %.1f %% | %s | %s | %.0f M | %.3f | %.2f [%.2f-%.2f] |"
+            % (name, round(r["batches"]), 100 * (1 - r["real"] / r["cells"]), f"{max(x['largest'] for x in runs):,}", f"{rate('samples'):,.0f}", rate("real") / 1e6, 1e3 * statistics.median(x["cpu"] / x["epochs"] / x["batches"] for x in runs), statistics.median(q), min(q), max(q))
         )
     out += ["", "Padding is the share of the delivered elements that no sample has. The time is of the process with all its threads, sampler and planning included.", ""]
     out += ["What each of them is:", "", "```", *__doc__.split("\n\n")[3].strip().split("\n"), "```", ""]
@@ -198,20 +211,22 @@ def main():
     p.add_argument("binary")
     p.add_argument("folder")
     p.add_argument("--samples", type=int, default=20000)
-    p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--rounds", type=int, default=3)
+    p.add_argument("--seconds", type=float, default=2, help="processor time of a contender in a round")
     p.add_argument("--out")
     a = p.parse_args()
     torch.set_num_threads(1)
     first = os.getloadavg()[0]
-    made = contenders(*make(a.binary, a.folder, a.samples))
+    data = make(a.binary, a.folder, a.samples)
+    made, total = contenders(*data), int(data[2][-1])
     seen = {name: [] for name in made}
     for r in range(a.rounds + 1):
         for name, f in made.items():
-            got = epoch(f())
+            got = epochs(f, total, a.seconds if r else 0)
             if r:  # the first one warms
                 seen[name].append(got)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], stdout=subprocess.PIPE, text=True).stdout.strip()
-    text = report(seen, a.samples, a.rounds, first, commit)
+    text = report(seen, a.samples, a.rounds, a.seconds, first, commit)
     print(text)
     if a.out:
         with open(a.out, "w") as f:

@@ -90,6 +90,9 @@ const (
 	maxPackWindow = 1 << 26
 	// keptChunks is how many chunks are kept: for the goroutines that make batches near each other.
 	keptChunks = 8
+	// keptSamples is up to how many samples all batches of an epoch are kept once they are counted:
+	// cutting them again takes as long as to copy short samples.
+	keptSamples = 1 << 20
 )
 
 // pack cuts epochs into batches.
@@ -205,8 +208,9 @@ func times(a, b int64) int64 {
 type packedEpoch struct {
 	number int
 	once   sync.Once
-	from   []int64 // position of each chunk, without windows; with them each is Window behind the last
-	first  []int64 // number of its first batch; one more: all batches
+	from   []int64  // position of each chunk, without windows; with them each is Window behind the last
+	first  []int64  // number of its first batch; one more: all batches
+	chunks []*chunk // of an epoch of at most keptSamples
 }
 
 // chunk is some batches that follow each other.
@@ -214,7 +218,6 @@ type chunk struct {
 	epoch  int
 	number int
 	once   sync.Once
-	first  int64 // batch
 	ids    []int64
 	ends   []int
 }
@@ -253,6 +256,9 @@ func (p *Packs) cutAll(e *packedEpoch) {
 	for at := int64(0); at < c.length; {
 		e.from = append(e.from, at)
 		at = c.run(at)
+		if c.length <= keptSamples {
+			e.chunks = append(e.chunks, c.chunk())
+		}
 		e.first = append(e.first, e.first[len(e.first)-1]+int64(len(c.ends)))
 	}
 }
@@ -261,6 +267,10 @@ func (p *Packs) cutAll(e *packedEpoch) {
 func (p *Packs) countWindows(e *packedEpoch) {
 	windows := (p.order.LenOf(e.number) + p.Window - 1) / p.Window
 	e.first = make([]int64, windows+1)
+	keep := p.order.LenOf(e.number) <= keptSamples
+	if keep {
+		e.chunks = make([]*chunk, windows)
+	}
 	var next sync.Mutex
 	at := int64(0)
 	var wg sync.WaitGroup
@@ -277,6 +287,10 @@ func (p *Packs) countWindows(e *packedEpoch) {
 				}
 				c.window(k)
 				e.first[k+1] = int64(len(c.ends))
+				if keep {
+					c.shuffle(k)
+					e.chunks[k] = c.chunk()
+				}
 			}
 		})
 	}
@@ -290,17 +304,33 @@ func (p *Packs) countWindows(e *packedEpoch) {
 func (p *Packs) Samples(epoch int, number int64) []int64 {
 	e := p.epoch(epoch)
 	k := sort.Search(len(e.first)-1, func(i int) bool { return e.first[i+1] > number })
+	var ch *chunk
+	if e.chunks != nil {
+		ch = e.chunks[k]
+	} else {
+		ch = p.chunk(e, k)
+	}
+	j := int(number - e.first[k])
+	lo := 0
+	if j > 0 {
+		lo = ch.ends[j-1]
+	}
+	return ch.ids[lo:ch.ends[j]]
+}
+
+// chunk cuts a chunk of an epoch that does not keep them, unless it is one of the last ones.
+func (p *Packs) chunk(e *packedEpoch, k int) *chunk {
 	p.mu.Lock()
-	i := slices.IndexFunc(p.chunks, func(c *chunk) bool { return c.epoch == epoch && c.number == k })
+	i := slices.IndexFunc(p.chunks, func(c *chunk) bool { return c.epoch == e.number && c.number == k })
 	if i < 0 {
-		p.chunks = append(p.chunks, &chunk{epoch: epoch, number: k, first: e.first[k]})
+		p.chunks = append(p.chunks, &chunk{epoch: e.number, number: k})
 		p.chunks = p.chunks[max(len(p.chunks)-keptChunks, 0):]
 		i = len(p.chunks) - 1
 	}
 	ch := p.chunks[i]
 	p.mu.Unlock()
 	ch.once.Do(func() {
-		c := p.cutter(epoch)
+		c := p.cutter(e.number)
 		if p.Window > 1 {
 			c.window(int64(k))
 			c.shuffle(int64(k))
@@ -309,12 +339,7 @@ func (p *Packs) Samples(epoch int, number int64) []int64 {
 		}
 		ch.ids, ch.ends = c.ids, c.ends
 	})
-	j := int(number - ch.first)
-	lo := 0
-	if j > 0 {
-		lo = ch.ends[j-1]
-	}
-	return ch.ids[lo:ch.ends[j]]
+	return ch
 }
 
 // cutter cuts samples into batches: those of ids up to each of ends.
@@ -349,6 +374,11 @@ func (p *Packs) cutter(epoch int) *cutter {
 func (c *cutter) reset() {
 	c.ids, c.ends = c.ids[:0], c.ends[:0]
 	c.n, c.cost = 0, [maxBudgets]open{}
+}
+
+// chunk is a copy of the batches.
+func (c *cutter) chunk() *chunk {
+	return &chunk{ids: slices.Clone(c.ids), ends: slices.Clone(c.ends)}
 }
 
 // window cuts window k: its samples by length.

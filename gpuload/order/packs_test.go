@@ -41,6 +41,30 @@ func stepsOf(o *Order, epoch int, from, world int64, last Last) (all [][][]int64
 	return all
 }
 
+// TestChunksAgain cuts the batches of an epoch again, as where there are too many samples to keep them.
+func TestChunksAgain(t *testing.T) {
+	lengths := make([]int64, 5000)
+	for i := range lengths {
+		lengths[i] = int64(i * 7919 % 97)
+	}
+	for _, window := range []int64{1, 300} {
+		o, err := New(Config{Shuffle: Global, Seed: 3, Parts: []int64{5000}, Pack: &Packing{Budgets: []Budget{{"n", 400, lengthsOf(lengths)}}, Batch: MaxPacked, Window: window, Oversize: Refuse}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := o.Packs()
+		e := p.epoch(2)
+		if len(e.chunks) < 2 || len(e.chunks) != len(e.first)-1 {
+			t.Fatalf("%d chunks are kept, want %d", len(e.chunks), len(e.first)-1)
+		}
+		for k, want := range e.chunks {
+			if got := p.chunk(e, k); !slices.Equal(got.ids, want.ids) || !slices.Equal(got.ends, want.ends) {
+				t.Fatalf("window %d: chunk %d has batches %v of %v, want %v of %v", window, k, got.ends, got.ids, want.ends, want.ids)
+			}
+		}
+	}
+}
+
 // TestBudgetCorpus compares with the batches of another planner.
 func TestBudgetCorpus(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(corpus.Dir(t, "anndata"), "budget", "cases.json"))
