@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from loading import needs_library, numbered, run
 
@@ -206,3 +207,20 @@ def test_a_model_learns(tmp_path):
     _, first, state = train(steps=25)
     _, rest, _ = train(state, steps=35)
     assert first + rest == seen
+
+
+def growing(epoch):
+    return np.random.default_rng(epoch).permutation(120)[: 50 + 30 * epoch]
+
+
+def test_budget_of_epochs_with_orders(tmp_path):
+    """Two workers share the batches of a Loader, whose epochs differ in their lengths."""
+    from torch.utils.data import DataLoader
+
+    path = numbered(tmp_path / "s", 120)
+    given = dict(budget={"x": 300}, order=growing)
+    want = shardify.Loader(path, framework="torch", device="cpu", **given)
+    loader = DataLoader(shardify.LoaderDataset(path, **given), batch_size=None, num_workers=2, multiprocessing_context="forkserver", persistent_workers=True)
+    for _ in range(2):
+        assert len(loader) == len(want)
+        assert [b["x"].tolist() for b in loader] == [b["x"].tolist() for b in want]
