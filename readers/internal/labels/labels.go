@@ -47,7 +47,8 @@ type Table struct {
 	Key  string
 	// Left names columns that cannot be labels, and why.
 	Left   []format.Leftover
-	Unread []string   // columns of COCO that are not wanted
+	Unread []string // columns that are not wanted, of COCO and of lists
+	want   func(column string) bool
 	all    string     // the value of --labels
 	spec   spec       // of this table
 	fill   bool       // missing values in lists are NaN, 0 or empty
@@ -115,7 +116,7 @@ func Read(ctx context.Context, fs storage.FS, text, key string, want func(column
 	ofSplits(list, roots)
 	for _, s := range list {
 		idle = idle && s.on != ""
-		t := &Table{File: s.file, Key: cmp.Or(s.on, key), all: text, spec: s}
+		t := &Table{File: s.file, Key: cmp.Or(s.on, key), all: text, spec: s, want: want}
 		err = t.read(ctx, fs, s.options, jobs)
 		if in := formatOf(s.file); in != nil {
 			err = in.TableError(err, optLabels.Name, s.text)

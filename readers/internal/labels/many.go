@@ -77,12 +77,32 @@ func (t *Table) several(names *shardify.Column, cols []shardify.Column, rows int
 		cols, err = takeAll(cols, rows, g.first)
 		return keys[0], cols, n, err
 	}
+	cols = t.wanted(cols)
 	for i := range cols {
 		if cols[i], err = t.list(&cols[i], names, rows, g); err != nil {
 			return *names, nil, 0, err
 		}
 	}
 	return keys[0], cols, n, nil
+}
+
+// wanted leaves out columns that are not wanted, whose missing values are no error. One stays, which counts
+// the rows.
+func (t *Table) wanted(cols []shardify.Column) (out []shardify.Column) {
+	if t.want == nil {
+		return cols
+	}
+	for i := range cols {
+		if t.want(cols[i].Name) {
+			out = append(out, cols[i])
+		} else {
+			t.Unread = append(t.Unread, cols[i].Name)
+		}
+	}
+	if len(out) == 0 {
+		out, t.Unread = cols[:1], t.Unread[1:]
+	}
+	return out
 }
 
 // rowsOf is how many rows of the file a row of the table is.
@@ -100,7 +120,7 @@ func (t *Table) list(c, names *shardify.Column, rows int, g *groups) (shardify.C
 		if ok != 0 {
 			continue
 		}
-		if !t.fill {
+		if !t.fill && (t.want == nil || t.want(c.Name)) {
 			name := names.Data[names.Offsets[0][i]:names.Offsets[0][i+1]]
 			err := shardify.Unsupported("%s of row %d, of %.120q, is missing, which no list can express", c.Name, i, name)
 			return *c, format.Cure(err, format.With(optLabels.Name, t.replace("null-items=fill"), "NaN, 0 or an empty value in its place"))
