@@ -40,6 +40,9 @@ type visit struct {
 	cold   []coldRange
 	// sure: the last visit waited for no page of a file, so that there is no need to ask which are in memory.
 	sure bool
+	// warm: the last batch of long runs was in memory, so that a few of the next tell whether it is.
+	warm  bool
+	turns int
 }
 
 // coldRange is bytes of a shard that are not in memory.
@@ -82,7 +85,7 @@ func (l *Reader) visited(ctx context.Context, t *Table, rows int64, runs []Run) 
 	entered := l.enter(runs)
 	if !short || !entered || t.Reset(rows) != nil {
 		if v.sure = false; !short && entered {
-			l.demand(t, runs)
+			l.demandLong(t, runs)
 		}
 		return false
 	}
@@ -98,7 +101,9 @@ func (l *Reader) visited(ctx context.Context, t *Table, rows int64, runs []Run) 
 		}
 	}
 	if !sure {
-		l.demand(t, runs)
+		if l.demand(t, runs); l.tooCold(runs) {
+			return false
+		}
 	}
 	n := t.Size()
 	pieces := min(max(n/visitPiece, 1), int64(len(runs)))
@@ -196,7 +201,9 @@ func (l *Reader) offsets(t *Table, runs []Run, sure bool) error {
 			for k := range runs {
 				l.ask(k, i, runs[k].Lo, runs[k].Hi+1)
 			}
-			l.fetchCold()
+			if l.fetchCold(); l.tooCold(runs) {
+				return errOffsets
+			}
 		}
 		from, to, into := v.lists[i][0][:0], v.lists[i][1][:0], t.Int64s(i)
 		for k := range runs {
@@ -253,6 +260,31 @@ func (l *Reader) demand(t *Table, runs []Run) {
 	l.fetchCold()
 }
 
+// fewRuns is one of how many long runs is looked at where the last batch was in memory.
+const fewRuns = 16
+
+// demandLong is demand for runs that are read by calls, which takes no longer than they do where all is
+// in memory.
+func (l *Reader) demandLong(t *Table, runs []Run) {
+	v := &l.visit
+	if v.warm {
+		v.turns++
+		some := make([]Run, 0, len(runs)/fewRuns+1)
+		of := v.of
+		v.of = nil
+		for k := v.turns % min(fewRuns, len(runs)); k < len(runs); k += fewRuns {
+			some, v.of = append(some, runs[k]), append(v.of, of[k])
+		}
+		l.demand(t, some)
+		if v.of = of; len(v.cold) == 0 {
+			return
+		}
+		v.cold = v.cold[:0]
+	}
+	l.demand(t, runs)
+	v.warm = len(v.cold) == 0
+}
+
 // ask notes rows [lo, hi) of tensor i if they are not in memory.
 func (l *Reader) ask(k, i int, lo, hi int64) {
 	h := l.visit.of[k]
@@ -277,6 +309,10 @@ func (l *Reader) fetchCold() {
 		h.mapped.WillNeed(lo, hi)
 	}
 }
+
+// tooCold reports that a good part of runs was not in memory. A wait for a page of a mapping keeps a
+// processor of Go's scheduler, a call of pread does not: these rows are read by calls.
+func (l *Reader) tooCold(runs []Run) bool { return len(l.visit.cold) > len(runs)/8 }
 
 // copyRuns copies runs [lo, hi).
 func (l *Reader) copyRuns(t *Table, runs []Run, lo, hi int) error {
