@@ -47,7 +47,7 @@ var rooms = []room{
 	{name: "convert/shuffle", lines: 1366, back: 0, methodsOf: "Shuffle", methods: 6, inFiles: 3},
 	{name: "readers/hdf5", lines: 2060, back: 9, methodsOf: "spanRead", methods: 13, inFiles: 4},
 	{name: "readers/hdf5/internal/look", lines: 2640, back: 9, methodsOf: "factory", methods: 19, inFiles: 3},
-	{name: "readers/hdf5/internal/tree", lines: 1900, back: 0, methodsOf: "Tree", methods: 14, inFiles: 8},
+	{name: "readers/hdf5/internal/tree", lines: 1980, back: 0, methodsOf: "Tree", methods: 14, inFiles: 8},
 	{name: "readers/hdf5/internal/column", lines: 1092, back: 0, methodsOf: "Dataset", methods: 9, inFiles: 3},
 	{name: "readers/hdf5/internal/element", lines: 880, back: 0, methodsOf: "Leaf", methods: 11, inFiles: 2},
 	{name: "readers/hdf5/internal/h5", lines: 1590, back: 2, methodsOf: "File", methods: 21, inFiles: 8},
