@@ -245,7 +245,7 @@ func (l *learner) frame(p *lines.Piece, f *frame.Frame) error {
 		v := &c.Values[i]
 		if string(v.Key) == "Properties" {
 			if properties = string(v.Text); v.DType != shardify.U8 || properties == "" {
-				return fmt.Errorf("Properties is not NAME:TYPE:COUNT for each array")
+				return fmt.Errorf("the key Properties is not NAME:TYPE:COUNT for each array")
 			}
 			continue
 		}

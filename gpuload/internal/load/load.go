@@ -43,8 +43,8 @@ const holdBytes = 256 << 20
 // Load makes t a table of rows rows and fills those that runs name; the others
 // have empty lists and undefined fixed fields.
 func (l *Reader) Load(ctx context.Context, t *Table, rows int64, runs []Run) error {
-	if l.visited(ctx, t, rows, runs) {
-		return nil
+	if done, err := l.visited(ctx, t, rows, runs); done || err != nil {
+		return err
 	}
 	tarBytes, err := l.begin(t, rows, runs)
 	if err != nil {

@@ -68,13 +68,13 @@ func (h *OpenShard) mapping() *filemap.File {
 	return h.mapped
 }
 
-// visited is Load out of mappings. It reports false where that cannot be, or was not possible: Load
+// visited is Load out of mappings. It is not done where that cannot be, or was not possible: Load
 // reads what there is then, and says what is wrong.
-func (l *Reader) visited(ctx context.Context, t *Table, rows int64, runs []Run) bool {
+func (l *Reader) visited(ctx context.Context, t *Table, rows int64, runs []Run) (done bool, err error) {
 	short, long := l.visits(runs)
 	if !short && !long || ctx.Err() != nil || !filemap.Safe() {
 		l.Warm.Store(false)
-		return false
+		return false, nil
 	}
 	start := Nanos()
 	v := &l.visit
@@ -83,27 +83,29 @@ func (l *Reader) visited(ctx context.Context, t *Table, rows int64, runs []Run) 
 		l.Warm.Store(v.sure)
 	}()
 	entered := l.enter(runs)
-	if !short || !entered || t.Reset(rows) != nil {
+	if !short || !entered {
 		if v.sure = false; !short && entered {
 			l.demandLong(t, runs)
 		}
-		return false
+		return false, nil
+	}
+	if err := t.Reset(rows); err != nil {
+		v.sure = false
+		return false, err
 	}
 	sure := v.sure
 	v.sure = false
-	err := filemap.Guard(func() error { return l.offsets(t, runs, sure) })
+	err = filemap.Guard(func() error { return l.offsets(t, runs, sure) })
 	if err != nil || layOut(t, index.LeadOffsets) != nil {
-		return false
+		return false, nil
 	}
 	for i := range l.Layout.Tensors {
 		if l.Layout.Tensors[i].Lead == index.LeadElements && t.setCount(i, t.total(l.Layout.ColumnOf(i).Offsets)) != nil {
-			return false
+			return false, nil
 		}
 	}
 	if !sure {
-		if l.demand(t, runs); l.tooCold(runs) {
-			return false
-		}
+		l.demand(t, runs)
 	}
 	n := t.Size()
 	pieces := min(max(n/visitPiece, 1), int64(len(runs)))
@@ -118,12 +120,12 @@ func (l *Reader) visited(ctx context.Context, t *Table, rows int64, runs []Run) 
 		return err
 	})
 	if err != nil || !l.bools(t, runs) {
-		return false
+		return false, nil
 	}
 	v.sure = len(v.cold) == 0 && !slices.Contains(ok, false)
 	l.ReadNanos.Add(Nanos() - start)
 	l.ReadBytes.Add(n)
-	return true
+	return true, nil
 }
 
 // visits reports whether runs are short enough for a visit, or else so that they are to be asked for all at
@@ -201,9 +203,7 @@ func (l *Reader) offsets(t *Table, runs []Run, sure bool) error {
 			for k := range runs {
 				l.ask(k, i, runs[k].Lo, runs[k].Hi+1)
 			}
-			if l.fetchCold(); l.tooCold(runs) {
-				return errOffsets
-			}
+			l.fetchCold()
 		}
 		from, to, into := v.lists[i][0][:0], v.lists[i][1][:0], t.Int64s(i)
 		for k := range runs {
@@ -309,10 +309,6 @@ func (l *Reader) fetchCold() {
 		h.mapped.WillNeed(lo, hi)
 	}
 }
-
-// tooCold reports that a good part of runs was not in memory. A wait for a page of a mapping keeps a
-// processor of Go's scheduler, a call of pread does not: these rows are read by calls.
-func (l *Reader) tooCold(runs []Run) bool { return len(l.visit.cold) > len(runs)/8 }
 
 // copyRuns copies runs [lo, hi).
 func (l *Reader) copyRuns(t *Table, runs []Run, lo, hi int) error {

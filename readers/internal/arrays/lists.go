@@ -21,8 +21,7 @@ type listing struct {
 	n    int64  // lists
 	from *grid
 	by   *lists.Index
-	read lists.Read // the numbers of a rule
-	sets []*grid    // that the rule names
+	sets []*grid // that the rule names
 }
 
 // rule is the one of --lists, if these are of one.

@@ -335,7 +335,7 @@ func (c *Comment) settle() error {
 				v.DType = shardify.F64
 			}
 			if lattice && (!numbers || v.Dims != 2 || v.Rows != 3 || len(v.Words) != 9) {
-				return fmt.Errorf("Lattice is not 9 numbers, those of three vectors one after the other")
+				return fmt.Errorf("the key Lattice is not 9 numbers, those of three vectors one after the other")
 			}
 		}
 	}

@@ -57,7 +57,7 @@ func Next(b []byte, i int) (f Frame, err error) {
 		case Blank(line):
 			return f, fmt.Errorf("an empty line between frames")
 		case bytes.HasPrefix(line, []byte("VEC1")):
-			return f, fmt.Errorf("VEC lines of AMS are not read: write the cell as Lattice=\"...\" into the comment line")
+			return f, fmt.Errorf("lines VEC1 to VEC3, of AMS, are not read: write the cell as Lattice=\"...\" into the comment line")
 		}
 		return f, fmt.Errorf("%.40q is not a number of atoms", line)
 	}
@@ -127,26 +127,26 @@ var Plain = []Column{{"species", 'S', 1}, {"pos", 'R', 3}}
 func Columns(b []byte) ([]Column, error) {
 	parts, sum := bytes.Split(b, []byte{':'}), 0
 	if len(parts)%3 != 0 {
-		return nil, fmt.Errorf("Properties: %.60q is not NAME:TYPE:COUNT for each array", b)
+		return nil, fmt.Errorf("in Properties, %.60q is not NAME:TYPE:COUNT for each array", b)
 	}
 	var all []Column
 	for ; len(parts) > 0; parts = parts[3:] {
 		c := Column{Name: string(parts[0])}
 		if len(parts[1]) != 1 || bytes.IndexByte([]byte("RISL"), parts[1][0]) < 0 {
-			return nil, fmt.Errorf("Properties: %.40s has the type %.40q, not R, I, S or L", parts[0], parts[1])
+			return nil, fmt.Errorf("in Properties, %.40s has the type %.40q, not R, I, S or L", parts[0], parts[1])
 		}
 		c.Type = parts[1][0]
 		m, ok := whole(parts[2])
 		if !ok || m < 1 || m > maxColumns || parts[2][0] == '+' {
-			return nil, fmt.Errorf("Properties: %.40s has %.40q columns, not 1 to %d", parts[0], parts[2], maxColumns)
+			return nil, fmt.Errorf("in Properties, %.40s has %.40q columns, not 1 to %d", parts[0], parts[2], maxColumns)
 		}
 		c.Count = int(m)
 		if sum += c.Count; c.Name == "" || sum > maxColumns {
-			return nil, fmt.Errorf("Properties: %.60q has an array without a name, or too many columns", b)
+			return nil, fmt.Errorf("in Properties, %.60q has an array without a name, or too many columns", b)
 		}
 		for i := range all {
 			if all[i].Name == c.Name {
-				return nil, fmt.Errorf("Properties: %.40s twice", c.Name)
+				return nil, fmt.Errorf("in Properties, %.40s twice", c.Name)
 			}
 		}
 		all = append(all, c)
