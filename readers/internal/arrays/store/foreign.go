@@ -131,6 +131,9 @@ func (a *archive) place(f *zip.File) (int64, error) {
 	if err != nil {
 		return 0, damaged(f, err)
 	}
+	if off > a.in.Size() {
+		return 0, shardify.Corrupt(off, "member %q begins behind the end of the archive", f.Name)
+	}
 	n := int64(len(f.Name))
 	for _, extra := range []int64{64, 1 << 16} {
 		p := make([]byte, max(min(localBytes+n+extra, off), 0))
