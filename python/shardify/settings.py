@@ -91,7 +91,7 @@ class Settings(TypedDict, total=False):
     keyed: Optional[bool]
     keys: Optional[Literal["auto", "ordinal", "path", "shard"]]
     labels: Optional[Texts]
-    lists: Optional[Literal["auto", "off"]]
+    lists: Optional[Text]
     mds_compression: Optional[Literal["none", "zstd"]]
     missing: Optional[Literal["drop", "fail", "fill", "intersect"]]
     missing_chunks: Optional[Literal["auto", "fail", "fill"]]
