@@ -45,7 +45,11 @@ func openTars(ctx context.Context, in storage.FS, path string) (*Set, error) {
 		}
 	}
 	var packed atomic.Pointer[string]
+	var ours atomic.Bool // tars with an index of ours are those of a set without its manifest
 	keep := func(base string) bool {
+		if strings.HasSuffix(base, ".tar"+tar.IndexExt) {
+			ours.Store(true)
+		}
 		if packedTar(base) {
 			packed.CompareAndSwap(nil, &base)
 		}
@@ -58,7 +62,7 @@ func openTars(ctx context.Context, in storage.FS, path string) (*Set, error) {
 		}
 		return nil, shardify.Unsupported("%s is compressed, and has to be read from its beginning for each sample: shardify convert %s -o FOLDER converts it", filepath.Base(*name), path)
 	}
-	if errors.Is(err, walk.ErrNone) {
+	if errors.Is(err, walk.ErrNone) || ours.Load() {
 		return nil, nil
 	}
 	if err != nil {
