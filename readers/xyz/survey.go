@@ -351,7 +351,7 @@ func without(name string, e *shardify.Error, ways ...format.Way) error {
 	return format.Cure(e, append(ways, format.Way{Columns: []string{"!" + pattern}, Makes: "the other fields"})...)
 }
 
-// add keeps a leaf. Two of one name cannot be told apart.
+// add keeps a leaf. Two fields of one name are an error.
 func (g *gather) add(l leaf, from string) error {
 	if was, ok := g.names[l.Name]; ok {
 		return without(l.Name, shardify.Mismatch("%s is %s, and %s", l.Name, was, from))

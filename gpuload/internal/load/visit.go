@@ -40,7 +40,7 @@ type visit struct {
 	cold   []coldRange
 	// sure: the last visit waited for no page of a file, so that there is no need to ask which are in memory.
 	sure bool
-	// warm: the last batch of long runs was in memory, so that a few of the next tell whether it is.
+	// warm: the last batch of long runs was in memory, so that a look at a few rows of the next one is enough.
 	warm  bool
 	turns int
 }
