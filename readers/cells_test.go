@@ -183,9 +183,6 @@ func TestCorpusOfCells(t *testing.T) {
 		list, _ := filepath.Glob(filepath.Join(root, folder, "*.json"))
 		for _, p := range list {
 			base := filepath.Base(strings.TrimSuffix(p, ".json"))
-			if strings.HasPrefix(base, "tenx") || strings.HasSuffix(base, ".loom") {
-				continue
-			}
 			b, err := os.ReadFile(p)
 			var e cellsOf
 			if err == nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
@@ -74,9 +75,7 @@ func (c cells) Members(group string) (names []string, ok bool) {
 	}
 	links, err := o.Children()
 	for i := range links {
-		if links[i].Err == nil {
-			names = append(names, links[i].Name)
-		}
+		names = append(names, links[i].Name)
 	}
 	return names, err == nil
 }
@@ -178,6 +177,9 @@ func (c cells) Array(p string) (*anndata.Array, error) {
 	}
 	return out, nil
 }
+
+// Turn implements anndata.Turner.
+func (c cells) Turn(p string) { c.SetOrder(naming.Rooted(p), &array.Order{Perm: []int{1, 0}}) }
 
 // Missing implements anndata.Tree: chunks that were never written are the fill value.
 func (c cells) Missing(context.Context, string) (string, error) { return "", nil }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -142,7 +143,7 @@ func kind(err error) bool {
 // FuzzFiles reads any bytes as a file or an archive.
 func FuzzFiles(f *testing.F) {
 	race.Sequential(f)
-	for _, name := range append(containers, "twice.h5ad") {
+	for _, name := range slices.Concat(containers, others, []string{"twice.h5ad"}) {
 		b, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
 			f.Fatal(err)

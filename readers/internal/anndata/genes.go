@@ -293,8 +293,11 @@ func (s *source) namesIn(ctx context.Context, path string) (*model, error) {
 		return nil, err
 	}
 	defer t.Close()
-	m := &model{tree: t, c: s.c, ctx: ctx, read: t.Reader()}
-	m.root, _ = Root(t, s.c.Objects)
+	root, _ := Root(t, s.c.Objects)
+	if layoutOf(t, root) != none {
+		return build(ctx, t, s.c, nil)
+	}
+	m := &model{tree: t, c: s.c, ctx: ctx, read: t.Reader(), root: root}
 	defer m.read.Close()
 	return m, m.names()
 }

@@ -1,6 +1,7 @@
 package anndata
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -53,6 +54,10 @@ type model struct {
 	read   Reader
 	root   string
 	used   *format.Used
+	layout layout
+	main   string // the matrix whose columns have the names of genes
+	cells  string // what has a value for each cell
+	vars   string // what has one for each gene
 	rows   int64
 	genes  []string // of var, in order
 	known  bool     // there are names of genes
@@ -74,6 +79,16 @@ func build(ctx context.Context, t Tree, c *Container, used *format.Used) (m *mod
 	if !ok {
 		return nil, shardify.Mismatch("no AnnData, as other inputs are")
 	}
+	if _, ok := t.Members(root); !ok {
+		return nil, shardify.Annotate(shardify.Corrupt(-1, "what is in it cannot be read"), "", "", "/"+root)
+	}
+	switch m.layout = layoutOf(t, root); m.layout {
+	case tenx:
+		return m, cmp.Or(m.tenx(), context.Cause(ctx))
+	case loom:
+		return m, cmp.Or(m.loom(), context.Cause(ctx))
+	}
+	m.layout, m.main, m.cells, m.vars = annData, "X", "obs", "var"
 	switch text(t, root, "encoding-type") {
 	case encMuData:
 		var names []string
@@ -98,7 +113,7 @@ func build(ctx context.Context, t Tree, c *Container, used *format.Used) (m *mod
 	}
 	m.node("X", "X", int64(len(m.genes)), m.known)
 	for _, group := range []string{"layers", "obsm"} {
-		for _, name := range m.members(group) {
+		for _, name := range m.parts(group) {
 			p := group + "/" + name
 			m.node(p, p, int64(len(m.genes)), m.known && group == "layers")
 		}
@@ -122,6 +137,15 @@ func (m *model) at(p string) string { return join(m.root, p) }
 
 func (m *model) members(group string) []string {
 	names, _ := m.tree.Members(m.at(group))
+	return names
+}
+
+// parts are the members of a group, which is damaged if it is there and they are not.
+func (m *model) parts(group string) []string {
+	names, ok := m.tree.Members(m.at(group))
+	if !ok && has(m.tree, m.root, group) {
+		m.refuse(group, shardify.Corrupt(-1, "%s: what is in it cannot be read", group))
+	}
 	return names
 }
 
@@ -174,6 +198,10 @@ func (m *model) node(path, name string, n int64, wide bool) {
 	if form := text(m.tree, p, "h5sparse_format"); enc == "" && form != "" {
 		enc = form + "_matrix"
 	}
+	parent, base := "", path
+	if i := strings.LastIndexByte(path, '/'); i >= 0 {
+		parent, base = path[:i], path[i+1:]
+	}
 	a, err := m.tree.Array(p)
 	switch {
 	case err != nil:
@@ -195,7 +223,7 @@ func (m *model) node(path, name string, n int64, wide bool) {
 		if rows, err := m.length(path); err != nil {
 			m.refuse(name, err)
 		} else if rows != m.rows {
-			m.refuse(name, shardify.Corrupt(-1, "%d rows in %s, %d cells in obs", rows, name, m.rows))
+			m.refuse(name, shardify.Corrupt(-1, "%d rows in %s, %d cells in %s", rows, name, m.rows, m.cells))
 		} else {
 			m.frame(path, name)
 		}
@@ -203,6 +231,8 @@ func (m *model) node(path, name string, n int64, wide bool) {
 		m.leave(name, "an awkward array, which is not read", true)
 	case enc != "":
 		m.refuse(name, shardify.Unsupported("%s: unknown encoding-type %s", name, enc))
+	case has(m.tree, m.at(parent), base):
+		m.leave(name, "neither an array nor a matrix", true)
 	}
 }
 
@@ -224,10 +254,10 @@ func (m *model) dense(a *Array, path, name string, n int64, wide bool) {
 		m.leave(name, "no array of numbers", true)
 		return
 	case a.Shape[0] != m.rows:
-		m.refuse(name, shardify.Corrupt(-1, "%d rows in %s, %d cells in obs", a.Shape[0], name, m.rows))
+		m.refuse(name, shardify.Corrupt(-1, "%d rows in %s, %d cells in %s", a.Shape[0], name, m.rows, m.cells))
 		return
 	case wide && (len(a.Shape) != 2 || a.Shape[1] != n):
-		m.refuse(name, shardify.Corrupt(-1, "%v columns in %s, %d genes in var", a.Shape[1:], name, n))
+		m.refuse(name, shardify.Corrupt(-1, "%v columns in %s, %d genes in %s", a.Shape[1:], name, n, m.vars))
 		return
 	}
 	for _, d := range a.Shape[1:] {
@@ -237,7 +267,7 @@ func (m *model) dense(a *Array, path, name string, n int64, wide bool) {
 		}
 		f.Shape, size = append(f.Shape, int(d)), size*max(d, 1)
 	}
-	if wide && name == "X" {
+	if wide && name == m.main {
 		f.Attrs = withColumns(f.Attrs, m.genes)
 	}
 	if err := f.Validate(); err != nil {
@@ -251,16 +281,15 @@ func (m *model) dense(a *Array, path, name string, n int64, wide bool) {
 // csr adds a sparse matrix by rows, after a look at what must fit together in it.
 func (m *model) csr(path, name string, n int64, wide bool) error {
 	x := &matrix{path: m.at(path), name: name, genes: wide}
-	shape := whole(m.tree, x.path, "shape")
-	if shape == nil {
-		shape = whole(m.tree, x.path, "h5sparse_shape")
+	shape, err := m.shape(x.path)
+	if err != nil {
+		return err
 	}
 	if len(shape) != 2 || shape[0] < 0 || shape[1] < 0 {
 		return shardify.Corrupt(-1, "%s: a sparse matrix without a shape of two numbers", name)
 	}
 	var a [3]*Array
 	for i, part := range []string{"data", "indices", "indptr"} {
-		var err error
 		if a[i], err = m.tree.Array(x.path + "/" + part); err != nil {
 			return err
 		}
@@ -272,7 +301,7 @@ func (m *model) csr(path, name string, n int64, wide bool) error {
 		}
 	}
 	x.rows, x.columns, x.stored, x.index = shape[0], shape[1], a[0].Shape[0], a[1].DType
-	if err := x.check(a[1].Shape[0], a[2].Shape[0]-1, m.rows, n, wide); err != nil {
+	if err := x.check(m, a[1].Shape[0], a[2].Shape[0]-1, n, wide); err != nil {
 		return err
 	}
 	lost, err := m.tree.Missing(m.ctx, x.path+"/data")
@@ -299,7 +328,7 @@ func (m *model) csr(path, name string, n int64, wide bool) error {
 	attrs := map[string]string{"sparse_columns": strconv.FormatInt(x.columns, 10)}
 	for i, part := range []string{"data", "indices"} {
 		f := field{Field: shardify.Field{Name: name + "/" + part, DType: a[i].DType, Levels: 1, Counter: name, Attrs: attrs}, kind: data + kind(i), path: x.path + "/" + part, matrix: x, bytes: x.stored * int64(a[i].DType.Size())}
-		if i == 1 && wide && name == "X" {
+		if i == 1 && wide && name == m.main {
 			f.Attrs = withColumns(attrs, m.genes)
 		}
 		if err := f.Validate(); err != nil {
@@ -312,16 +341,16 @@ func (m *model) csr(path, name string, n int64, wide bool) error {
 }
 
 // check compares the numbers that a sparse matrix gives of itself with each other and those of obs and var.
-func (x *matrix) check(indices, lines, cells, genes int64, wide bool) error {
+func (x *matrix) check(m *model, indices, lines, genes int64, wide bool) error {
 	switch {
 	case lines != x.rows:
 		return shardify.Corrupt(-1, "%s: %d rows need %d numbers in indptr, it has %d", x.name, x.rows, x.rows+1, lines+1)
 	case indices != x.stored:
 		return shardify.Corrupt(-1, "%s: %d data, %d indices", x.name, x.stored, indices)
-	case x.rows != cells:
-		return shardify.Corrupt(-1, "%d rows in %s, %d cells in obs", x.rows, x.name, cells)
+	case x.rows != m.rows:
+		return shardify.Corrupt(-1, "%d rows in %s, %d cells in %s", x.rows, x.name, m.rows, m.cells)
 	case wide && x.columns != genes:
-		return shardify.Corrupt(-1, "%d columns in %s, %d genes in var", x.columns, x.name, genes)
+		return shardify.Corrupt(-1, "%d columns in %s, %d genes in %s", x.columns, x.name, genes, m.vars)
 	}
 	return nil
 }

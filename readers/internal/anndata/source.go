@@ -156,7 +156,7 @@ const (
 
 // describe says what an input holds.
 func (m *model) describe() []string {
-	out := []string{fmt.Sprintf("samples are the observations of AnnData: %s of %s", printable.Of(m.rows, "cell"), printable.Of(int64(len(m.genes)), "gene"))}
+	out := []string{fmt.Sprintf("samples are %s: %s of %s", m.layout, printable.Of(m.rows, "cell"), printable.Of(int64(len(m.genes)), "gene"))}
 	for i := range m.fields {
 		f := &m.fields[i]
 		if x := f.matrix; x != nil && f.kind == data {

@@ -65,11 +65,11 @@ type Container struct {
 // Root is the group of a tree that is an AnnData: the one that --object names, or the whole.
 func Root(t Tree, objects []string) (root string, ok bool) {
 	if len(objects) == 1 && !strings.ContainsAny(objects[0], "*?[\\") {
-		if root = strings.Trim(objects[0], "/"); is(t, root) {
+		if root = strings.Trim(objects[0], "/"); is(t, root) || layoutOf(t, root) != none {
 			return root, true
 		}
 	}
-	return "", is(t, "")
+	return "", is(t, "") || layoutOf(t, "") != none
 }
 
 // wants reports whether --object wants an array or a group, or what is in it.

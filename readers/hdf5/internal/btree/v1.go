@@ -52,6 +52,10 @@ type Node struct {
 	step  int
 }
 
+// Cleared reports whether an empty node of groups has no bytes of an entry either. Without it,
+// Entry has what is in place of the first.
+func (n *Node) Cleared() bool { return len(n.b) == 0 || slices.Max(n.b) == 0 }
+
 func (n *Node) Entry(i int) []byte { return n.b[i*n.step:] }
 
 // parse checks a node of a known level. b may have been cut at the end of the
@@ -83,6 +87,8 @@ func (t *v1) parse(addr int64, b []byte, level int) (Node, error) {
 	size := n * step
 	if t.kind == Groups && n > 0 {
 		size += t.KeySize // behind the last child
+	} else if t.kind == Groups && d.Rest() >= step+t.KeySize {
+		size = step + t.KeySize
 	}
 	body := d.Bytes(size)
 	return Node{addr, n, body, step}, d.Err()

@@ -255,6 +255,37 @@ func TestDamageStaysInItsObject(t *testing.T) {
 	}
 }
 
+// A count of entries that became 0 makes a group with links no empty group.
+func TestAGroupThatLostItsLinksIsDamaged(t *testing.T) {
+	good := readTestdata(t, "old.h5")
+	found := 0
+	for at := 0; ; at++ {
+		i := bytes.Index(good[at:], []byte("TREE\x00\x00"))
+		if i < 0 {
+			break
+		}
+		at += i
+		b := bytes.Clone(good)
+		had := binary.LittleEndian.Uint16(b[at+6:])
+		if b[at] = 'X'; walkAll(openBytes(t, b), nil) == nil { // of no group
+			continue
+		}
+		b[at] = 'T'
+		b[at+6], b[at+7] = 0, 0
+		if err := walkAll(openBytes(t, b), nil); (err != nil) != (had == 1) {
+			t.Errorf("tree at %d, which had %d entries: %v", at, had, err)
+		} else if had == 1 {
+			found++
+			if !strings.Contains(err.Error(), fmt.Sprintf("at byte %d: B-tree node: no entries", at)) {
+				t.Errorf("tree at %d: %v", at, err)
+			}
+		}
+	}
+	if found < 2 {
+		t.Errorf("%d groups with links", found)
+	}
+}
+
 // What has no checksum must make sense at least: what the reference library refuses is
 // no value here.
 func TestMetadataWithoutChecksumsMustMakeSense(t *testing.T) {

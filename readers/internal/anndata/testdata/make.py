@@ -1,6 +1,6 @@
 """make.py: one AnnData of every kind of field, in HDF5 and in Zarr 2 and 3. Needs anndata and zarr.
 
-python3 make.py     writes all.h5ad, all_v2.zarr.zip, all_v3.zarr.zip and twice.h5ad beside it
+python3 make.py     writes all.h5ad, all_v2.zarr.zip, all_v3.zarr.zip, twice.h5ad, tenx.h5, tenx_gzip.h5 and small.loom beside it
 """
 
 import os
@@ -59,6 +59,27 @@ def write_h5ad(a, name):
     os.remove(path + ".tmp")
 
 
+def others():
+    """A file of 10x Genomics, and one of Loom whose chunks are smaller than the matrix."""
+    r = np.random.default_rng(5)
+    rows = sp.csr_matrix(r.poisson(0.7, (6, 5)).astype("i4"))
+    for name, kw in (("tenx.h5", {}), ("tenx_gzip.h5", {"compression": "gzip", "chunks": (8,), "maxshape": (None,)})):
+        with h5py.File(os.path.join(HERE, name), "w", libver="earliest") as f:
+            g = f.create_group("matrix")
+            for part, values in (("data", rows.data), ("indices", rows.indices.astype("i8")), ("indptr", rows.indptr.astype("i8")), ("barcodes", np.array([b"AAAC-%d" % i for i in range(6)]))):
+                g.create_dataset(part, data=values, **kw)
+            g["shape"] = np.array([5, 6], "i4")
+            g["features/id"], g["features/name"] = np.array([b"ENSG%d" % i for i in range(5)]), np.array([b"gene%d" % i for i in range(5)])
+            g["features/feature_type"] = np.array([b"Gene Expression"] * 4 + [b"Antibody Capture"])
+    with h5py.File(os.path.join(HERE, "small.loom"), "w", libver="earliest") as f:
+        f.create_dataset("matrix", data=rows.toarray().T.astype("f4"), chunks=(2, 4), compression="gzip")
+        f.create_dataset("layers/spliced", data=rows.toarray().T * 2, chunks=(5, 6), compression="gzip")
+        f["row_attrs/Gene"] = np.array([f"gene{i}" for i in range(5)], dtype=object)
+        f["col_attrs/CellID"] = np.array([f"c{i}" for i in range(6)], dtype=object)
+        f["col_attrs/xy"] = r.normal(size=(6, 2))
+        f["attrs/LOOM_SPEC_VERSION"] = "3.0.0"
+
+
 if __name__ == "__main__":
     a = whole()
     write_h5ad(a, "all.h5ad")
@@ -67,3 +88,4 @@ if __name__ == "__main__":
     b = anndata.AnnData(counts(5, "f4"), obs=pd.DataFrame(index=["x%d" % i for i in range(CELLS)]), var=pd.DataFrame(index=["g3", "g1", "g3", "h", "g0", "g1", "g3"]))
     b.layers["dense"] = b.X.toarray()
     write_h5ad(b, "twice.h5ad")
+    others()
