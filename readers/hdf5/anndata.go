@@ -108,8 +108,7 @@ func (c cells) Attr(p, name string) (any, bool) {
 	if n < 1 || size < 1 || len(a.Data)/size < n || len(leaves) != 1 || leaves[0].Err != nil || leaves[0].At.Values() != 1 {
 		return []string(nil), true
 	}
-	texts := heap.New(f.H5.File, 1<<20)
-	var out []string
+	texts, out := heap.New(f.H5.File, 1<<20), []string(nil)
 	for i := range n {
 		text, ok := element.ItemText(texts, &leaves[0], a.Data[i*size:][:size])
 		if !ok {
@@ -160,7 +159,6 @@ func (c cells) Array(p string) (*anndata.Array, error) {
 	if err := a.Usable(); err != nil {
 		return nil, err
 	}
-	out := &anndata.Array{Unit: a.Unit()}
 	if l.Kind == element.VarList {
 		return nil, shardify.Unsupported("lists")
 	}
@@ -168,7 +166,7 @@ func (c cells) Array(p string) (*anndata.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Shape, out.DType, out.Text = slices.Clone(a.Dims), f.DType, l.Kind != element.Numbers
+	out := &anndata.Array{Unit: a.Unit(), Shape: slices.Clone(a.Dims), DType: f.DType, Text: l.Kind != element.Numbers}
 	if !out.Text {
 		out.Shape = out.Shape[:min(len(out.Shape), 1)]
 		for _, d := range f.Shape {
@@ -211,7 +209,7 @@ func (r *cellReader) read(ctx context.Context, p string, lo, hi int64, dst []byt
 	if a == nil || hi > a.Rows {
 		return errChanged("no rows [%d, %d) of %s", lo, hi, p)
 	}
-	if err := a.Backed(hi - lo); err != nil {
+	if err = a.Backed(hi - lo); err != nil {
 		return err
 	}
 	s := column.Stretch{A: a, Lo: lo, Hi: hi, Per: 1, Parts: []column.Part{{Leaf: l}}}

@@ -1,6 +1,7 @@
 package h5
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -20,9 +21,7 @@ type groupLister struct {
 }
 
 func (g *groupLister) bad(err error) error {
-	if g.err == nil {
-		g.err = err
-	}
+	g.err = cmp.Or(g.err, err)
 	return nil
 }
 
@@ -125,26 +124,21 @@ func (g *groupLister) symbolTable(m message) error {
 	entry := func(to *groupLister, n *btree.Node, i int) error {
 		child := g.f.Offset(n.Entry(i)[t.KeySize : t.KeySize+g.f.OffsetSize])
 		last, err := to.symbolNode(child, names)
-		if err == nil { // the key behind a node is its last name
-			var key string
-			if key, err = names.Text(meta.Uint(n.Entry(i + 1)[:t.KeySize])); err == nil && key != last {
-				err = shardify.Corrupt(child, "symbol node: it ends with %q, its tree says %q", last, key)
-			}
+		if err != nil {
+			return err
+		} // the key behind a node is its last name
+		if key, err := names.Text(meta.Uint(n.Entry(i + 1)[:t.KeySize])); err != nil || key != last {
+			return cmp.Or[error](err, shardify.Corrupt(child, "symbol node: it ends with %q, its tree says %q", last, key))
 		}
-		return err
+		return nil
 	}
 	return t.Each(leaves, 0, func(n *btree.Node) error {
 		for i := range n.Count {
-			if err := entry(g, n, i); err != nil {
-				g.bad(err)
-			}
+			g.bad(entry(g, n, i))
 		}
 		// Old libraries left anything in nodes without entries, but not links with names of this group.
-		if n.Count == 0 && !n.Cleared() {
-			lost := &groupLister{f: g.f}
-			if err := entry(lost, n, 0); err == nil && lost.err == nil && len(lost.links) > 0 {
-				g.bad(shardify.Corrupt(n.Addr, "B-tree node: no entries, and links with names of the group where the first would be"))
-			}
+		if lost := (&groupLister{f: g.f}); n.Count == 0 && !n.Cleared() && entry(lost, n, 0) == nil && lost.err == nil && len(lost.links) > 0 {
+			g.bad(shardify.Corrupt(n.Addr, "B-tree node: no entries, and links with names of the group where the first would be"))
 		}
 		return nil
 	}, g.bad)

@@ -76,7 +76,7 @@ def others():
         f.create_dataset("layers/spliced", data=rows.toarray().T * 2, chunks=(5, 6), compression="gzip")
         f["row_attrs/Gene"] = np.array([f"gene{i}" for i in range(5)], dtype=object)
         f["col_attrs/CellID"] = np.array([f"c{i}" for i in range(6)], dtype=object)
-        f["col_attrs/xy"] = r.normal(size=(6, 2))
+        f.create_dataset("col_attrs/xy", data=r.normal(size=(6, 2)), chunks=(6, 2), compression="gzip")
         f["attrs/LOOM_SPEC_VERSION"] = "3.0.0"
 
 
