@@ -35,7 +35,7 @@ var injected = []struct {
 	{"files", "files", "", "a.txt", false}, {"npz", "stored.npz", "", "", false}, {"npz", "deflated.npz", "", "", false}, {"npz", "rows.npy", "", "", false},
 	{"hdf5", "rows_earliest.h5", "", "", false}, {"hdf5", "groups_latest.h5", "", "", false}, {"root", "tree.root", "", "", false}, {"root", "ntuple.root", "", "", false},
 	{"parquet", "plain.parquet", "", "", false}, {"parquet", "snappy.parquet", "", "", false}, {"tar", "samples.tar", "", "", false},
-	{"csv", "rows.csv", "", "", false}, {"jsonl", "rows.jsonl", "", "", false}, {"xyz", "frames.xyz", "", "", false}, {"arrow", "../../arrow/testdata/types_lz4.feather", "", "", false}, {"arrow", "../../arrow/testdata/stream.arrows", "", "", false},
+	{"csv", "rows.csv", "", "", false}, {"jsonl", "rows.jsonl", "", "", false}, {"xyz", "frames.xyz", "", "", false}, {"tfrecord", "../../tfrecord/testdata/some.tfrecord", "", "", false}, {"arrow", "../../arrow/testdata/types_lz4.feather", "", "", false}, {"arrow", "../../arrow/testdata/stream.arrows", "", "", false},
 	{"netcdf3", "../../netcdf3/testdata/weather_1.nc", "", "", false},
 	{"zarr", "../../../testdata/demo/digits.zarr.zip", "object=x", "", false},
 	{"mmap", "mmap set", "", "shard-000000.safetensors", false}, {"mmap", "mmap set", "", "shardify.json", true},

@@ -179,6 +179,7 @@ func lostSeeds(t testing.TB) (all []*lostSeed) {
 	mutate("arrow", "../../arrow/testdata/polars.arrow", "arrow", nil)
 	mutate("arrow", "../../arrow/testdata/lists_in_structs.feather", "arrow", nil)
 	mutate("arrow stream", "../../arrow/testdata/deltas.arrows", "arrow", nil)
+	mutate("tfrecord", "../../tfrecord/testdata/some.tfrecord", "tfrecord", nil)
 	mutate("sqlite", "rows.db", "sqlite", nil)
 	mutate("tar", "samples.tar", "tar", nil)
 	text := func(kind, name, format string, data []byte, head int) {

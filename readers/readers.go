@@ -25,6 +25,7 @@ import (
 	"github.com/shardify/shardify/readers/synth"
 	"github.com/shardify/shardify/readers/tar"
 	"github.com/shardify/shardify/readers/text"
+	"github.com/shardify/shardify/readers/tfrecord"
 	"github.com/shardify/shardify/readers/wds"
 	"github.com/shardify/shardify/readers/xyz"
 	"github.com/shardify/shardify/readers/zarr"
@@ -32,7 +33,7 @@ import (
 
 // Formats is every input format. The first whose Sniff says yes is chosen, so
 // what takes most comes last.
-var Formats = []format.Input{npz.Format, hdf5.Format, netcdf3.Format, root.Format, parquet.Format, arrow.Format, sqlite.Format, zarr.Format, mmap.Format, wds.Format, mds.Format, megatron.Format, tar.Format, csv.Format, jsonl.Format, xyz.Format, files.Format, text.Format, synth.Format}
+var Formats = []format.Input{npz.Format, hdf5.Format, netcdf3.Format, root.Format, parquet.Format, arrow.Format, sqlite.Format, zarr.Format, mmap.Format, wds.Format, mds.Format, tfrecord.Format, megatron.Format, tar.Format, csv.Format, jsonl.Format, xyz.Format, files.Format, text.Format, synth.Format}
 
 // CutTable separates the name of a table beside the inputs from its own options, FILE[ KEY=VALUE]...
 func CutTable(text string) (name string, own []string) {

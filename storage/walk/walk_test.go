@@ -230,11 +230,11 @@ func TestUnreadableFoldersAreListed(t *testing.T) {
 }
 
 func TestForeignInputsNameTheirTool(t *testing.T) {
-	dir := tree(t, "a.tfrecord", "b.csv", "c.zarr/x", "d/x.tfrecord", "e/x.tar.bz2", "e/x.nc")
+	dir := tree(t, "a.beton", "b.csv", "c.zarr/x", "d/x.beton", "e/x.tar.bz2", "e/x.nc")
 	for in, want := range map[string]string{
 		"xrootd://eospublic.cern.ch//a.root": "xrdcp", "s3a://bucket": "aws s3 sync", "ftp://x.org/a.npz": "wget", "gcs://b": "gcloud storage", "weird://x": "rclone",
-		filepath.Join(dir, "a.tfrecord"): "package tfrecord", filepath.Join(dir, "c.zarr") + "/": "convert x.zarr",
-		filepath.Join(dir, "d"): "package tfrecord", filepath.Join(dir, "e", "x.tar.bz2"): "bunzip2",
+		filepath.Join(dir, "a.beton"): "package ffcv", filepath.Join(dir, "c.zarr") + "/": "convert x.zarr",
+		filepath.Join(dir, "d"): "package ffcv", filepath.Join(dir, "e", "x.tar.bz2"): "bunzip2",
 	} {
 		_, _, err := Walk(context.Background(), Request{Inputs: []string{in}, Keep: func(n string) bool { return strings.HasSuffix(n, ".npz") }})
 		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, shardify.ErrUnsupported) {
@@ -242,7 +242,7 @@ func TestForeignInputsNameTheirTool(t *testing.T) {
 		}
 	}
 	got, _ := walk(t, Request{Inputs: []string{dir}, AnyKind: true})
-	equal(t, names(got), []string{"a.tfrecord", "b.csv", "c.zarr/x", "d/x.tfrecord", "e/x.nc", "e/x.tar.bz2"})
+	equal(t, names(got), []string{"a.beton", "b.csv", "c.zarr/x", "d/x.beton", "e/x.nc", "e/x.tar.bz2"})
 }
 
 func TestOddNames(t *testing.T) {

@@ -26,6 +26,8 @@ var named = []struct {
 	{"index/megatron/*.go", ".bin", "has the bytes of its pairs"},
 	{"index/mds/*.go", "FormatMDS index.json", "has the bytes of its sets"},
 	{"readers/mds/*.go", "FormatMDS mds .mds", "reads what writers/mds and Streaming write"},
+	{"index/tfrecord/*.go", "features.json dataset_info.json .labels.txt", "has the files of TensorFlow Datasets"},
+	{"readers/tfrecord/*.go", "tfrecord", "reads what writers/tfrecord and TensorFlow write"},
 	{"readers/megatron/*.go", "FormatMegatron", "reads what writers/megatron writes"},
 	{"dataset/pair.go", ".tar", "an .idx that is not an index of tokens"},
 	{"dataset/*.go", "FormatMegatron FormatMDS FormatWDS", "opens pairs, MDS sets and tars that have no manifest"},

@@ -1,0 +1,10 @@
+package tfrecord_test
+
+import (
+	"testing"
+
+	"github.com/shardify/shardify/writers/tfrecord"
+	"github.com/shardify/shardify/writers/writertest"
+)
+
+func TestContract(t *testing.T) { writertest.Run(t, tfrecord.Format, nil) }
