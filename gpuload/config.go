@@ -164,8 +164,8 @@ type Config struct {
 	// time is up to Workers.
 	Depth int
 	// Group is the bytes up to which several steps come as one Batch (default: one step),
-	// on the host and where all columns are of fixed size: for consumers that part small
-	// batches at less cost than that of a call of Next.
+	// on the host and where all columns are of fixed size, or with a Budget lists of numbers:
+	// for consumers that part small batches at less cost than that of a call of Next.
 	Group int64
 	// Patience is how long Next waits while the consumer holds every slot before it
 	// returns ErrHeld (default 30 s); less than 0 is for ever.

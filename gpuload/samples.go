@@ -92,16 +92,16 @@ const maxTogether = 64
 
 // together is how many steps fit into Config.Group.
 func (w *samples) together() int64 {
-	if w.Steps.Packs != nil {
+	n, row := w.Steps.Count(w.cfg.Epoch, 0), max(w.Out.RowBytes(), 1)
+	batch := w.Steps.Batch * row
+	if w.Steps.Packs != nil { // about, and what is laid out for the one with the most samples
+		w.Steps.Together = 1
+		batch = max(w.Set.columnBytes(w.Layout)/max(n*w.Steps.World, 1), w.Steps.Most()*row/8, 1)
+	}
+	if !load.Parts(w.Out, w.Steps.Packs != nil) {
 		return 1
 	}
-	for i := range w.Out.Tensors {
-		if w.Out.Tensors[i].Lead != index.LeadSamples {
-			return 1
-		}
-	}
-	fit := w.cfg.Group / (w.Steps.Batch * max(w.Out.RowBytes(), 1))
-	return max(min(fit, maxTogether, w.Steps.Count(0, 0)), 1)
+	return max(min(w.cfg.Group/batch, maxTogether, n), 1)
 }
 
 // fits refuses batches that take more memory than the machine has, as many as there are at a time.

@@ -65,7 +65,7 @@ func (s *slot) names(w *samples) []int64 {
 
 func (s *slot) number(w *samples, cur *order.Cursor) {
 	w.Steps.Fill(s.ids[:s.Rows], &s.Step, cur)
-	for j := s.Rows; j < len(s.ids); j++ {
+	for j := s.Rows; j < int(s.Size); j++ {
 		s.ids[j] = -1
 	}
 	s.known = true

@@ -118,8 +118,7 @@ func withBatch(handle C.uint64_t, errText **C.char, f func(b *batch) (int, error
 //export goNext
 func goNext(handle C.uint64_t, timeout C.int64_t, stream C.uint64_t, lend C.int, step *C.int64_t, errText **C.char) C.int {
 	return withLoader(handle, errText, func(l *loader) (int, error) {
-		n := stepHead + len(l.tensors)*tensorEach
-		return l.next(waitOf(timeout), gpuload.Stream(stream), lend != 0, unsafe.Slice((*int64)(step), n))
+		return l.next(waitOf(timeout), gpuload.Stream(stream), lend != 0, unsafe.Slice((*int64)(step), l.stepLength()))
 	})
 }
 
@@ -128,7 +127,7 @@ func goFetch(handle C.uint64_t, timeout C.int64_t, stream C.uint64_t, step, to *
 	return withLoader(handle, errText, func(l *loader) (int, error) {
 		n := len(l.tensors)
 		places := unsafe.Slice((*int64)(to), 2*n)
-		return l.fetch(waitOf(timeout), gpuload.Stream(stream), unsafe.Slice((*int64)(step), stepHead+n*tensorEach), places[:n], places[n:])
+		return l.fetch(waitOf(timeout), gpuload.Stream(stream), unsafe.Slice((*int64)(step), l.stepLength()), places[:n], places[n:])
 	})
 }
 

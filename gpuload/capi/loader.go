@@ -224,7 +224,27 @@ func (l *loader) deliver(wait time.Duration, stream gpuload.Stream, step []int64
 	}
 	step[stepEpoch], step[stepIndex], step[stepRows] = int64(g.Epoch()), g.Index(), int64(g.Rows())
 	step[stepFrom], step[stepPosition], step[stepSteps] = g.From(), g.Position(), int64(g.Steps())
+	if p := l.Order().Packs(); p != nil && l.Together() > 1 {
+		l.part(p, g, step[stepHead+len(l.tensors)*tensorEach:])
+	}
 	return b, ok, nil
+}
+
+// part writes the rows of each step of a batch.
+func (l *loader) part(p *order.Packs, b *gpuload.Batch, rows []int64) {
+	s := order.Steps{Packs: p, Rank: l.rank, World: l.world}
+	for k := range b.Steps() {
+		rows[k] = int64(s.RowsOf(b.Epoch(), b.From(), int64(k)))
+	}
+}
+
+// stepLength is the numbers of a step.
+func (l *loader) stepLength() int {
+	n := stepHead + len(l.tensors)*tensorEach
+	if l.Order().Packs() != nil && l.Together() > 1 {
+		n += l.Together()
+	}
+	return n
 }
 
 // calls reports whether the device is called before the caller has the batch: for a stream, or to

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 // The version of this interface. A program refuses a library of another.
-#define SHARDIFY_ABI 12
+#define SHARDIFY_ABI 13
 
 // Results.
 enum {
@@ -25,7 +25,8 @@ enum {
 };
 
 // What shardify_next writes: these, then SHARDIFY_EACH numbers for each tensor of
-// info.tensors, in order.
+// info.tensors, in order. With a budget and info.group above 1 the rows of each step of the batch follow,
+// room for info.group numbers.
 enum {
     SHARDIFY_BATCH,    // handle
     SHARDIFY_LEASE,    // address of the lease, 0 unless lent
@@ -58,7 +59,8 @@ int shardify_open(const char *config, size_t size, const void *indices, int64_t 
 #define SHARDIFY_UNKNOWN UINT64_MAX // somebody uses it on a stream that is not told
 
 // shardify_next waits up to timeout_ms for the next batch and makes `stream` of the
-// device wait for its data. step has room for SHARDIFY_HEAD + tensors * SHARDIFY_EACH.
+// device wait for its data. step has room for SHARDIFY_HEAD + tensors * SHARDIFY_EACH, and as
+// said there.
 //
 // lend = 0: the batch belongs to the caller until shardify_take or shardify_release.
 // lend = 1: it is lent. Its lease counts those that hold it, the caller first; when the

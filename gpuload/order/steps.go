@@ -37,7 +37,7 @@ func (s *Steps) Global() int64 { return s.Batch * s.World }
 // Most is the most rows of a Step.
 func (s *Steps) Most() int64 {
 	if s.Packs != nil {
-		return s.Packs.most
+		return s.Packs.most * s.Together
 	}
 	return s.Batch * s.Together
 }
@@ -76,24 +76,33 @@ func (s *Steps) Rows(epoch int, at int64) (first, stride, n int64) {
 
 // At is the steps from a position on. All but the last of an epoch are full.
 func (s *Steps) At(epoch int, at int64) Step {
+	n := min(s.Together, s.Count(epoch, at))
 	if s.Packs != nil {
 		rows := 0
-		if first := at + s.Rank; first < s.positions(epoch) {
-			rows = len(s.Packs.Samples(epoch, first))
+		for k := range n {
+			rows += s.RowsOf(epoch, at, k)
 		}
-		return Step{epoch, at / s.World, 1, at, at + s.Rank, 1, rows, int64(rows)}
+		return Step{epoch, at / s.World, n, at, at + s.Rank, 1, rows, int64(rows)}
 	}
-	n := min(s.Together, s.Count(epoch, at))
 	first, stride, _ := s.Rows(epoch, at)
 	_, _, last := s.Rows(epoch, at+(n-1)*s.Global())
 	return Step{epoch, at / s.Global(), n, at, first, stride, int((n-1)*s.Batch + last), n * s.Batch}
 }
 
+// RowsOf is this rank's rows of step k from a position on, of batches by a budget.
+func (s *Steps) RowsOf(epoch int, at, k int64) int {
+	q := at + k*s.World + s.Rank
+	if q >= s.positions(epoch) {
+		return 0
+	}
+	return len(s.Packs.Samples(epoch, q))
+}
+
 // Fill writes the samples of a step's rows.
 func (s *Steps) Fill(ids []int64, of *Step, c *Cursor) {
 	if s.Packs != nil {
-		if len(ids) > 0 {
-			copy(ids, s.Packs.Samples(of.Epoch, of.First))
+		for q := of.First; len(ids) > 0; q += s.World {
+			ids = ids[copy(ids, s.Packs.Samples(of.Epoch, q)):]
 		}
 		return
 	}

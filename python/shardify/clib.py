@@ -30,7 +30,7 @@ from .errors import (
     UsageError,
 )
 
-ABI = 12
+ABI = 13
 VARIABLE = "SHARDIFY_LIBRARY"
 OK, END, AGAIN, ERROR, FORKED = 0, 1, 2, -1, -2
 

@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 from functools import partial
-from typing import Any, Dict, List, NoReturn, Optional, Tuple
+from typing import Any, Dict, List, NoReturn, Optional, Tuple, Union
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from . import clib
 from .columns import Plan, damaged
 from .dlpack import PER_THREAD, Lease, handle
 from .errors import ClosedError
-from .groups import Group, Made, Parting, copies
+from .groups import Group, Made, Packed, Parting, copies
 from .loaderbatch import LoaderBatch
 from .outputs import Outputs
 from .source import Copied, Filled, Lent, Memory, Room
@@ -37,7 +37,7 @@ class Delivery:
         self._grow = bool(config["grow"])
         self.handle, self.pid, self.lock = 0, os.getpid(), threading.Lock()
         self.seconds = 0.0
-        self._group: Optional[Group] = None  # the samples of it that remain
+        self._group: Union[None, Group, Packed] = None  # the samples of it that remain
         self._world = config["world"]
         text = json.dumps({k: v for k, v in config.items() if v is not None}).encode()
         handle, out = ctypes.c_uint64(), ctypes.c_void_p()
@@ -50,7 +50,9 @@ class Delivery:
         lib.call(lib.open, text, len(text), *array(indices), *array(weights), ctypes.byref(handle), ctypes.byref(out))
         self.handle = handle.value
         self.info: Dict[str, Any] = json.loads(lib.text(out))
-        self.step = np.zeros(clib.HEAD + clib.EACH * len(self.info["tensors"]), np.int64)
+        # With a budget the rows of each batch of a group follow.
+        self._packed = self.info["group"] if "budget" in config and self.info["group"] > 1 else 0
+        self.step = np.zeros(clib.HEAD + clib.EACH * len(self.info["tensors"]) + self._packed, np.int64)
         self._address = self.step.ctypes.data
 
     def prepare(self, plan: Plan, size: int, short: bool, lend: bool, own: bool, outputs: Optional[Outputs] = None) -> None:
@@ -66,7 +68,8 @@ class Delivery:
         self._fetch = size > 0 and not lend and room.fixed and not plan.objects and not plan.images
         self._parting: Optional[Parting] = None
         if together > 1 or self._fetch and not plan.on_device and Parting.fits(plan):
-            self._parting = Parting(plan, size, short, size * self._world, self.info["length"], self._ids_at)
+            size, step = (size, size * self._world) if size else (together, self._world)
+            self._parting = Parting(plan, size, short, step, self._ids_at)
 
     def usable(self) -> int:
         if os.getpid() != self.pid:
@@ -98,8 +101,6 @@ class Delivery:
             kind = ("%s%d" % (order.dtype.kind, order.dtype.itemsize)).encode()
             got = self.lib.ask(self.lib.order, self.usable(), epoch, order.ctypes.data, order.size, kind)
         self.info["length"] = got["length"]
-        if self._parting is not None:
-            self._parting.length = got["length"]
         return str(got["order"])
 
     def stats(self) -> Any:
@@ -150,17 +151,20 @@ class Delivery:
         self.seconds += time.perf_counter() - start
         return self.next() if self._parting is not None else made
 
-    def _build_group(self, parting: Parting, step: List[int]) -> Group:
+    def _build_group(self, parting: Parting, step: List[int]) -> Union[Group, Packed]:
         rows = step[clib.ROWS] if self._short else step[clib.STEPS] * self._size
-        if self._fetch:
+        kind = Packed if self._packed else Group
+        if not self._lend:
             s = Copied(self.plan, step, rows, self._complain)
+            if not self._fetch:
+                self._take(step)
             s.where = self._room.taken()
-            return Group(parting, step, s.array)
+            return kind(parting, step, s.array)
         lent = Lent(self.plan, step, rows, self._complain)
         lent.lease = Lease(self.lib, step[clib.LEASE], step[clib.BATCH])
         # The last slot is not lent: there would be none to make the next batches in.
         own = step[clib.LENT] >= self.info["slots"]
-        group = Group(parting, step, copies(lent.array) if own else lent.array)
+        group = kind(parting, step, copies(lent.array) if own else lent.array)
         if own:
             del lent
             self.lib.call(self.lib.settle, step[clib.BATCH])
@@ -218,12 +222,17 @@ class Delivery:
         if plan.images:
             made.batch._ids = self._ids(batch, made.batch.size)
         early = plan.early(s.borrowed()) if plan.objects else {}
-        room.measure(step[clib.HEAD + clib.COUNT :: clib.EACH])
-        room.find()
-        lib.call(lib.take, batch, 0, room.address, room.address + 8 * room.n, room.n)
+        self._take(step)
         s.where = room.taken()
         plan.build(made.batch, s, early)
         made.take_images(plan, s)
+
+    def _take(self, step: List[int]) -> None:
+        """Copies a batch into the room, or makes its memory ours, and gives it back."""
+        lib, room = self.lib, self._room
+        room.measure(step[clib.HEAD + clib.COUNT : clib.HEAD + clib.EACH * room.n : clib.EACH])
+        room.find()
+        lib.call(lib.take, step[clib.BATCH], 0, room.address, room.address + 8 * room.n, room.n)
 
     def _build_filled(self, made: Made, step: List[int], stream: int) -> None:
         """Copies in memory of the framework on a GPU: the batch is given back by the call that makes them."""

@@ -146,6 +146,7 @@ class Loader(Generic[B]):
     # Small batches come several at a time, up to so many bytes: what a call of the library
     # costs is shared.
     _GROUP = 256 << 10
+    _PACKED = 4 << 20  # of those by a budget
     _NAME = "Loader"
 
     @near.keywords("Loader", loaderconfig.FOREIGN)
@@ -280,7 +281,7 @@ class Loader(Generic[B]):
             "numbers": ids == "device" and name != "host",
             "trace": None if trace is None else os.fspath(trace),
             "grow": kind.grows and name != "host",
-            "group": self._GROUP if name == "host" and kind.name in GROUPED and not fixed and not more.any else 0,
+            "group": 0 if name != "host" or kind.name not in GROUPED or fixed or more.any else self._PACKED if packed and jagged == "values" and not decode else 0 if packed else self._GROUP,
             "cast": casting.casts(cast),
             **packed,
         }

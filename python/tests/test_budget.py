@@ -148,3 +148,52 @@ def test_errors(data, given, error, want):
         shardify.Loader(data, device="cpu", **given)
     with pytest.raises(shardify.UnsupportedError, match="budget="):
         shardify.Loader(data, 4, device="cpu").plan_report()
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("copy", [True, False])
+def test_many_come_at_once(tmp_path, framework, copy, monkeypatch):
+    """Batches that one call brings are those that come one by one: values, offsets, numbers and states, on each rank."""
+    schema = [
+        {"name": "a", "dtype": "f32", "shape": [2], "levels": 1, "counter": "n"},
+        {"name": "x", "dtype": "i16", "nullable": True},
+        {"name": "b", "dtype": "i64", "levels": 1, "counter": "n"},
+        {"name": "c", "dtype": "u8", "levels": 1},
+    ]
+    r = np.random.default_rng(7)
+    lengths = r.integers(0, 9, 150)
+    made = [{"a": r.random((n, 2), np.float32), "x": None if n % 3 == 0 else int(n), "b": list(range(n)), "c": [1] * int(n % 4)} for n in lengths.tolist()]
+    fixture.write(tmp_path / "set", schema, made, shards=[70, 80])
+
+    def all_of(batch):
+        return [as_numpy(batch[k]) for k in batch], list(batch), batch.index, batch.epoch, batch.ids.tolist(), batch.rows, batch.size
+
+    def same(got, want):
+        assert len(got) == len(want) > 0
+        for g, w in zip(got, want):
+            assert g[1:] == w[1:]
+            for a, b in zip(g[0], w[0]):
+                for x, y in zip(*((d.values() if isinstance(d, dict) else [d]) for d in (a, b))):
+                    assert x.dtype == y.dtype and np.array_equal(x, y)
+
+    for rank in range(2):
+        given = dict(budget={"a": 20}, shuffle="global", seed=4, last="short", framework=framework, copy=copy, device="cpu", rank=rank, world_size=2)
+        loader = shardify.Loader(str(tmp_path / "set"), **given)
+        assert loader._info["group"] > 1
+        monkeypatch.setattr(shardify.Loader, "_PACKED", 0)
+        single = shardify.Loader(str(tmp_path / "set"), **given)
+        monkeypatch.undo()
+        assert single._info["group"] == 1
+        for _ in range(2):
+            states, got = [], []
+            for batch in loader:
+                got.append(all_of(batch))
+                states.append(loader.state_dict())
+            want = []
+            for k, batch in enumerate(single):
+                want.append(all_of(batch))
+                assert single.state_dict() == states[k]
+            same(got, want)
+        for k in (0, len(states) // 2, len(states) - 2):
+            loader.load_state_dict(states[k])
+            same([all_of(b) for b in loader], want[k + 1 :])

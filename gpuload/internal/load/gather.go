@@ -174,18 +174,43 @@ func copyLists(t, from *Table, i int, at, each int64, rows []int64) {
 		to = t.Int64s(c.Offsets1)[to]
 	}
 	dst, src := t.Bytes(i)[to*t.Layout.Tensors[i].Row:], from.Bytes(i)
-	for _, r := range rows {
+	var now, next listsAhead
+	next.find(outer, inner, rows, each, src, int(row))
+	for len(rows) > 0 {
+		n := min(len(rows), len(now.lo))
+		now = next
+		if rows = rows[n:]; len(rows) > 0 {
+			next.find(outer, inner, rows, each, src, int(row))
+		}
+		for j := range n {
+			lo, hi := now.lo[j], now.hi[j]
+			size := int(hi-lo) * int(t.Layout.Tensors[i].Row)
+			if k == nil {
+				copy(dst[:size], src[lo*row:hi*row])
+			} else {
+				k.Convert(dst[:size], src[lo*row:hi*row])
+			}
+			dst = dst[size:]
+		}
+	}
+}
+
+// listsAhead is where the lists of some rows are, whose first lines come from memory while those of the rows
+// before them are copied.
+type listsAhead struct{ lo, hi [8]int64 }
+
+// find finds as many of the rows as there is room for.
+func (l *listsAhead) find(outer, inner, rows []int64, each int64, src []byte, row int) {
+	n := min(len(rows), len(l.lo))
+	for j, r := range rows[:n] {
 		lo, hi := outer[r], outer[r+each]
 		if inner != nil {
 			lo, hi = inner[lo], inner[hi]
 		}
-		n := int(hi-lo) * int(t.Layout.Tensors[i].Row)
-		if k == nil {
-			copy(dst[:n], src[lo*row:hi*row])
-		} else {
-			k.Convert(dst[:n], src[lo*row:hi*row])
-		}
-		dst = dst[n:]
+		l.lo[j], l.hi[j] = lo, hi
+	}
+	if n > 0 && len(src) > 0 {
+		prefetchRows(unsafe.Pointer(unsafe.SliceData(src)), &l.lo[0], n, row, 4)
 	}
 }
 
