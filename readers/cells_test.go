@@ -230,7 +230,12 @@ func (e *cellsOf) check(t *testing.T, root, folder, base string) {
 		if !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "adata.X.tocsr()") {
 			t.Errorf("stored by columns: %v", err)
 		}
-		return
+		o["csc"] = "transpose"
+		if all, src, err = loadCells(1<<30, o, columns, paths...); err == nil {
+			if n := src.(format.Collector).CollectBytes(); n == 0 {
+				t.Error("the plan says nothing of scratch files")
+			}
+		}
 	}
 	if e.Error != "" && base == "column_unlisted.h5ad" {
 		if err != nil || all.ByName["obs/extra"] != nil || !slices.ContainsFunc(src.(format.Reporter).Leftovers(), func(l format.Leftover) bool { return l.Name == "obs/extra" }) {

@@ -35,7 +35,7 @@ var injected = []struct {
 	{"files", "files", "", "a.txt", false}, {"npz", "stored.npz", "", "", false}, {"npz", "deflated.npz", "", "", false}, {"npz", "rows.npy", "", "", false},
 	{"hdf5", "rows_earliest.h5", "", "", false}, {"hdf5", "groups_latest.h5", "", "", false}, {"root", "tree.root", "", "", false}, {"root", "ntuple.root", "", "", false},
 	{"parquet", "plain.parquet", "", "", false}, {"parquet", "snappy.parquet", "", "", false}, {"tar", "samples.tar", "", "", false},
-	{"csv", "rows.csv", "", "", false}, {"jsonl", "rows.jsonl", "", "", false}, {"xyz", "frames.xyz", "", "", false}, {"tfrecord", "../../tfrecord/testdata/some.tfrecord", "", "", false}, {"arrow", "../../arrow/testdata/types_lz4.feather", "", "", false}, {"arrow", "../../arrow/testdata/stream.arrows", "", "", false},
+	{"csv", "rows.csv", "", "", false}, {"jsonl", "rows.jsonl", "", "", false}, {"xyz", "frames.xyz", "", "", false}, {"mtx", "cells", "", "matrix.mtx", false}, {"mtx", "cells", "", "barcodes.tsv", false}, {"tfrecord", "../../tfrecord/testdata/some.tfrecord", "", "", false}, {"arrow", "../../arrow/testdata/types_lz4.feather", "", "", false}, {"arrow", "../../arrow/testdata/stream.arrows", "", "", false},
 	{"netcdf3", "../../netcdf3/testdata/weather_1.nc", "", "", false},
 	{"zarr", "../../../testdata/demo/digits.zarr.zip", "object=x", "", false},
 	{"mmap", "mmap set", "", "shard-000000.safetensors", false}, {"mmap", "mmap set", "", "shardify.json", true},
@@ -292,6 +292,11 @@ func makeInjected(t *testing.T, format, name string) (path, tmp string) {
 			text += fmt.Sprintf(map[string]string{"csv": "%q,%d\n", "jsonl": "{\"name\": %q, \"y\": %d}\n"}[format], fmt.Sprint("n", i), i)
 		}
 		write(name, text)
+		return filepath.Join(tmp, name), tmp
+	case format == "mtx":
+		write(name+"/matrix.mtx", "%%MatrixMarket matrix coordinate integer general\n3 50 100\n"+strings.Repeat("1 7 5\n3 9 2\n", 50))
+		write(name+"/barcodes.tsv", strings.Repeat("AAAC-1\n", 50))
+		write(name+"/features.tsv", "ENSG1\tA\nENSG2\tB\nENSG3\tC\n")
 		return filepath.Join(tmp, name), tmp
 	case format == "xyz":
 		write(name, strings.Repeat("2\nProperties=species:S:1:pos:R:3 e=1.5\nH 0 0 0\nO 0 0 1\n", 50))

@@ -200,6 +200,11 @@ func lostSeeds(t testing.TB) (all []*lostSeed) {
 		atoms = fmt.Appendf(atoms, "2\nProperties=species:S:1:pos:R:3 energy=%v tag=frame%d\nH %v 0.0 1.0\nO 0.5 %d.25 2.0\n", -float64(i)-.5, i, float64(i)/8, i)
 	}
 	all = append(all, &lostSeed{kind: "xyz", format: "xyz", name: "a.xyz", files: map[string][]byte{"a.xyz": atoms}})
+	cells := map[string][]byte{
+		"matrix.mtx":   []byte("%%MatrixMarket matrix coordinate integer general\n%made by hand\n3 4 5\n1 1 5\n3 1 2\n2 2 7\n1 4 1\n3 4 9\n"),
+		"barcodes.tsv": []byte("AAAC-1\nAAAG-1\nAAAT-1\nACAT-1\n"), "features.tsv": []byte("ENSG1\tA\nENSG2\tB\nENSG3\tC\n"),
+	}
+	all = append(all, &lostSeed{kind: "cells of mtx", format: "mtx", files: cells})
 	text("text", "lines.txt", "text", lines, 0)
 	all[len(all)-1].options = map[string]string{"text-docs": "line"}
 	tree := func(kind, dir, format string, options map[string]string) {

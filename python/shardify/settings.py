@@ -77,6 +77,7 @@ class Settings(TypedDict, total=False):
     cf: Optional[Literal["auto", "off", "on"]]
     channels: Optional[Text]
     counters: Optional[Literal["own", "share"]]
+    csc: Optional[Literal["fail", "transpose"]]
     csv: Optional[Text]
     dali: Optional[bool]
     end_mark: Optional[Literal["any", "required"]]

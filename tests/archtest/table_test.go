@@ -25,7 +25,7 @@ var layers = []layer{
 	{"vocabulary", "base, storage", "batches, errors, memory; and what formats declare, spans, types that all packages share: fields"},
 	{"helpers", "base, storage, vocabulary", "and the storages there are, what readers share"},
 	{"on disk", "base, storage, vocabulary, helpers", "and the one reader of our own shards, our bytes on disk"},
-	{"readers", onDisk, "dataset format index readers/arrow readers/csv readers/files readers/hdf5 readers/internal/grid readers/internal/labels readers/internal/tars readers/jsonl readers/mds readers/megatron readers/mmap readers/netcdf3 readers/npz readers/parquet readers/root readers/sqlite readers/synth readers/tar readers/text readers/tfrecord readers/wds readers/xyz readers/zarr shardify storage storage/local storage/storages storage/walk storage/zips"},
+	{"readers", onDisk, "dataset format index readers/arrow readers/csv readers/files readers/hdf5 readers/internal/grid readers/internal/labels readers/internal/tars readers/jsonl readers/mds readers/megatron readers/mmap readers/mtx readers/netcdf3 readers/npz readers/parquet readers/root readers/sqlite readers/synth readers/tar readers/text readers/tfrecord readers/wds readers/xyz readers/zarr shardify storage storage/local storage/storages storage/walk storage/zips"},
 	{"writers", onDisk, "format shardify writers/mds writers/megatron writers/mmap writers/tfrecord writers/wds"},
 	{"transforms", "base, storage, vocabulary, helpers", "changes of samples"},
 	{"plans", onDisk, "planning from metadata, and carrying a plan out; gets readers, writers and transforms from its caller"},
@@ -257,9 +257,12 @@ var table = []row{
 	{"transform/internal/sound", "transforms", "shardify"},
 	{"readers/internal/exts", "readers", "format shardify"},
 	{"readers/internal/sketch", "readers", ""},
+	{"readers/mtx", "readers", "format readers/internal/anndata readers/internal/lines readers/internal/rows readers/internal/rows/survey readers/mtx/internal/market shardify storage storage/storages"},
+	{"readers/mtx/internal/market", "readers", "readers/internal/lines shardify storage"},
+	{"readers/internal/anndata/byrow", "readers", "shardify storage storage/local"},
 	{"readers/xyz", "readers", "format internal/columns internal/numeric readers/internal/lines readers/internal/rows readers/internal/rows/coltype readers/internal/rows/set readers/internal/rows/survey readers/xyz/internal/frame shardify storage storage/storages"},
 	{"readers/xyz/internal/frame", "readers", "internal/numeric shardify"},
-	{"readers/internal/anndata", "readers", "format internal/columns internal/printable readers/internal/rows readers/internal/rows/set readers/internal/rows/survey shardify storage storage/storages"},
+	{"readers/internal/anndata", "readers", "format internal/columns internal/printable readers/internal/anndata/byrow readers/internal/rows readers/internal/rows/set readers/internal/rows/survey shardify storage storage/storages"},
 }
 
 func rowOf(name string) *row {

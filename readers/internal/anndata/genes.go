@@ -29,6 +29,8 @@ var Options = []format.Option{
 		Help: "drop: names of genes without the version behind the last point, ENSG00000141510 for ENSG00000141510.17"},
 	{Name: "gene-duplicates", Idle: format.Permission, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "add"}, Quiet: true,
 		Help: "names that an input has twice, where genes are chosen by name. add: the values of both count for the one"},
+	{Name: "csc", Idle: "no matrix of cells is stored by columns", Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "transpose"}, Quiet: true,
+		Help: "matrices of cells that are stored by columns. transpose: bring their rows together in scratch files"},
 }
 
 // genes is what is known of the genes of all inputs.

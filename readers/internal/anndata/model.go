@@ -38,12 +38,13 @@ type field struct {
 	err    error // why it cannot be read
 }
 
-// matrix is a sparse matrix by rows.
+// matrix is a sparse matrix, by rows unless entries gives its values in another order.
 type matrix struct {
 	path, name            string
 	rows, columns, stored int64
-	index                 shardify.DType
+	index, value          shardify.DType
 	genes                 bool // its columns are those of var
+	entries               func(ctx context.Context, add Add) error
 }
 
 // model is what an AnnData holds.
@@ -217,8 +218,16 @@ func (m *model) node(path, name string, n int64, wide bool) {
 		if err := m.csr(path, name, n, wide); err != nil {
 			m.refuse(name, err)
 		}
+	case enc == Listed:
+		if err := m.listed(path, name, n); err != nil {
+			m.refuse(name, err)
+		}
+	case enc == "csc_matrix" && m.c.transpose:
+		if err := m.csc(path, name, n, wide); err != nil {
+			m.refuse(name, err)
+		}
 	case enc == "csc_matrix":
-		m.refuse(name, format.Cure(shardify.Unsupported("%s is stored by columns (csc), so a row is not in one place; in Python:\n    adata = anndata.read_h5ad(FILE)  # or read_zarr\n    %s = %s.tocsr(); adata.write_h5ad(OTHER)", name, pythonName(name), pythonName(name)), format.Way{Columns: []string{"!" + name}, Makes: "samples without it"}))
+		m.refuse(name, format.Cure(shardify.Unsupported("%s is stored by columns (csc), so a row is not in one place; --csc transpose brings rows together in scratch files, or in Python:\n    adata = anndata.read_h5ad(FILE)  # or read_zarr\n    %s = %s.tocsr(); adata.write_h5ad(OTHER)", name, pythonName(name), pythonName(name)), format.With("csc", "transpose", "rows, by way of scratch files"), format.Way{Columns: []string{"!" + name}, Makes: "samples without it"}))
 	case enc == "dataframe":
 		if rows, err := m.length(path); err != nil {
 			m.refuse(name, err)
@@ -278,57 +287,77 @@ func (m *model) dense(a *Array, path, name string, n int64, wide bool) {
 	m.fields = append(m.fields, f)
 }
 
+// arrays finds the three arrays of a sparse matrix, and its shape.
+func (m *model) arrays(x *matrix) (a [3]*Array, err error) {
+	shape, err := m.shape(x.path)
+	if err != nil {
+		return a, err
+	}
+	if len(shape) != 2 || shape[0] < 0 || shape[1] < 0 {
+		return a, shardify.Corrupt(-1, "%s: a sparse matrix without a shape of two numbers", x.name)
+	}
+	for i, part := range []string{"data", "indices", "indptr"} {
+		if a[i], err = m.tree.Array(x.path + "/" + part); err != nil {
+			return a, err
+		}
+		if a[i] == nil || len(a[i].Shape) != 1 || a[i].Text {
+			return a, shardify.Corrupt(-1, "%s: a sparse matrix whose %s is no array of numbers", x.name, part)
+		}
+		if i > 0 && !a[i].DType.IsInt() {
+			return a, shardify.Corrupt(-1, "%s: a sparse matrix whose %s are %s, no whole numbers", x.name, part, a[i].DType)
+		}
+	}
+	x.rows, x.columns, x.stored, x.index, x.value = shape[0], shape[1], a[0].Shape[0], a[1].DType, a[0].DType
+	lost, err := m.tree.Missing(m.ctx, x.path+"/data")
+	if err == nil && lost != "" && !m.c.Filled {
+		return a, format.Cure(shardify.Corrupt(-1, "%s/data: %s; --missing-chunks fill takes zeros", x.name, lost), format.With("missing-chunks", "fill", "zeros where chunks are missing"))
+	}
+	return a, err
+}
+
 // csr adds a sparse matrix by rows, after a look at what must fit together in it.
 func (m *model) csr(path, name string, n int64, wide bool) error {
 	x := &matrix{path: m.at(path), name: name, genes: wide}
-	shape, err := m.shape(x.path)
+	a, err := m.arrays(x)
 	if err != nil {
 		return err
 	}
-	if len(shape) != 2 || shape[0] < 0 || shape[1] < 0 {
-		return shardify.Corrupt(-1, "%s: a sparse matrix without a shape of two numbers", name)
-	}
-	var a [3]*Array
-	for i, part := range []string{"data", "indices", "indptr"} {
-		if a[i], err = m.tree.Array(x.path + "/" + part); err != nil {
-			return err
-		}
-		if a[i] == nil || len(a[i].Shape) != 1 || a[i].Text {
-			return shardify.Corrupt(-1, "%s: a sparse matrix whose %s is no array of numbers", name, part)
-		}
-		if i > 0 && !a[i].DType.IsInt() {
-			return shardify.Corrupt(-1, "%s: a sparse matrix whose %s are %s, no whole numbers", name, part, a[i].DType)
-		}
-	}
-	x.rows, x.columns, x.stored, x.index = shape[0], shape[1], a[0].Shape[0], a[1].DType
-	if err := x.check(m, a[1].Shape[0], a[2].Shape[0]-1, n, wide); err != nil {
+	if err := x.check(m, a[1].Shape[0], x.rows, a[2].Shape[0], n, wide); err != nil {
 		return err
 	}
-	lost, err := m.tree.Missing(m.ctx, x.path+"/data")
+	if err := m.ends(x, a[2].DType, x.rows); err != nil {
+		return err
+	}
+	m.units = append(m.units, unit{x.stored / max(x.rows, 1) * 8, 1})
+	return m.sparse(x, wide)
+}
+
+// ends compares the first and the last number of indptr with what there is.
+func (m *model) ends(x *matrix, t shardify.DType, lines int64) error {
+	begin, err := m.integers(x.path+"/indptr", t, 0, 1)
 	if err != nil {
 		return err
 	}
-	if lost != "" && !m.c.Filled {
-		return format.Cure(shardify.Corrupt(-1, "%s/data: %s; --missing-chunks fill takes zeros", name, lost), format.With("missing-chunks", "fill", "zeros where chunks are missing"))
-	}
-	ends, err := m.integers(x.path+"/indptr", a[2].DType, 0, 1)
-	if err != nil {
-		return err
-	}
-	last, err := m.integers(x.path+"/indptr", a[2].DType, x.rows, x.rows+1)
+	last, err := m.integers(x.path+"/indptr", t, lines, lines+1)
 	if err != nil {
 		return err
 	}
 	switch {
-	case ends[0] != 0:
-		return shardify.Corrupt(-1, "%s: indptr begins at %d, not 0", name, ends[0])
+	case begin[0] != 0:
+		return shardify.Corrupt(-1, "%s: indptr begins at %d, not 0", x.name, begin[0])
 	case last[0] != x.stored:
-		return shardify.Corrupt(-1, "%s: indptr ends at %d, there are %d values", name, last[0], x.stored)
+		return shardify.Corrupt(-1, "%s: indptr ends at %d, there are %d values", x.name, last[0], x.stored)
 	}
+	return nil
+}
+
+// sparse adds the two fields of a sparse matrix.
+func (m *model) sparse(x *matrix, wide bool) error {
 	attrs := map[string]string{"sparse_columns": strconv.FormatInt(x.columns, 10)}
 	for i, part := range []string{"data", "indices"} {
-		f := field{Field: shardify.Field{Name: name + "/" + part, DType: a[i].DType, Levels: 1, Counter: name, Attrs: attrs}, kind: data + kind(i), path: x.path + "/" + part, matrix: x, bytes: x.stored * int64(a[i].DType.Size())}
-		if i == 1 && wide && name == m.main {
+		t := []shardify.DType{x.value, x.index}[i]
+		f := field{Field: shardify.Field{Name: x.name + "/" + part, DType: t, Levels: 1, Counter: x.name, Attrs: attrs}, kind: data + kind(i), path: x.path + "/" + part, matrix: x, bytes: x.stored * int64(t.Size())}
+		if i == 1 && wide && x.name == m.main {
 			f.Attrs = withColumns(attrs, m.genes)
 		}
 		if err := f.Validate(); err != nil {
@@ -336,15 +365,14 @@ func (m *model) csr(path, name string, n int64, wide bool) error {
 		}
 		m.fields = append(m.fields, f)
 	}
-	m.units = append(m.units, unit{x.stored / max(x.rows, 1) * 8, 1})
 	return nil
 }
 
 // check compares the numbers that a sparse matrix gives of itself with each other and those of obs and var.
-func (x *matrix) check(m *model, indices, lines, genes int64, wide bool) error {
+func (x *matrix) check(m *model, indices, lines, ends, genes int64, wide bool) error {
 	switch {
-	case lines != x.rows:
-		return shardify.Corrupt(-1, "%s: %d rows need %d numbers in indptr, it has %d", x.name, x.rows, x.rows+1, lines+1)
+	case ends-1 != lines:
+		return shardify.Corrupt(-1, "%s: %d %s need %d numbers in indptr, it has %d", x.name, lines, map[bool]string{true: "columns", false: "rows"}[x.entries != nil], lines+1, ends)
 	case indices != x.stored:
 		return shardify.Corrupt(-1, "%s: %d data, %d indices", x.name, x.stored, indices)
 	case x.rows != m.rows:

@@ -8,13 +8,16 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/internal/anndata/byrow"
 	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/internal/rows/set"
 )
 
 // reader implements set.Worker.
 type reader struct {
+	src    *source
 	in     *input
+	input  uint32
 	read   Reader
 	fields []*field // by field of the facts
 
@@ -22,6 +25,9 @@ type reader struct {
 	mem  *shardify.Arena
 	span shardify.Span
 	rows map[*matrix]*stretch
+
+	views map[*matrix]*byrow.View // bands of scratch files
+	held  shardify.Scratch        // of those
 }
 
 // stretch is where the values of a span's rows are in a matrix.
@@ -31,16 +37,18 @@ type stretch struct {
 	named   bool    // genes are found by name:
 	places  []int32 // which of the values stay, in order
 	indices []byte  // their columns
+
+	own [2][]byte // data and indices of the rows, where a scratch file has them
 }
 
 // Take implements set.Worker.
 func (r *reader) Take(in *input, at *set.Input, _ *shardify.Batch) error {
-	var names []string
-	if err := json.Unmarshal(at.Blob, &names); err != nil {
-		return shardify.Corrupt(-1, "state of AnnData: %v", err)
+	known, err := blobOf(at)
+	if err != nil {
+		return err
 	}
-	r.in, r.read, r.fields = in, in.Tree.Reader(), nil
-	for _, name := range names {
+	r.in, r.input, r.read, r.fields = in, at.Index, in.Tree.Reader(), nil
+	for _, name := range known.Names {
 		f := in.model.find(name)
 		if f == nil {
 			return errChanged
@@ -50,12 +58,21 @@ func (r *reader) Take(in *input, at *set.Input, _ *shardify.Batch) error {
 	return nil
 }
 
+// blobOf is what the plan has of an input.
+func blobOf(at *set.Input) (b blob, err error) {
+	if err := json.Unmarshal(at.Blob, &b); err != nil {
+		return b, shardify.Corrupt(-1, "state of AnnData: %v", err)
+	}
+	return b, nil
+}
+
 // Drop implements set.Worker.
 func (r *reader) Drop() {
 	if r.read != nil {
 		r.read.Close()
 	}
-	*r = reader{}
+	r.drop()
+	*r = reader{src: r.src}
 }
 
 // Close implements set.Worker.
@@ -218,6 +235,13 @@ func (r *reader) stretch(x *matrix) (*stretch, error) {
 	if s := r.rows[x]; s != nil {
 		return s, nil
 	}
+	if x.entries != nil {
+		s, err := r.spooled(x)
+		if r.rows[x] = s; err == nil && x.genes && r.in.by != nil {
+			err = r.byName(x, s)
+		}
+		return s, err
+	}
 	n := int(r.span.Samples())
 	a, err := r.in.Array(x.path + "/indptr")
 	if err != nil {
@@ -250,8 +274,11 @@ func (r *reader) stretch(x *matrix) (*stretch, error) {
 	return s, nil
 }
 
-// numbers reads the values of a stretch.
-func (r *reader) numbers(path string, s *stretch, size int) ([]byte, error) {
+// numbers reads the values of a stretch: its data or its indices.
+func (r *reader) numbers(part kind, path string, s *stretch, size int) ([]byte, error) {
+	if b := s.own[part-data]; b != nil {
+		return b, nil
+	}
 	b := r.mem.Alloc(int(s.hi-s.lo) * size)
 	if len(b) == 0 {
 		return b, nil
@@ -277,7 +304,7 @@ func (r *reader) outside(x *matrix, s *stretch, b []byte) error {
 // rise within a row.
 func (r *reader) byName(x *matrix, s *stretch) error {
 	size := x.index.Size()
-	b, err := r.numbers(x.path+"/indices", s, size)
+	b, err := r.numbers(indices, x.path+"/indices", s, size)
 	if err != nil {
 		return err
 	}
@@ -324,7 +351,7 @@ func (r *reader) values(f *field, c *shardify.Column) error {
 		return nil
 	}
 	size := c.DType.Size()
-	if c.Data, err = r.numbers(f.path, s, size); err != nil {
+	if c.Data, err = r.numbers(f.kind, f.path, s, size); err != nil {
 		return shardify.Amend(err, func(e *shardify.Error) { e.Sample = -1 })
 	}
 	switch {

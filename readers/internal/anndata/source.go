@@ -8,11 +8,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/readers/internal/anndata/byrow"
 	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/storage"
@@ -26,6 +29,10 @@ type source struct {
 	c     *Container
 	genes genes
 	used  *format.Used
+
+	mu     sync.Mutex
+	spools map[place]*byrow.Matrix
+	store  storage.Store // of scratch files
 }
 
 // input is an open input.
@@ -44,12 +51,13 @@ func Open(ctx context.Context, a format.OpenArgs, c *Container, o format.Options
 	if a.State != nil && !bytes.HasPrefix(a.State, []byte(mark)) {
 		return nil, nil
 	}
-	s := &source{fs: storages.Of(a.Table), c: c, used: a.Used}
+	c.transpose = o["csc"] == "transpose"
+	s := &source{fs: storages.Of(a.Table), c: c, used: a.Used, store: a.Scratch}
 	s.genes.how, s.genes.drop, s.genes.add = o["genes"], o["gene-versions"] == "drop", o["gene-duplicates"] == "add"
 	if s.genes.how == "" && (s.genes.drop || s.genes.add) {
 		return nil, shardify.Misuse("--gene-versions and --gene-duplicates go with --genes, which finds genes by name")
 	}
-	key := fmt.Sprintf("AnnData 1 %s objects=%q genes=%q %v %v", c.Key, c.Objects, s.genes.how, s.genes.drop, s.genes.add)
+	key := fmt.Sprintf("AnnData 1 %s objects=%q genes=%q %v %v %v", c.Key, c.Objects, s.genes.how, s.genes.drop, s.genes.add, c.transpose)
 	if a.State != nil {
 		if err := s.restore(&a); err != nil {
 			return nil, err
@@ -62,7 +70,7 @@ func Open(ctx context.Context, a format.OpenArgs, c *Container, o format.Options
 	if err != nil {
 		return nil, err
 	}
-	s.Table = set.NewTable(all, s.openInput, func() shardify.Reader { return set.NewReader(s.Table, &reader{}) })
+	s.Table = set.NewTable(all, s.openInput, func() shardify.Reader { return set.NewReader(s.Table, &reader{src: s}) })
 	return s, nil
 }
 
@@ -115,7 +123,8 @@ func (s *source) look(ctx context.Context, path string, want *columns.Wanted) (*
 		return nil, err
 	}
 	facts.Samples = m.rows
-	var names []string
+	var known blob
+	var spooled []*matrix
 	for i := range m.fields {
 		f := &m.fields[i]
 		hit, exact := want.Match(append([]string{f.Name, "/" + f.Name}, f.also...)...)
@@ -123,7 +132,10 @@ func (s *source) look(ctx context.Context, path string, want *columns.Wanted) (*
 		case !hit:
 		case f.kind != refused:
 			facts.Fields = append(facts.Fields, survey.Field{Field: f.Field, Bytes: f.bytes})
-			names = append(names, f.Name)
+			known.Names = append(known.Names, f.Name)
+			if x := f.matrix; x != nil && x.entries != nil && !slices.Contains(spooled, x) {
+				spooled, known.Scratch = append(spooled, x), known.Scratch+byrow.Bytes(x.stored, x.value.Size())
+			}
 		case errors.Is(f.err, shardify.ErrCorrupt):
 			facts.Damaged = append(facts.Damaged, survey.Damage{Object: f.Name, Err: f.err})
 		default:
@@ -144,7 +156,7 @@ func (s *source) look(ctx context.Context, path string, want *columns.Wanted) (*
 		units = append(units, set.Unit{RowBytes: u.bytes, Rows: max(u.rows, 1)})
 	}
 	facts.Borders = set.JoinUnits(units, m.rows, slabBytes, keepBytes)
-	facts.Blob, err = json.Marshal(names)
+	facts.Blob, err = json.Marshal(known)
 	return facts, err
 }
 
@@ -156,11 +168,18 @@ const (
 
 // describe says what an input holds.
 func (m *model) describe() []string {
-	out := []string{fmt.Sprintf("samples are %s: %s of %s", m.layout, printable.Of(m.rows, "cell"), printable.Of(int64(len(m.genes)), "gene"))}
+	what := m.layout
+	if _, ok := m.tree.(Lister); ok {
+		what = tenx
+	}
+	out := []string{fmt.Sprintf("samples are %s: %s of %s", what, printable.Of(m.rows, "cell"), printable.Of(int64(len(m.genes)), "gene"))}
 	for i := range m.fields {
 		f := &m.fields[i]
 		if x := f.matrix; x != nil && f.kind == data {
 			line := fmt.Sprintf("/%s: a sparse matrix by rows: %d rows, %d columns, %d values", x.path, x.rows, x.columns, x.stored)
+			if x.entries != nil {
+				line = fmt.Sprintf("/%s: a sparse matrix whose rows come together in %s of scratch files: %d rows, %d columns, %d values", x.path, shardify.FormatSize(byrow.Bytes(x.stored, x.value.Size())), x.rows, x.columns, x.stored)
+			}
 			if x.rows > 0 && x.columns > 0 {
 				line += fmt.Sprintf(" (%.0f%%)", 100*float64(x.stored)/float64(x.rows)/float64(x.columns))
 			}

@@ -48,6 +48,20 @@ type Reader interface {
 	Close()
 }
 
+// Lister is a Tree whose X, of the encoding-type Listed, has its values in any order. Files that are no
+// AnnData have such.
+type Lister interface{ List() List }
+
+// Listed is no encoding-type of AnnData.
+const Listed = "list"
+
+// List is a sparse matrix as its values.
+type List struct {
+	Rows, Columns, Values int64
+	DType                 shardify.DType
+	Each                  func(ctx context.Context, add Add) error // as many as there are Values
+}
+
 // Container is a format whose files may be AnnData.
 type Container struct {
 	Name string // in errors: "HDF5"
@@ -60,6 +74,8 @@ type Container struct {
 	// Filled: missing chunks are their fill value, whatever the array.
 	Filled bool
 	Media  string // of texts
+
+	transpose bool // matrices by columns
 }
 
 // Root is the group of a tree that is an AnnData: the one that --object names, or the whole.
