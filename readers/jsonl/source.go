@@ -18,6 +18,7 @@ import (
 	"github.com/shardify/shardify/readers/internal/rows/coltype"
 	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
+	"github.com/shardify/shardify/readers/made"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -116,12 +117,18 @@ type surveyed struct {
 	size  int64
 	root  *node
 	index *lines.Index
-	array bool              // the records are its items
+	array bool // the records are its items
+	made  *made.Text
 	left  []format.Leftover // other members of the object that has it
 }
 
 // record is what records are called.
-func (x *surveyed) record() string { return (&lines.Piece{Items: x.array}).Record() }
+func (x *surveyed) record() string {
+	if x.made != nil {
+		return x.made.Record
+	}
+	return (&lines.Piece{Items: x.array}).Record()
+}
 
 // source is many inputs as one table.
 type source struct {
@@ -131,16 +138,20 @@ type source struct {
 	fill  bool
 	skip  bool                              // damaged lines are left out
 	mend  bool                              // what is not UTF-8 is replaced
+	made  *made.Text                        // nil: the files are texts
 	found map[string]lines.Found[*surveyed] // by path, while the inputs are surveyed
 	all   union
 }
 
-func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
+func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) { return Open(ctx, a, nil) }
+
+// Open opens JSON lines; with text, those that are made of the records of other files.
+func Open(ctx context.Context, a format.OpenArgs, text *made.Text) (shardify.Source, error) {
 	opts, err := format.CheckOptions(options, a.Options)
 	if err != nil {
 		return nil, err
 	}
-	s := &source{fs: storages.Of(a.Table), fill: format.FillsItems(opts), skip: a.SkipDamaged, mend: opts.Value(&lines.BadUTF8) == "replace"}
+	s := &source{fs: storages.Of(a.Table), fill: format.FillsItems(opts), skip: a.SkipDamaged && text == nil, mend: opts.Value(&lines.BadUTF8) == "replace", made: text}
 	if s.settings, err = parseSettings(opts[optTypes]); err != nil {
 		return nil, err
 	}
@@ -161,7 +172,11 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if s.object != "" {
 		key += "\x00object " + s.object
 	}
-	set, err := survey.Open(ctx, a, survey.Format{Name: "JSON lines", Look: s.look, Key: key})
+	name := "JSON lines"
+	if text != nil {
+		name, key = text.Name, key+"\x00made\x00"+text.Key
+	}
+	set, err := survey.Open(ctx, a, survey.Format{Name: name, Look: s.look, Key: key})
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +187,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	}
 	s.found, s.all.root, s.all.gather = nil, nil, gather{}
 	if s.Source, err = lines.NewSource(set, lines.UTF8, s.parser); err == nil {
-		s.Source.Replace, s.Source.Items = s.mend, isArray
+		s.Source.Replace, s.Source.Items, s.Source.Made = s.mend, isArray, text
 	}
 	return s, err
 }
@@ -192,16 +207,18 @@ func (s *source) surveyFile(ctx context.Context, path string, workers int) (*sur
 		return nil, err
 	}
 	defer f.Close()
-	has, err := s.contentsOf(ctx, f, path)
-	if err != nil {
-		return nil, err
+	has := &contents{}
+	if s.made == nil {
+		if has, err = s.contentsOf(ctx, f, path); err != nil {
+			return nil, err
+		}
 	}
 	learners := make([]learner, workers)
 	for i := range learners {
 		learners[i] = learner{scanner: scanner{learns: true, coco: has.coco() && s.object == "annotations", repair: s.mend, file: path}, root: newRoot(), skip: s.skip}
 	}
-	x := &surveyed{size: f.Size(), root: newRoot(), array: has.array != nil, left: has.left}
-	x.index, err = lines.Survey{Workers: workers, Encoding: lines.UTF8, Array: has.array, Replace: s.mend, Work: func(w int, p *lines.Piece) (int64, error) { return learners[w].piece(p) }}.Run(ctx, f)
+	x := &surveyed{size: f.Size(), root: newRoot(), array: has.array != nil, made: s.made, left: has.left}
+	x.index, err = lines.Survey{Workers: workers, Encoding: lines.UTF8, Array: has.array, Replace: s.mend, Made: s.made, Path: path, Work: func(w int, p *lines.Piece) (int64, error) { return learners[w].piece(p) }}.Run(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -290,7 +307,7 @@ func (s *source) survey(ctx context.Context, a *format.OpenArgs) error {
 			if root.merge(x.root, shift, &names); names > maxNames {
 				return shardify.Annotate(tooManyNames(""), "open", a.Table.Shown(i), "")
 			}
-			if x.array {
+			if x.array || x.made != nil {
 				s.all.record = x.record()
 			}
 			shift += x.index.Off[len(x.index.Off)-1]
@@ -351,6 +368,9 @@ func (s *source) look(ctx context.Context, name string, want *columns.Wanted) (*
 		return nil, err
 	}
 	facts := &survey.Facts{Samples: x.index.Rows(), Size: x.size, Borders: x.index.Borders(), Left: slices.Concat(x.left, all.left), Void: all.void, Skipped: x.index.Skipped()}
+	if p := x.index.Pieces; p != nil {
+		facts.Left, facts.Remark = append(facts.Left, p.Left...), p.Remark
+	}
 	bytes := map[string]int64{}
 	for i := range own.leaves {
 		bytes[own.leaves[i].name] = own.leaves[i].bytes

@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify/readers/internal/lines"
 	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
+	"github.com/shardify/shardify/readers/made"
 	"github.com/shardify/shardify/readers/xyz/internal/frame"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
@@ -49,28 +50,39 @@ type source struct {
 	fs    storage.FS
 	fill  bool // NaN for arrays that frames lack
 	shown func(i int) string
+	made  *made.Text                        // nil: the files are texts
 	found map[string]lines.Found[*surveyed] // by path, while the inputs are surveyed
 	all   *seen
 }
 
-func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
+func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) { return Open(ctx, a, nil) }
+
+// Open opens frames; with text, those that are made of the records of other files. Their quoted values are texts.
+func Open(ctx context.Context, a format.OpenArgs, text *made.Text) (shardify.Source, error) {
 	opts, err := format.CheckOptions(options, a.Options)
 	if err != nil {
 		return nil, err
 	}
-	s := &source{fs: storages.Of(a.Table), fill: format.FillsItems(opts), shown: a.Table.Shown}
+	s := &source{fs: storages.Of(a.Table), fill: format.FillsItems(opts), shown: a.Table.Shown, made: text}
+	name, key := "XYZ", "1\x00"+opts[format.NullItems.Name]
+	if text != nil {
+		text.End = frame.End
+		name, key = text.Name, key+"\x00frames\x00"+text.Key
+	}
 	if a.State == nil {
 		if err := s.survey(ctx, &a); err != nil {
 			return nil, err
 		}
 	}
 	a.Options = format.Options{survey.Option.Name: opts[survey.Option.Name]}
-	all, err := survey.Open(ctx, a, survey.Format{Name: "XYZ", Look: s.look, Key: "1\x00" + opts[format.NullItems.Name]})
+	all, err := survey.Open(ctx, a, survey.Format{Name: name, Look: s.look, Key: key})
 	if err != nil {
 		return nil, err
 	}
 	s.found, s.all = nil, nil
-	s.Source, err = lines.NewSource(all, lines.UTF8, s.parser)
+	if s.Source, err = lines.NewSource(all, lines.UTF8, s.parser); err == nil {
+		s.Source.Made = text
+	}
 	return s, err
 }
 
@@ -134,7 +146,7 @@ func (s *source) parser(own []byte, in *set.Input, columns []shardify.Column) (l
 	if json.Unmarshal(own, &leaves) != nil {
 		return nil, errState
 	}
-	x := &parser{fill: s.fill, keys: map[string]*sink{}, arrays: map[string]*sink{}}
+	x := &parser{fill: s.fill, line: frame.Comment{Quoted: s.made != nil}, keys: map[string]*sink{}, arrays: map[string]*sink{}}
 	for i := range columns {
 		c, k := &columns[i], in.Field(i)
 		if k < 0 {

@@ -32,6 +32,7 @@ type met struct {
 	line  int64
 	text  string
 	file  string
+	what  string // "line"
 }
 
 func (m *met) before(o *met) bool {
@@ -44,7 +45,7 @@ func (m *met) join(o met) {
 	}
 }
 
-func (m *met) String() string { return fmt.Sprintf("line %d of %s", m.line, m.file) }
+func (m *met) String() string { return fmt.Sprintf("%s %d of %s", m.what, m.line, m.file) }
 
 // key is what was seen of a key.
 type key struct {
@@ -191,10 +192,10 @@ func (s *source) surveyFile(ctx context.Context, input int, path string, workers
 	defer f.Close()
 	learners := make([]learner, workers)
 	for i := range learners {
-		learners[i] = learner{seen: newSeen(), input: input, file: s.shown(input)}
+		learners[i] = learner{seen: newSeen(), input: input, file: s.shown(input), comment: frame.Comment{Quoted: s.made != nil}}
 	}
 	x := &surveyed{seen: newSeen(), size: f.Size()}
-	x.index, err = lines.Survey{Workers: workers, Encoding: lines.UTF8, End: frame.End, Work: func(w int, p *lines.Piece) (int64, error) { return learners[w].piece(p) }}.Run(ctx, f)
+	x.index, err = lines.Survey{Workers: workers, Encoding: lines.UTF8, End: frame.End, Made: s.made, Path: path, Work: func(w int, p *lines.Piece) (int64, error) { return learners[w].piece(p) }}.Run(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +238,7 @@ func (l *learner) frame(p *lines.Piece, f *frame.Frame) error {
 	if err := c.Parse(f.Comment); err != nil {
 		return err
 	}
-	at := met{input: l.input, file: l.file, line: p.LineAt(f.Line)}
+	at := met{input: l.input, file: l.file, what: p.Record(), line: p.LineAt(f.Line)}
 	l.frames++
 	l.atoms += int64(f.Atoms)
 	properties := ""
@@ -328,6 +329,9 @@ func (s *source) look(ctx context.Context, name string, want *columns.Wanted) (*
 	}
 	if x.more.line > 0 {
 		facts.Remark = "plain XYZ: columns behind the fourth one are not read"
+	}
+	if p := x.index.Pieces; p != nil {
+		facts.Left, facts.Remark = append(slices.Clone(facts.Left), p.Left...), p.Remark
 	}
 	facts.Blob = x.index.Append(g.blob())
 	return facts, nil

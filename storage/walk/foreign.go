@@ -14,7 +14,6 @@ type foreignKind struct{ ext, cure string }
 // foreignFolders is the same for folders.
 var foreignFolders = []foreignKind{
 	{".zarr", "a Zarr store is converted by itself: shardify convert x.zarr"},
-	{".lmdb", "the Python package lmdb reads it; write one file per value"},
 }
 
 // unpacked are kinds that filekind knows, too, and of which arrays can be made.
@@ -29,8 +28,6 @@ var foreignKinds = []foreignKind{
 	{".grib2", `GRIB, of weather models; in Python: xarray.open_dataset("x.grib2", engine="cfgrib").to_zarr("x.zarr")`},
 	{".grb", `GRIB, of weather models; in Python: xarray.open_dataset("x.grb", engine="cfgrib").to_zarr("x.zarr")`},
 	{".grb2", `GRIB, of weather models; in Python: xarray.open_dataset("x.grb2", engine="cfgrib").to_zarr("x.zarr")`},
-	{".mdb", "the Python package lmdb reads it; write one file per value"},
-	{".lmdb", "the Python package lmdb reads it; write one file per value"},
 	{".xlsx", `a spreadsheet; in Python: pandas.read_excel("x.xlsx").to_csv("x.csv", index=False)`},
 	{".xls", `a spreadsheet; in Python: pandas.read_excel("x.xls").to_csv("x.csv", index=False)`},
 	{".ods", `a spreadsheet; in Python: pandas.read_excel("x.ods").to_csv("x.csv", index=False)`},

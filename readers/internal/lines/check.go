@@ -50,7 +50,7 @@ func (p *Piece) CheckRecord(lo, hi int, cure string) error {
 	}
 	at += lo
 	e := shardify.Unsupported("%s %d is not UTF-8 (%s)%s", p.Record(), p.LineAt(at), why, cure)
-	e.Offset = p.Off + int64(at)
+	e.Offset = p.place(at)
 	return e
 }
 
@@ -101,5 +101,13 @@ func (p *Piece) Corrupt(at int, format string, args ...any) *shardify.Error {
 	if n := p.LineAt(at); n > 0 {
 		format, args = "%s %d: "+format, append([]any{p.Record(), n}, args...)
 	}
-	return shardify.Corrupt(p.Off+int64(at), format, args...)
+	return shardify.Corrupt(p.place(at), format, args...)
+}
+
+// place is where Data[at] is in the file; -1 if it is not there.
+func (p *Piece) place(at int) int64 {
+	if p.made != nil {
+		return -1
+	}
+	return p.Off + int64(at)
 }

@@ -2,9 +2,11 @@ package lines
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/internal/rows/set"
+	"github.com/shardify/shardify/readers/made"
 )
 
 // Borders are the pieces; a file may also be cut inside of one.
@@ -14,6 +16,9 @@ func (x *Index) Borders() set.Borders { return set.Borders{At: x.Row[1:], Inside
 // of pieces times 2 plus 1 if it is serial, the differences of offsets and rows, and those of
 // the places of records that are left out.
 func (x *Index) Append(own []byte) []byte {
+	if x.made {
+		own = made.Join(x.state, own)
+	}
 	b := binary.AppendUvarint(nil, uint64(len(own)))
 	b = append(b, own...)
 	n := uint64(len(x.Off)) << 1
@@ -52,12 +57,19 @@ func split(b []byte) (own []byte, serial bool, rest []byte, pieces uint64, err e
 }
 
 // decode is the inverse of Append.
-func decode(b []byte, size, rows int64) (own []byte, x *Index, err error) {
+func decode(b []byte, size, rows int64, isMade bool) (own []byte, x *Index, err error) {
 	own, serial, rest, n, err := split(b)
 	if err != nil {
 		return nil, nil, err
 	}
-	x = &Index{Off: make([]int64, n), Row: make([]int64, n), Serial: serial}
+	x = &Index{Off: make([]int64, n), Row: make([]int64, n), Serial: serial, made: isMade}
+	most := int64(maxPiece + maxPiece/2 + step)
+	if isMade {
+		if x.state, own, err = made.Cut(own); err != nil || serial {
+			return nil, nil, errBlob
+		}
+		size, most = math.MaxInt64, maxMade
+	}
 	var at [2]int64
 	for i := range x.Off {
 		for j := range at {
@@ -66,7 +78,7 @@ func decode(b []byte, size, rows int64) (own []byte, x *Index, err error) {
 				return nil, nil, errBlob
 			}
 			rest, at[j] = rest[k:], at[j]+int64(d)
-			if j == 0 && i > 0 && (d > maxPiece+maxPiece/2+step || !serial && at[0] > size) {
+			if j == 0 && i > 0 && (int64(d) > most || !serial && at[0] > size) {
 				return nil, nil, errBlob
 			}
 		}

@@ -152,7 +152,10 @@ func (r *run) closed(off int64) error {
 
 // Record is what records are called: lines, or items of an array.
 func (p *Piece) Record() string {
-	if p.Items {
+	switch {
+	case p.made != nil:
+		return p.made.Record
+	case p.Items:
 		return "item"
 	}
 	return "line"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/internal/rows/set"
+	"github.com/shardify/shardify/readers/made"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -33,7 +34,9 @@ type Source struct {
 	Replace bool
 	// Items reports by the format's own part of the blob whether records are the items of an
 	// array; nil if they never are.
-	Items    func(own []byte) bool
+	Items func(own []byte) bool
+	// Made makes the texts of files that are none; nil: they are texts.
+	Made     *made.Text
 	encoding string
 	parser   func(own []byte, in *set.Input, columns []shardify.Column) (Parser, error)
 	handles  *set.Handles[*file]
@@ -51,8 +54,8 @@ func NewSource(all *set.Set, encoding string, parser func(own []byte, in *set.In
 	}
 	s := &Source{Runs: runs, encoding: encoding, parser: parser}
 	s.handles = set.NewHandles(func(_ context.Context, f storage.File, in *set.Input) (*file, error) {
-		own, x, err := decode(in.Blob, in.Size, in.Samples)
-		return &file{f, own, x, err == nil && s.Items != nil && s.Items(own)}, err
+		own, x, err := decode(in.Blob, in.Size, in.Samples, s.Made != nil)
+		return &file{f, in.Path(), own, x, err == nil && s.Items != nil && s.Items(own)}, err
 	})
 	return s, nil
 }
@@ -60,6 +63,7 @@ func NewSource(all *set.Set, encoding string, parser func(own []byte, in *set.In
 // file is an open file; the readers of a source share it.
 type file struct {
 	storage.File
+	path  string
 	own   []byte
 	index *Index
 	items bool // of an array
@@ -88,8 +92,9 @@ type reader struct {
 	in      uint32
 	handle  *set.Handle[*file]
 	parser  Parser
-	text    *text // of a serial file
-	next    int   // the piece that it is at
+	text    *text      // of a serial file
+	maker   made.Maker // of a file whose text is made
+	next    int        // the piece that it is at
 	piece   Piece
 	at      int // which piece is there; -1 for none
 	scratch shardify.Scratch
@@ -111,6 +116,10 @@ func (r *reader) drop() {
 	if r.text != nil {
 		r.text.close()
 	}
+	if r.maker != nil {
+		r.maker.Close()
+	}
+	r.maker = nil
 	r.handle, r.parser, r.text, r.next, r.at, r.piece = nil, nil, nil, 0, -1, Piece{Line: -1}
 }
 
@@ -204,6 +213,9 @@ func (r *reader) load(ctx context.Context, k int, mem *shardify.Arena) error {
 	}
 	b := r.piece.Data[:n]
 	var err error
+	if r.s.Made != nil {
+		return r.make(ctx, k, n)
+	}
 	if x.Serial {
 		err = r.serial(k, b)
 	} else {
@@ -229,6 +241,27 @@ func (r *reader) load(ctx context.Context, k int, mem *shardify.Arena) error {
 		hi, _ := slices.BinarySearch(x.left, x.Off[k+1])
 		r.piece.left = x.left[lo:hi]
 	}
+	return nil
+}
+
+// make makes piece k, of n bytes, the current one.
+func (r *reader) make(ctx context.Context, k, n int) (err error) {
+	f := r.handle.Value
+	if r.maker == nil {
+		if r.maker, err = r.s.Made.Open(ctx, f.File, f.path, f.index.state); err != nil {
+			r.maker = nil
+			return err
+		}
+	}
+	rows := f.index.Row
+	b, err := r.maker.Piece(ctx, k, rows[k], rows[k+1], r.piece.Data[:0])
+	if err == nil && len(b) != n {
+		err = fmt.Errorf("%w: the values from %s %d on are others", shardify.ErrChanged, r.s.Made.Record, rows[k]+1)
+	}
+	if err != nil {
+		return err
+	}
+	r.piece, r.at = Piece{Data: b, Line: rows[k], made: r.s.Made}, k
 	return nil
 }
 

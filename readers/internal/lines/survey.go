@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
+	"github.com/shardify/shardify/readers/made"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -37,10 +38,11 @@ type Piece struct {
 	Items bool
 
 	number int
-	lost   []Left  // while the survey looks at it
-	asked  int     // a place in Data that LineAt was asked for
-	before int64   // line feeds before it
-	left   []int64 // places in the text of records that are left out
+	lost   []Left     // while the survey looks at it
+	asked  int        // a place in Data that LineAt was asked for
+	before int64      // line feeds before it
+	left   []int64    // places in the text of records that are left out
+	made   *made.Text // the text is none of the file; Line is the records before it
 }
 
 // LineAt is the number of the line that contains Data[at], from 1; 0 if unknown.
@@ -50,6 +52,16 @@ func (p *Piece) LineAt(at int) int64 {
 	}
 	if at = min(at, len(p.Data)); at < p.asked {
 		p.asked, p.before = 0, 0
+	}
+	if p.made != nil && p.made.End != nil {
+		for n := 1; n > 0; {
+			if n = p.made.End(p.Data[p.asked:], 1); n > 0 && p.asked+n <= at {
+				p.asked, p.before = p.asked+n, p.before+1
+			} else {
+				n = 0
+			}
+		}
+		return p.Line + p.before + 1
 	}
 	p.before += int64(bytes.Count(p.Data[p.asked:at], []byte{'\n'}))
 	p.asked = at
@@ -70,6 +82,10 @@ type Survey struct {
 	Replace bool
 	// Head gets the first piece before all other code, and says how many bytes of it are not records.
 	Head func(p *Piece) (int, error)
+	// Made makes the texts of files that are none; nil: they are texts.
+	Made *made.Text
+	// Path is where the file is, for Made.
+	Path string
 	// Work counts the records of a piece, and learns from them. It is called from several
 	// goroutines, each of which has a number below Workers.
 	Work func(worker int, p *Piece) (int64, error)
@@ -81,7 +97,11 @@ type Index struct {
 	Serial   bool
 	Left     []Left // in order
 
-	left []int64 // Left as the plan keeps it
+	Pieces *made.Pieces // of a file whose text is made, while it is surveyed
+
+	left  []int64 // Left as the plan keeps it
+	made  bool
+	state []byte // of Made
 }
 
 // Left is a record that is left out, since it is damaged.
@@ -140,6 +160,9 @@ func (s Survey) Run(ctx context.Context, f storage.File) (*Index, error) {
 		return nil, err
 	}
 	defer end()
+	if s.Made != nil {
+		return s.made(ctx, f, s.Path)
+	}
 	t, err := open(ctx, f, f.Size(), s.Encoding)
 	if err != nil {
 		return nil, err

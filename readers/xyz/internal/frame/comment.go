@@ -23,6 +23,8 @@ type Comment struct {
 	Values []Value
 	// Free: the line is not keys and values but a text.
 	Free bool
+	// Quoted: what stands between double quotes is a text, whatever its words are.
+	Quoted bool
 
 	line  []byte
 	i     int
@@ -189,9 +191,14 @@ func (c *Comment) value(v *Value) error {
 	line := c.line
 	switch line[c.i] {
 	case '"', '\'':
+		texts := c.Quoted && line[c.i] == '"'
 		s, err := c.quoted()
 		if err != nil {
 			return err
+		}
+		if texts {
+			v.DType, v.Text = text, s
+			return nil
 		}
 		if rest, ok := bytes.CutPrefix(s, []byte("_JSON ")); ok {
 			return c.json(v, rest)
