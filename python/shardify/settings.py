@@ -114,6 +114,7 @@ class Settings(TypedDict, total=False):
     text: Optional[Literal["bytes", "utf8"]]
     text_docs: Optional[Text]
     unmatched: Optional[Literal["fail", "fill"]]
+    value_type: Optional[Text]
     view: Optional[Text]
     zip: Optional[bool]
 

@@ -14,9 +14,9 @@ import (
 	"github.com/shardify/shardify/readers/internal/lines"
 	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/internal/rows/set"
-	"github.com/shardify/shardify/readers/lmdb/internal/entries"
-	"github.com/shardify/shardify/readers/lmdb/internal/values"
+	"github.com/shardify/shardify/readers/lmdb/entries"
 	"github.com/shardify/shardify/readers/lmdb/mdb"
+	"github.com/shardify/shardify/readers/lmdb/values"
 	"github.com/shardify/shardify/readers/made"
 	"github.com/shardify/shardify/storage"
 )

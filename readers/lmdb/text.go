@@ -11,10 +11,10 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/internal/ase"
-	"github.com/shardify/shardify/readers/lmdb/internal/entries"
-	"github.com/shardify/shardify/readers/lmdb/internal/values"
+	"github.com/shardify/shardify/readers/lmdb/entries"
 	"github.com/shardify/shardify/readers/lmdb/mdb"
 	"github.com/shardify/shardify/readers/lmdb/msgpack"
+	"github.com/shardify/shardify/readers/lmdb/values"
 	"github.com/shardify/shardify/readers/made"
 	"github.com/shardify/shardify/storage"
 )

@@ -73,7 +73,7 @@ func (f *File) corrupt(no uint64, at int, format string, args ...any) error {
 func (c *Cursor) fetch(no, n uint64) ([]byte, error) {
 	f := c.f
 	if no < 2 || no > f.last || n > f.last+1-no {
-		return nil, shardify.Corrupt(-1, "page %d is used, the database has the pages 2 to %d", no, f.last)
+		return nil, shardify.Corrupt(-1, "page %d is used, the file has the pages 2 to %d", no, f.last)
 	}
 	if c.seen += n; c.seen > f.last+1 {
 		return nil, f.corrupt(no, 0, "the pages form a circle, or one is used twice")
@@ -340,7 +340,7 @@ func (c *Cursor) overflow() error {
 	f := c.f
 	pages := (uint64(c.Size) + headSize + uint64(f.page) - 1) / uint64(f.page)
 	if c.big < 2 || c.big > f.last || pages > f.last+1-c.big {
-		return shardify.Corrupt(-1, "a value of %d bytes from page %d on, the database has the pages 2 to %d", c.Size, c.big, f.last)
+		return shardify.Corrupt(-1, "a value of %d bytes from page %d on, the file has the pages 2 to %d", c.Size, c.big, f.last)
 	}
 	if end := int64(c.big)*int64(f.page) + headSize + c.Size; end > f.size {
 		return f.corrupt(c.big, 0, "a value of %d bytes ends behind the file", c.Size)
