@@ -81,6 +81,29 @@ func TestContainersGiveTheSame(t *testing.T) {
 	}
 }
 
+// TestNamesWithAMask: names of cells and genes may be of a type that has missing values; a gene has a name.
+func TestNamesWithAMask(t *testing.T) {
+	src, err := open("names.h5ad", format.OpenArgs{Options: format.Options{"genes": "first"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	i := shardify.FieldIndex(src.Schema(), "obs/_index")
+	if i < 0 || src.Schema()[i].Media != "txt" {
+		t.Fatalf("fields %+v", src.Schema())
+	}
+	all, err := readertest.Load(src, 40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(all.ByName["obs/_index"].Data); got != "c0c1c2c3c4c5c6c7c8c9c10" {
+		t.Errorf("names %q", got)
+	}
+	if _, err := open("nameless.h5ad", format.OpenArgs{}); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), "gene 2 has no name") {
+		t.Errorf("a gene without a name: %v", err)
+	}
+}
+
 // TestDuplicatesCountForTheOne: with gene-duplicates=add, both values of a gene that an input has twice
 // are values of its one column; a dense matrix, which has room for one, is refused where it is read.
 func TestDuplicatesCountForTheOne(t *testing.T) {

@@ -25,10 +25,22 @@ func (m *model) indexOf(path string) (name string, named bool) {
 	return "index", false
 }
 
+// indexAt is the array of the names of a frame's rows, nil where there is none, and its path. Where they are of
+// a type that may have missing values, as strings of pandas 3, it is that of the values.
+func (m *model) indexAt(path, index string) (string, *Array, error) {
+	p := m.at(path) + "/" + index
+	a, err := m.tree.Array(p)
+	if a != nil || err != nil || !strings.HasPrefix(text(m.tree, p, "encoding-type"), "nullable-") {
+		return p, a, err
+	}
+	a, err = m.tree.Array(p + "/values")
+	return p + "/values", a, err
+}
+
 // length is the number of rows of a frame: of its names, or of its first column.
 func (m *model) length(path string) (int64, error) {
 	index, named := m.indexOf(path)
-	a, err := m.tree.Array(m.at(path) + "/" + index)
+	_, a, err := m.indexAt(path, index)
 	for _, name := range m.members(path) {
 		if a == nil && err == nil && !named {
 			a, err = m.tree.Array(m.at(path) + "/" + name)

@@ -69,8 +69,7 @@ func (m *model) namesOf(path string) (names []string, known bool, err error) {
 		return nil, false, nil
 	}
 	index, named := m.indexOf(path)
-	p := m.at(path) + "/" + index
-	a, err := m.tree.Array(p)
+	p, a, err := m.indexAt(path, index)
 	if err != nil {
 		return nil, false, shardify.Annotate(err, "", "", p)
 	}
@@ -80,11 +79,33 @@ func (m *model) namesOf(path string) (names []string, known bool, err error) {
 	if a == nil || len(a.Shape) != 1 {
 		return nil, false, shardify.Corrupt(-1, "%s: the names of the genes, %s, are not there", path, p)
 	}
+	if at := m.at(path) + "/" + index; at != p {
+		if err := m.noneMissing(path, at+"/mask", a.Shape[0]); err != nil {
+			return nil, false, err
+		}
+	}
 	err = m.each(p, a, func(_ int64, name string) error {
 		names = append(names, strings.Clone(name))
 		return nil
 	})
 	return names, true, err
+}
+
+// noneMissing refuses names of genes of which some are missing.
+func (m *model) noneMissing(frame, mask string, rows int64) error {
+	a, err := m.tree.Array(mask)
+	if err != nil {
+		return shardify.Annotate(err, "", "", mask)
+	}
+	if a == nil || a.Text || len(a.Shape) != 1 || a.Shape[0] != rows || a.DType != shardify.Bool {
+		return shardify.Corrupt(-1, "%s: there is no mask of %d names, %s", frame, rows, mask)
+	}
+	return m.each(mask, a, func(i int64, missing string) error {
+		if missing == "True" {
+			return shardify.Corrupt(-1, "%s: gene %d has no name", frame, i)
+		}
+		return nil
+	})
 }
 
 // decide finds the genes of the set.

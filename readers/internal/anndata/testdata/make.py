@@ -1,6 +1,7 @@
 """make.py: one AnnData of every kind of field, in HDF5 and in Zarr 2 and 3. Needs anndata and zarr.
 
-python3 make.py     writes all.h5ad, all_v2.zarr.zip, all_v3.zarr.zip, twice.h5ad, tenx.h5, tenx_gzip.h5 and small.loom beside it
+python3 make.py     writes all.h5ad, all_v2.zarr.zip, all_v3.zarr.zip, twice.h5ad, tenx.h5, tenx_gzip.h5, small.loom,
+names.h5ad and nameless.h5ad beside it
 """
 
 import os
@@ -80,6 +81,24 @@ def others():
         f["attrs/LOOM_SPEC_VERSION"] = "3.0.0"
 
 
+def pandas3():
+    """Names of rows as anndata 0.13 writes strings of pandas 3: with a mask. In nameless.h5ad a gene has none."""
+    a = anndata.AnnData(counts(6, "f4"), obs=pd.DataFrame(index=["c%d" % i for i in range(CELLS)]), var=pd.DataFrame(index=["g%d" % i for i in range(GENES)]))
+    for name, gone in (("names.h5ad", 0), ("nameless.h5ad", 1)):
+        write_h5ad(a, name)
+        with h5py.File(os.path.join(HERE, name), "a", libver="latest") as f:
+            for frame in ("obs", "var"):
+                names = ["%s%d" % (frame[0].replace("o", "c").replace("v", "g"), i) for i in range(CELLS if frame == "obs" else GENES)]
+                if "_index" in f[frame]:
+                    del f[frame]["_index"]
+                g = f[frame].create_group("_index")
+                g.attrs.update({"encoding-type": "nullable-string-array", "encoding-version": "0.1.0", "na-value": "NaN"})
+                g.create_dataset("values", data=np.array(names, dtype=object), dtype=h5py.string_dtype())
+                g.create_dataset("mask", data=np.arange(len(names)) == (2 if gone and frame == "var" else -1))
+                for part, kind in (("values", "string-array"), ("mask", "array")):
+                    g[part].attrs.update({"encoding-type": kind, "encoding-version": "0.2.0"})
+
+
 if __name__ == "__main__":
     a = whole()
     write_h5ad(a, "all.h5ad")
@@ -89,3 +108,4 @@ if __name__ == "__main__":
     b.layers["dense"] = b.X.toarray()
     write_h5ad(b, "twice.h5ad")
     others()
+    pandas3()
