@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/lmdb/ase"
+	"github.com/shardify/shardify/readers/ase"
 	"github.com/shardify/shardify/readers/lmdb/entries"
 	"github.com/shardify/shardify/readers/lmdb/mdb"
 	"github.com/shardify/shardify/readers/lmdb/msgpack"

@@ -110,6 +110,11 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	s.used = a.Used
+	if opts[optObject] == "" && s.text == "" && !s.bytes {
+		if src, err := s.openAtoms(ctx, a, opts); src != nil || err != nil {
+			return src, err
+		}
+	}
 	if s.jobs <= 0 {
 		s.jobs = runtime.GOMAXPROCS(0)
 	}

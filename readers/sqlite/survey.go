@@ -366,9 +366,9 @@ func appendState(h *head, parts []part) ([]byte, error) {
 	return b, nil
 }
 
-// decodeState is the inverse of appendState. A plan may be damaged.
+// decodeState is the inverse of appendState, for a table of so many rows; -1 is any number. A plan may be damaged.
 func decodeState(b []byte, rows int64) (*head, []part, error) {
-	bad := false
+	bad, known := false, rows >= 0
 	number := func(most uint64) int {
 		v, k := binary.Uvarint(b)
 		if k <= 0 || v > most {
@@ -393,7 +393,7 @@ func decodeState(b []byte, rows int64) (*head, []part, error) {
 		parts[i].rows = int64(number(1 << 50))
 		rows -= parts[i].rows
 	}
-	if bad || rows != 0 || len(b) > 0 || len(parts) == 0 {
+	if bad || rows != 0 && known || len(b) > 0 || len(parts) == 0 {
 		return nil, nil, errState
 	}
 	for i := range h.Fields {

@@ -80,6 +80,7 @@ PEERS = {
     "augment": "augment",
     "atoms": "atoms",
     "lmdb": "atoms",
+    "ase": "atoms",
     "uproot": "uproot",
     "conventions": "conventions",
     "coco": "conventions",

@@ -1,0 +1,117 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/readers/lmdb"
+	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/corpus"
+	"github.com/shardify/shardify/tests/race"
+)
+
+var filled = format.Options{format.NullItems.Name: "fill"}
+
+func openAtoms(f format.Input, name string, columns []string, state []byte) (shardify.Source, error) {
+	if columns == nil {
+		columns = []string{"!tags"}
+	}
+	return f.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(name), Columns: columns, State: state, Options: filled, Jobs: 2})
+}
+
+func TestAtomsConformance(t *testing.T) {
+	name := filepath.Join(corpus.Dir(t, "atoms"), "small.db")
+	readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
+		return openAtoms(Format, name, columns, state)
+	})
+}
+
+// TestAtomsAreThoseOfASE: positions, forces, cells and energies of both databases of the corpus.
+func TestAtomsAreThoseOfASE(t *testing.T) {
+	for name, f := range map[string]format.Input{"small.db": Format, "small.aselmdb": lmdb.Format} {
+		path := filepath.Join(corpus.Dir(t, "atoms"), name)
+		text, err := os.ReadFile(path + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want struct{ Rows []map[string]json.RawMessage }
+		if err := json.Unmarshal(text, &want); err != nil {
+			t.Fatal(err)
+		}
+		src, err := openAtoms(f, path, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row, checked := 0, 0
+		readertest.Each(t, src, readertest.Spans(t, src, 1<<10), func(b *shardify.Batch) {
+			for k := range b.Samples {
+				for i := range b.Columns {
+					c := &b.Columns[i]
+					in := map[string]string{"pos": "positions", "Lattice": "cell", "forces": "forces", "momenta": "momenta", "initial_magmoms": "initial_magmoms", "stress": "stress", "pbc": "pbc"}[c.Name]
+					var a struct{ SHA256 string }
+					if raw := want.Rows[row][in]; raw == nil || json.Unmarshal(raw, &a) != nil {
+						continue
+					}
+					lo, hi := int64(k), int64(k)+1
+					if c.Levels > 0 {
+						lo, hi = c.Offsets[0][k], c.Offsets[0][k+1]
+					}
+					n := int64(c.ElemBytes())
+					sum := sha256.Sum256(c.Data[lo*n : hi*n])
+					if checked++; hex.EncodeToString(sum[:]) != a.SHA256 {
+						t.Errorf("%s: row %d: %s is another", name, row, c.Name)
+					}
+				}
+				row++
+			}
+		})
+		if src.Close(); row != len(want.Rows) || checked < 4*row {
+			t.Errorf("%s: %d rows, %d arrays checked; want %d rows", name, row, checked, len(want.Rows))
+		}
+	}
+}
+
+// TestTheTableOfAtomsCanBeRead: as the table that it is.
+func TestTheTableOfAtomsCanBeRead(t *testing.T) {
+	src, err := openFiles("systems", nil, filepath.Join(corpus.Dir(t, "atoms"), "small.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	names := ""
+	for _, f := range src.Schema() {
+		names += f.Name + " "
+	}
+	if want := "unique_id "; !bytes.Contains([]byte(names), []byte(want)) {
+		t.Errorf("fields %s, no %s", names, want)
+	}
+}
+
+// TestMutatedAtomsGiveErrorsOnly reads damaged databases. SHARDIFY_MUTATIONS is their number.
+func TestMutatedAtomsGiveErrorsOnly(t *testing.T) {
+	race.Sequential(t)
+	seed, err := os.ReadFile(filepath.Join(corpus.Dir(t, "atoms"), "small.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := readertest.Mutants{Format: "sqlite", Quick: 100, Seeds: 1, Kind: isKind, Make: func(rng *rand.Rand) readertest.Mutant {
+		data := bytes.Clone(seed)
+		for range 1 + rng.IntN(3) {
+			data[rng.IntN(len(data))] ^= byte(1 + rng.IntN(255))
+		}
+		return readertest.Mutant{Seed: "a.db", Data: data, Read: func(name string) (readertest.Walked, error) {
+			return readertest.Walk(func(context.Context) (shardify.Source, error) { return openAtoms(Format, name, nil, nil) }, 1<<12, nil)
+		}}
+	}}
+	m.Run(t)
+}
+
