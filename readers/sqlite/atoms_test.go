@@ -114,4 +114,3 @@ func TestMutatedAtomsGiveErrorsOnly(t *testing.T) {
 	}}
 	m.Run(t)
 }
-
