@@ -455,3 +455,54 @@ func join(dir string, names []string) (out []string) {
 	}
 	return out
 }
+
+// labelsByRow are the names of a column's categories; "" is a missing one.
+func labelsByRow(c *shardify.Column) (out []string) {
+	names := c.Labels()
+	for i := range len(c.Data) / c.DType.Size() {
+		name := ""
+		if c.Valid == nil || c.Valid[i] != 0 {
+			name = names[c.Data[i*c.DType.Size()]]
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+// TestCategoriesOfSeveralFilesAreOne: with categories=union each cell keeps the name of its category; without it
+// other categories are an error that names the option.
+func TestCategoriesOfSeveralFilesAreOne(t *testing.T) {
+	root := filepath.Join(corpus.Dir(t, "anndata"), "multi")
+	paths := join(root+"/", []string{"p0.h5ad", "p1.h5ad", "p2.h5ad"})
+	columns := []string{"obs/ct"}
+	var want, order []string
+	for _, p := range paths {
+		all, _, err := loadCells(1<<20, nil, columns, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, labelsByRow(all.ByName["obs/ct"])...)
+		for _, name := range all.ByName["obs/ct"].Labels() {
+			if !slices.Contains(order, name) {
+				order = append(order, name)
+			}
+		}
+	}
+	o := format.Options{"genes": "union", "categories": "union"}
+	all, src, err := loadCells(100, o, columns, paths...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := all.ByName["obs/ct"]
+	if got := labelsByRow(c); !slices.Equal(got, want) || !slices.Equal(c.Labels(), order) || len(order) < 3 {
+		t.Errorf("%q of %q, want %q of %q", got, c.Labels(), want, order)
+	}
+	state, err := src.(format.Stater).State()
+	if err != nil || !strings.Contains(string(state), `"categories":{"obs/ct":[`) {
+		t.Errorf("the plan has no table: %v", err)
+	}
+	o["categories"] = "same"
+	if _, _, err := loadCells(100, o, columns, paths...); !errors.Is(err, shardify.ErrSchema) || !strings.Contains(err.Error(), "--categories union") {
+		t.Errorf("without it: %v", err)
+	}
+}

@@ -74,6 +74,7 @@ class Settings(TypedDict, total=False):
     assume_size: Optional[Size]
     axis: Optional[Text]
     bad_utf8: Optional[Literal["fail", "replace"]]
+    categories: Optional[Literal["same", "union"]]
     cf: Optional[Literal["auto", "off", "on"]]
     channels: Optional[Text]
     counters: Optional[Literal["own", "share"]]

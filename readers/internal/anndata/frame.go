@@ -211,7 +211,7 @@ func (m *model) categories(f *field, path, column string) error {
 	}
 	f.many, f.Nullable = a.Shape[0], true
 	var names []string
-	size, first, plainText, digest := 0, map[string]int64{}, true, xxh3.New()
+	size, first, digest := 0, map[string]int64{}, xxh3.New()
 	err = m.each(path, a, func(i int64, name string) error {
 		if k, twice := first[name]; twice {
 			return shardify.Corrupt(-1, "%s: categories %d and %d are both %.40q", f.Name, k, i, name)
@@ -224,26 +224,34 @@ func (m *model) categories(f *field, path, column string) error {
 		if size += len(name) + 1; size <= maxLabels {
 			names = append(names, strings.Clone(name))
 		}
-		plainText = plainText && !strings.ContainsAny(name, "\n\x00") && utf8.ValidString(name)
+		if m.c.union {
+			f.names = append(f.names, strings.Clone(name))
+		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	f.Attrs = map[string]string{}
-	switch {
-	case f.many == 0:
-	case size <= maxLabels && plainText:
-		f.Attrs["labels"] = strings.Join(names, shardify.LabelSeparator)
-	default:
-		f.Attrs["categories"] = fmt.Sprintf("%d, xxh3:%016x", f.many, digest.Sum64())
-	}
+	f.Attrs = labelsOf(names, size, f.many, digest)
 	for _, p := range []string{column, path} {
 		if s := text(m.tree, p, "ordered"); s == "1" || strings.EqualFold(s, "true") {
 			f.Attrs["ordered"] = "true"
 		}
 	}
 	return nil
+}
+
+// labelsOf are the attributes of codes: the names of the categories, or how many there are and their digest
+// where the names are too long or no lines of text. size is the bytes of all many names, one of which more each.
+func labelsOf(names []string, size int, many int64, digest *xxh3.Hasher) map[string]string {
+	plain := size <= maxLabels && !slices.ContainsFunc(names, func(s string) bool { return strings.ContainsAny(s, "\n\x00") || !utf8.ValidString(s) })
+	switch {
+	case many == 0:
+		return map[string]string{}
+	case plain:
+		return map[string]string{"labels": strings.Join(names, shardify.LabelSeparator)}
+	}
+	return map[string]string{"categories": fmt.Sprintf("%d, xxh3:%016x", many, digest.Sum64())}
 }
 
 // each calls f for the items of a list of texts or numbers, as texts.

@@ -29,6 +29,8 @@ var Options = []format.Option{
 		Help: "drop: names of genes without the version behind the last point, ENSG00000141510 for ENSG00000141510.17"},
 	{Name: "gene-duplicates", Idle: format.Permission, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "add"}, Quiet: true,
 		Help: "names that an input has twice, where genes are chosen by name. add: the values of both count for the one"},
+	{Name: "categories", Idle: format.Permission, Kind: format.KindEnum, Default: "same", Values: []string{"same", "union"}, Quiet: true,
+		Help: "categories of a column of obs in several inputs. union: one table of all names, in the order in which they come; same: others are an error"},
 	{Name: "csc", Idle: "no matrix of cells is stored by columns", Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "transpose"}, Quiet: true,
 		Help: "matrices of cells that are stored by columns. transpose: bring their rows together in scratch files"},
 }
@@ -111,6 +113,11 @@ func (m *model) noneMissing(frame, mask string, rows int64) error {
 // decide finds the genes of the set.
 func (s *source) decide(ctx context.Context, a *format.OpenArgs) error {
 	g := &s.genes
+	if s.c.union && a.Table.Len() > 1 {
+		if err := s.unite(ctx, a); err != nil {
+			return err
+		}
+	}
 	if a.Table.Len() == 1 && !g.byName() {
 		return nil
 	}

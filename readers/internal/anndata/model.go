@@ -31,6 +31,9 @@ type field struct {
 	path   string   // of the values
 	mask   string   // of marked ones
 	many   int64    // categories
+	names  []string // of those, where inputs are to have one table
+	to     []int32  // their codes in that table; nil: they stay
+	stored shardify.DType
 	matrix *matrix  // of data and indices
 	wide   bool     // dense, a column for each gene of var
 	also   []string // other names that users may write

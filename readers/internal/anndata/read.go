@@ -108,6 +108,8 @@ func (r *reader) column(f *field, c *shardify.Column) (err error) {
 	switch {
 	case f.kind == data || f.kind == indices:
 		return r.values(f, c)
+	case f.to != nil:
+		return r.recoded(f, c)
 	case f.Levels > 0:
 		err = r.texts(f, c)
 	case f.wide && r.in.by != nil:

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/shardify/shardify"
@@ -29,6 +30,7 @@ type source struct {
 	c     *Container
 	genes genes
 	used  *format.Used
+	one   map[string][]string // tables of categories by field, where inputs have one
 
 	mu     sync.Mutex
 	spools map[place]*byrow.Matrix
@@ -51,13 +53,13 @@ func Open(ctx context.Context, a format.OpenArgs, c *Container, o format.Options
 	if a.State != nil && !bytes.HasPrefix(a.State, []byte(mark)) {
 		return nil, nil
 	}
-	c.transpose = o["csc"] == "transpose"
+	c.transpose, c.union = o["csc"] == "transpose", o["categories"] == "union"
 	s := &source{fs: storages.Of(a.Table), c: c, used: a.Used, store: a.Scratch}
 	s.genes.how, s.genes.drop, s.genes.add = o["genes"], o["gene-versions"] == "drop", o["gene-duplicates"] == "add"
 	if s.genes.how == "" && (s.genes.drop || s.genes.add) {
 		return nil, shardify.Misuse("--gene-versions and --gene-duplicates go with --genes, which finds genes by name")
 	}
-	key := fmt.Sprintf("AnnData 1 %s objects=%q genes=%q %v %v %v", c.Key, c.Objects, s.genes.how, s.genes.drop, s.genes.add, c.transpose)
+	key := fmt.Sprintf("AnnData 1 %s objects=%q genes=%q %v %v %v %v", c.Key, c.Objects, s.genes.how, s.genes.drop, s.genes.add, c.transpose, c.union)
 	if a.State != nil {
 		if err := s.restore(&a); err != nil {
 			return nil, err
@@ -67,6 +69,9 @@ func Open(ctx context.Context, a format.OpenArgs, c *Container, o format.Options
 	}
 	a.Options = format.Options{survey.Option.Name: o[survey.Option.Name]}
 	all, err := survey.Open(ctx, a, survey.Format{Name: c.Name, Look: s.look, Key: key})
+	if err != nil && !c.union && errors.Is(err, shardify.ErrSchema) && strings.Contains(err.Error(), "differs in labels") {
+		err = fmt.Errorf("%w; --categories union makes one table of the names", err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -74,14 +79,22 @@ func Open(ctx context.Context, a format.OpenArgs, c *Container, o format.Options
 	return s, nil
 }
 
-// restore takes the genes from a plan's state.
+// decided is what the plan has of all inputs together.
+type decided struct {
+	Genes      []string            `json:"genes"`
+	Categories map[string][]string `json:"categories,omitempty"`
+}
+
+// restore takes the genes and categories from a plan's state.
 func (s *source) restore(a *format.OpenArgs) error {
 	bad := shardify.Corrupt(-1, "the survey of AnnData in the plan")
+	var known decided
 	rest := a.State[len(mark):]
 	n, w := binary.Uvarint(rest)
-	if w <= 0 || n > uint64(len(rest)-w) || json.Unmarshal(rest[w:w+int(n)], &s.genes.want) != nil {
+	if w <= 0 || n > uint64(len(rest)-w) || json.Unmarshal(rest[w:w+int(n)], &known) != nil {
 		return bad
 	}
+	s.genes.want, s.one = known.Genes, known.Categories
 	a.State = rest[w+int(n):]
 	return nil
 }
@@ -92,11 +105,11 @@ func (s *source) State() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := s.genes.want
-	if !s.genes.byName() {
-		want = nil
+	known := decided{Categories: s.one}
+	if s.genes.byName() {
+		known.Genes = s.genes.want
 	}
-	text, err := json.Marshal(want)
+	text, err := json.Marshal(known)
 	return append(append(binary.AppendUvarint([]byte(mark), uint64(len(text))), text...), b...), err
 }
 
@@ -119,7 +132,7 @@ func (s *source) look(ctx context.Context, path string, want *columns.Wanted) (*
 	if err != nil {
 		return nil, err
 	}
-	if err := s.genes.apply(m, by); err != nil {
+	if err := cmp.Or(s.genes.apply(m, by), s.recode(m)); err != nil {
 		return nil, err
 	}
 	facts.Samples = m.rows
@@ -203,6 +216,9 @@ func (s *source) openInput(ctx context.Context, f storage.File, in *set.Input) (
 		if x.by, err = s.genes.fit(x.model); err == nil {
 			err = s.genes.apply(x.model, x.by)
 		}
+	}
+	if err == nil {
+		err = s.recode(x.model)
 	}
 	if err != nil {
 		return nil, cmp.Or(context.Cause(ctx), err)

@@ -76,6 +76,7 @@ type Container struct {
 	Media  string // of texts
 
 	transpose bool // matrices by columns
+	union     bool // categories of several inputs have one table
 }
 
 // Root is the group of a tree that is an AnnData: the one that --object names, or the whole.
