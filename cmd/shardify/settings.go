@@ -16,7 +16,7 @@ type settingsFlags struct {
 func addSettings(c *cobra.Command) *settingsFlags {
 	f := &settingsFlags{}
 	f.flags = cli.AddSettings(c.Flags(), &f.s)
-	cli.ShortHelp(c, "recipe", "output", "format", "shard-size", "fresh", "columns", "limit", "on-error", "where", "define", "cast", "augment", "split", "shuffle", "jobs", "memory")
+	cli.ShortHelp(c, "recipe", "output", "format", "shard-size", "fresh", "columns", "on-error", "where", "define", "cast", "augment", "split", "shuffle", "jobs", "memory")
 	cli.CompleteSettings(c, &f.s)
 	return f
 }

@@ -45,7 +45,7 @@ func sniff(head []byte, name string) bool {
 			plain = s
 		}
 	}
-	return strings.HasSuffix(plain, ".mtx") && (plain != name || len(head) == 0 || bytes.HasPrefix(head, []byte(market.Banner)))
+	return strings.HasSuffix(plain, ".mtx") && (plain != name || len(head) == 0 || bytes.HasPrefix(head, []byte("%%MatrixMarket")))
 }
 
 func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {

@@ -259,7 +259,6 @@ var table = []row{
 	{"readers/internal/sketch", "readers", ""},
 	{"readers/mtx", "readers", "format readers/internal/anndata readers/internal/lines readers/internal/rows readers/internal/rows/survey readers/mtx/internal/market shardify storage storage/storages"},
 	{"readers/mtx/internal/market", "readers", "readers/internal/lines shardify storage"},
-	{"readers/internal/anndata/byrow", "readers", "shardify storage storage/local"},
 	{"readers/lmdb", "readers", "format internal/columns internal/filekind readers/ase readers/internal/lines readers/internal/rows readers/internal/rows/set readers/internal/rows/survey readers/jsonl readers/lmdb/entries readers/lmdb/mdb readers/lmdb/msgpack readers/lmdb/values readers/made readers/xyz shardify storage storage/storages"},
 	{"readers/lmdb/entries", "readers", "format readers/lmdb/mdb shardify"},
 	{"readers/lmdb/values", "readers", "codecs/inflate internal/filekind readers/lmdb/msgpack shardify"},
@@ -269,7 +268,7 @@ var table = []row{
 	{"readers/made", "vocabulary", "format shardify storage"},
 	{"readers/xyz", "readers", "format internal/columns internal/numeric readers/internal/lines readers/internal/rows readers/internal/rows/coltype readers/internal/rows/set readers/internal/rows/survey readers/made readers/xyz/internal/frame shardify storage storage/storages"},
 	{"readers/xyz/internal/frame", "readers", "internal/numeric shardify"},
-	{"readers/internal/anndata", "readers", "format internal/columns internal/printable readers/internal/anndata/byrow readers/internal/rows readers/internal/rows/set readers/internal/rows/survey shardify storage storage/storages"},
+	{"readers/internal/anndata", "readers", "format internal/columns internal/printable readers/internal/rows readers/internal/rows/set readers/internal/rows/survey shardify storage storage/local storage/storages"},
 }
 
 func rowOf(name string) *row {

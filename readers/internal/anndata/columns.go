@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/internal/anndata/byrow"
 	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/storage"
 )
@@ -48,7 +47,7 @@ func (m *model) listed(path, name string, n int64) error {
 // spooled adds a matrix whose rows come together in a scratch file. Spans end where bands of it do.
 func (m *model) spooled(x *matrix, wide bool) error {
 	size := x.value.Size()
-	m.units = append(m.units, unit{byrow.Bytes(x.stored, size)/max(x.rows, 1) + 1, byrow.Band(x.rows, x.stored, size)})
+	m.units = append(m.units, unit{spoolBytes(x.stored, size)/max(x.rows, 1) + 1, bandRows(x.rows, x.stored, size)})
 	return m.sparse(x, wide)
 }
 
@@ -106,28 +105,28 @@ type place struct {
 }
 
 // byRow brings the rows of a matrix together, once. It holds no memory of the pool while others wait.
-func (s *source) byRow(ctx context.Context, at place, x *matrix) (*byrow.Matrix, error) {
+func (s *source) byRow(ctx context.Context, at place, x *matrix) (*spool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if m := s.spools[at]; m != nil {
 		return m, nil
 	}
-	m, err := byrow.New(x.rows, x.stored, x.value.Size(), s.store)
+	m, err := newSpool(x.rows, x.stored, x.value.Size(), s.store)
 	if err != nil {
 		return nil, err
 	}
-	if err = x.entries(ctx, m.Add); err == nil {
-		err = m.Flush()
+	if err = x.entries(ctx, m.add); err == nil {
+		err = m.flush()
 	}
-	if err == nil && m.Values() != x.stored {
-		err = shardify.Corrupt(-1, "%s: %d values of %d", x.name, m.Values(), x.stored)
+	if err == nil && m.values() != x.stored {
+		err = shardify.Corrupt(-1, "%s: %d values of %d", x.name, m.values(), x.stored)
 	}
 	if err != nil {
-		m.Close()
+		m.close()
 		return nil, err
 	}
 	if s.spools == nil {
-		s.spools = map[place]*byrow.Matrix{}
+		s.spools = map[place]*spool{}
 	}
 	s.spools[at] = m
 	return m, nil
@@ -139,7 +138,7 @@ func (s *source) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for at, m := range s.spools {
-		m.Close()
+		m.close()
 		delete(s.spools, at)
 	}
 	return err
@@ -190,27 +189,27 @@ func (r *reader) spooled(x *matrix) (*stretch, error) {
 		return nil, shardify.Annotate(err, "", "", x.path)
 	}
 	if r.views == nil {
-		r.views = map[*matrix]*byrow.View{}
+		r.views = map[*matrix]*bandView{}
 	}
 	v := r.views[x]
 	if v == nil {
-		v = &byrow.View{}
+		v = &bandView{}
 		r.views[x] = v
 	}
-	held := m.Holds(r.span.Lo, r.span.Hi)
+	held := m.holds(r.span.Lo, r.span.Hi)
 	for _, other := range r.views {
 		if other != v {
-			held += other.Bytes()
+			held += other.bytes()
 		}
 	}
-	if err := r.held.Hold(r.ctx, r.mem, max(held, v.Bytes())); err != nil {
+	if err := r.held.Hold(r.ctx, r.mem, max(held, v.bytes())); err != nil {
 		return nil, err
 	}
 	n, total, size := int(r.span.Samples()), int64(0), x.index.Size()
 	s := &stretch{offsets: r.mem.Int64s(n + 1)}
 	s.offsets[0] = 0
 	i := 0
-	if err := m.Read(r.span.Lo, r.span.Hi, v, func(columns []uint32, _ []byte) {
+	if err := m.read(r.span.Lo, r.span.Hi, v, func(columns []uint32, _ []byte) {
 		total += int64(len(columns))
 		i++
 		s.offsets[i] = total
@@ -220,7 +219,7 @@ func (r *reader) spooled(x *matrix) (*stretch, error) {
 	s.hi = total
 	s.own[0], s.own[1] = r.mem.Alloc(int(total)*x.value.Size()), r.mem.Alloc(int(total)*size)
 	values, indices := s.own[0], s.own[1]
-	return s, m.Read(r.span.Lo, r.span.Hi, v, func(columns []uint32, b []byte) {
+	return s, m.read(r.span.Lo, r.span.Hi, v, func(columns []uint32, b []byte) {
 		values = values[copy(values, b):]
 		for _, c := range columns {
 			var wide [8]byte

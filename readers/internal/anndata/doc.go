@@ -8,6 +8,8 @@
 //	genes.go   names of genes, and inputs with different ones
 //	source.go  settings, survey, Source
 //	read.go    spans become batches
+//	other.go   10x Genomics and Loom; columns.go, byrow.go: matrices that are not stored by rows
+//	categories.go  categories of several inputs
 //
 // A sample is a cell, a row of X. Fields:
 //

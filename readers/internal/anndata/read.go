@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/internal/anndata/byrow"
 	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/internal/rows/set"
 )
@@ -26,8 +25,8 @@ type reader struct {
 	span shardify.Span
 	rows map[*matrix]*stretch
 
-	views map[*matrix]*byrow.View // bands of scratch files
-	held  shardify.Scratch        // of those
+	views map[*matrix]*bandView // bands of scratch files
+	held  shardify.Scratch      // of those
 }
 
 // stretch is where the values of a span's rows are in a matrix.

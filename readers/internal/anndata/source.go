@@ -16,7 +16,6 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/internal/printable"
-	"github.com/shardify/shardify/readers/internal/anndata/byrow"
 	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/storage"
@@ -33,7 +32,7 @@ type source struct {
 	one   map[string][]string // tables of categories by field, where inputs have one
 
 	mu     sync.Mutex
-	spools map[place]*byrow.Matrix
+	spools map[place]*spool
 	store  storage.Store // of scratch files
 }
 
@@ -147,7 +146,7 @@ func (s *source) look(ctx context.Context, path string, want *columns.Wanted) (*
 			facts.Fields = append(facts.Fields, survey.Field{Field: f.Field, Bytes: f.bytes})
 			known.Names = append(known.Names, f.Name)
 			if x := f.matrix; x != nil && x.entries != nil && !slices.Contains(spooled, x) {
-				spooled, known.Scratch = append(spooled, x), known.Scratch+byrow.Bytes(x.stored, x.value.Size())
+				spooled, known.Scratch = append(spooled, x), known.Scratch+spoolBytes(x.stored, x.value.Size())
 			}
 		case errors.Is(f.err, shardify.ErrCorrupt):
 			facts.Damaged = append(facts.Damaged, survey.Damage{Object: f.Name, Err: f.err})
@@ -191,7 +190,7 @@ func (m *model) describe() []string {
 		if x := f.matrix; x != nil && f.kind == data {
 			line := fmt.Sprintf("/%s: a sparse matrix by rows: %d rows, %d columns, %d values", x.path, x.rows, x.columns, x.stored)
 			if x.entries != nil {
-				line = fmt.Sprintf("/%s: a sparse matrix whose rows come together in %s of scratch files: %d rows, %d columns, %d values", x.path, shardify.FormatSize(byrow.Bytes(x.stored, x.value.Size())), x.rows, x.columns, x.stored)
+				line = fmt.Sprintf("/%s: a sparse matrix whose rows come together in %s of scratch files: %d rows, %d columns, %d values", x.path, shardify.FormatSize(spoolBytes(x.stored, x.value.Size())), x.rows, x.columns, x.stored)
 			}
 			if x.rows > 0 && x.columns > 0 {
 				line += fmt.Sprintf(" (%.0f%%)", 100*float64(x.stored)/float64(x.rows)/float64(x.columns))

@@ -21,8 +21,8 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// Banner begins a file.
-const Banner = "%%MatrixMarket"
+// banner begins a file.
+const banner = "%%MatrixMarket"
 
 // Header is what the lines before the values say.
 type Header struct {
@@ -103,7 +103,7 @@ func (m *Matrix) head(size int64) error {
 		return err
 	}
 	words := strings.Fields(strings.ToLower(string(line)))
-	if len(words) != 5 || words[0] != strings.ToLower(Banner) || words[1] != "matrix" {
+	if len(words) != 5 || words[0] != strings.ToLower(banner) || words[1] != "matrix" {
 		return m.corrupt("no header of Matrix Market: %.40q", line)
 	}
 	var known bool

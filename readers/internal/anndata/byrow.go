@@ -1,14 +1,4 @@
-// Package byrow brings the values of a sparse matrix together by rows: one that is stored by columns, or
-// in any order. They go once through a scratch file, in bands of neighbouring rows; a band is sorted
-// when it is read.
-//
-//	m, err := byrow.New(rows, values, 4, store)
-//	err = m.Add(row, column, value) // for each
-//	err = m.Flush()
-//	err = m.Read(lo, hi, &view)     // by any number of goroutines, a view each
-//
-// Within a row values keep the order in which they were added.
-package byrow
+package anndata
 
 import (
 	"encoding/binary"
@@ -24,20 +14,24 @@ const (
 	bandBytes  = 4 << 20 // about, of a band
 	mostBands  = 1 << 10
 	blockBytes = 8 << 10 // of a band that are written together
-	head       = 8       // bytes of a row and a column
+	entryHead  = 8       // bytes of a row and a column
 )
 
-// Bytes is what values of some bytes take in a scratch file.
-func Bytes(values int64, size int) int64 { return values * int64(head+size) }
+// A matrix that is stored by columns, or in any order, goes once through a scratch file, in bands of
+// neighbouring rows; a band is sorted when it is read. Within a row values keep the order in which they
+// were added.
 
-// Band is how many rows are read together.
-func Band(rows, values int64, size int) int64 {
-	bands := max(min(Bytes(values, size)/bandBytes, mostBands), 1, rows>>20)
+// spoolBytes is what values of some bytes take in a scratch file.
+func spoolBytes(values int64, size int) int64 { return values * int64(entryHead+size) }
+
+// bandRows is how many rows are read together.
+func bandRows(rows, values int64, size int) int64 {
+	bands := max(min(spoolBytes(values, size)/bandBytes, mostBands), 1, rows>>20)
 	return max((rows+bands-1)/bands, 1)
 }
 
-// Matrix is the values of a matrix.
-type Matrix struct {
+// spool is the values of a matrix.
+type spool struct {
 	rows, most, added, width int64
 	entry                    int
 	file                     *local.Spill
@@ -51,24 +45,24 @@ type band struct {
 	values  int64
 }
 
-// New makes a matrix of some rows and at most some values of size bytes. The store has room for the
+// newSpool makes a matrix of some rows and at most some values of size bytes. The store has room for the
 // scratch file; nil is the system's folder.
-func New(rows, values int64, size int, store storage.Store) (*Matrix, error) {
+func newSpool(rows, values int64, size int, store storage.Store) (*spool, error) {
 	if rows > math.MaxInt32 || values > 1<<48 {
 		return nil, shardify.Unsupported("%d values in %d rows", values, rows)
 	}
-	m := &Matrix{rows: rows, most: values, width: Band(rows, values, size), entry: head + size}
+	m := &spool{rows: rows, most: values, width: bandRows(rows, values, size), entry: entryHead + size}
 	m.bands = make([]band, (rows+m.width-1)/m.width)
 	var err error
 	m.file, err = local.NewSpill(store)
 	return m, err
 }
 
-// Close frees the scratch file.
-func (m *Matrix) Close() error { return m.file.Close() }
+// close frees the scratch file.
+func (m *spool) close() error { return m.file.Close() }
 
-// Add adds a value, whose row and column are checked by the caller.
-func (m *Matrix) Add(row, column int64, value []byte) error {
+// add adds a value, whose row and column are checked by the caller.
+func (m *spool) add(row, column int64, value []byte) error {
 	if m.added++; m.added > m.most || row < 0 || row >= m.rows || column < 0 || column > math.MaxUint32 {
 		return shardify.Corrupt(-1, "value %d of %d at row %d of %d, column %d", m.added, m.most, row, m.rows, column)
 	}
@@ -87,15 +81,15 @@ func (m *Matrix) Add(row, column int64, value []byte) error {
 	return nil
 }
 
-func (m *Matrix) write(b *band) error {
+func (m *spool) write(b *band) error {
 	b.blocks, b.last = append(b.blocks, m.file.Size()), len(b.pending)
 	_, err := m.file.Write(b.pending)
 	b.pending = b.pending[:0]
 	return err
 }
 
-// Flush is called behind the last value.
-func (m *Matrix) Flush() error {
+// flush is called behind the last value.
+func (m *spool) flush() error {
 	for i := range m.bands {
 		if b := &m.bands[i]; len(b.pending) > 0 {
 			if err := m.write(b); err != nil {
@@ -107,12 +101,12 @@ func (m *Matrix) Flush() error {
 	return nil
 }
 
-// Values is how many there are.
-func (m *Matrix) Values() int64 { return m.added }
+// values is how many there are.
+func (m *spool) values() int64 { return m.added }
 
-// View is a band that was read last. The zero View is one.
-type View struct {
-	m       *Matrix
+// bandView is a band that was read last. The zero bandView is one.
+type bandView struct {
+	m       *spool
 	band    int64
 	ends    []int64 // of rows, from 0
 	columns []uint32
@@ -120,24 +114,24 @@ type View struct {
 	block   []byte
 }
 
-// Bytes is what it holds.
-func (v *View) Bytes() int64 {
+// bytes is what it holds.
+func (v *bandView) bytes() int64 {
 	return int64(8*cap(v.ends) + 4*cap(v.columns) + cap(v.values) + cap(v.block))
 }
 
-// Holds is what a View holds after rows [lo, hi) were read, at most.
-func (m *Matrix) Holds(lo, hi int64) int64 {
+// holds is what a bandView holds after rows [lo, hi) were read, at most.
+func (m *spool) holds(lo, hi int64) int64 {
 	most := int64(0)
 	for k := lo / m.width; k*m.width < hi; k++ {
 		most = max(most, m.bands[k].values)
 	}
-	return 8*(m.width+1) + most*int64(m.entry-head+4) + blockBytes
+	return 8*(m.width+1) + most*int64(m.entry-entryHead+4) + blockBytes
 }
 
-// Read gives each of rows [lo, hi), in order, to a function: its columns and its values, which are
+// read gives each of rows [lo, hi), in order, to a function: its columns and its values, which are
 // valid inside.
-func (m *Matrix) Read(lo, hi int64, v *View, row func(columns []uint32, values []byte)) error {
-	size := int64(m.entry - head)
+func (m *spool) read(lo, hi int64, v *bandView, row func(columns []uint32, values []byte)) error {
+	size := int64(m.entry - entryHead)
 	for r := lo; r < hi; r++ {
 		if k := r / m.width; v.m != m || v.band != k {
 			v.m = nil
@@ -153,8 +147,8 @@ func (m *Matrix) Read(lo, hi int64, v *View, row func(columns []uint32, values [
 }
 
 // load reads a band in two passes: rows are counted, then values are put where they belong.
-func (m *Matrix) load(k int64, v *View) error {
-	b, size := &m.bands[k], m.entry-head
+func (m *spool) load(k int64, v *bandView) error {
+	b, size := &m.bands[k], m.entry-entryHead
 	v.ends = resize(v.ends, int(m.width)+1)
 	clear(v.ends)
 	v.columns, v.values = resize(v.columns, int(b.values)), resize(v.values, int(b.values)*size)
@@ -169,7 +163,7 @@ func (m *Matrix) load(k int64, v *View) error {
 		at := int(v.ends[row])
 		v.ends[row]++
 		v.columns[at] = binary.LittleEndian.Uint32(e[4:])
-		copy(v.values[at*size:(at+1)*size], e[head:])
+		copy(v.values[at*size:(at+1)*size], e[entryHead:])
 	}); err != nil {
 		return err
 	}
@@ -178,7 +172,7 @@ func (m *Matrix) load(k int64, v *View) error {
 	return nil
 }
 
-func (m *Matrix) each(b *band, v *View, f func(entry []byte)) error {
+func (m *spool) each(b *band, v *bandView, f func(entry []byte)) error {
 	full := blockBytes / m.entry * m.entry
 	for i, at := range b.blocks {
 		n := full
