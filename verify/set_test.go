@@ -19,6 +19,7 @@ import (
 	"github.com/shardify/shardify/writers/mds"
 	"github.com/shardify/shardify/writers/megatron"
 	"github.com/shardify/shardify/writers/mmap"
+	"github.com/shardify/shardify/writers/parquet"
 	"github.com/shardify/shardify/writers/tfrecord"
 	"github.com/shardify/shardify/writers/wds"
 	"github.com/shardify/shardify/writers/writertest"
@@ -77,7 +78,7 @@ func sourceFormat(src *made) format.Input {
 
 func sinkOf(t testing.TB, kind string) (format.Output, format.Options) {
 	t.Helper()
-	f := map[string]format.Output{"mmap": mmap.Format, "wds": wds.Format, "mds": mds.Format, "megatron": megatron.Format, "tfrecord": tfrecord.Format}[kind]
+	f := map[string]format.Output{"mmap": mmap.Format, "wds": wds.Format, "mds": mds.Format, "megatron": megatron.Format, "tfrecord": tfrecord.Format, "parquet": parquet.Format}[kind]
 	given := format.Options{}
 	if kind == "wds" {
 		given["dali"] = "true"

@@ -11,12 +11,13 @@ import (
 	"github.com/shardify/shardify/writers/mds"
 	"github.com/shardify/shardify/writers/megatron"
 	"github.com/shardify/shardify/writers/mmap"
+	"github.com/shardify/shardify/writers/parquet"
 	"github.com/shardify/shardify/writers/tfrecord"
 	"github.com/shardify/shardify/writers/wds"
 )
 
 // Formats is every output format.
-var Formats = []format.Output{mmap.Format, wds.Format, mds.Format, megatron.Format, tfrecord.Format}
+var Formats = []format.Output{mmap.Format, wds.Format, mds.Format, megatron.Format, parquet.Format, tfrecord.Format}
 
 // Lookup finds a format by its name, or by what other tools call it.
 func Lookup(name string) (format.Output, bool) {

@@ -60,10 +60,20 @@ func (c *column) slot() int {
 func columnsOf(f *pq.File, hints *hints, text string) (cols []column, left []leftOut) {
 	w := &walk{names: rows.Names{}, counters: map[*pq.Node]string{}, f: f, hints: hints, text: text}
 	for _, n := range f.Root.Children {
-		w.node(n, n.Name, nil, false)
+		name := n.Name
+		if name == keyName && f.CreatedBy == madeBy {
+			name = "key"
+		}
+		w.node(n, name, nil, false)
 	}
 	return w.cols, w.left
 }
+
+// What files of shardify say made them, and their column with the names of samples.
+const (
+	madeBy  = "shardify"
+	keyName = "__key__"
+)
 
 // leftOut is a leaf that is not a field.
 type leftOut struct {
@@ -93,6 +103,8 @@ func (w *walk) node(n *pq.Node, name string, lists []list, entered bool) {
 		w.leaf(n, name, lists)
 	case (n.IsList() || n.IsMap()) && len(n.Children) == 1 && n.Children[0].Repeated:
 		w.list(n, name, lists)
+	case w.f.CreatedBy == madeBy && len(n.Children) == 2 && n.Children[0].Name == "bytes" && n.Children[1].Name == "path":
+		w.leaf(n.Children[0], name, lists) // an image in the form of Hugging Face; no path was written
 	default:
 		for _, c := range n.Children {
 			w.node(c, name+"."+c.Name, lists, false)

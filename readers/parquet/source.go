@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/internal/rows"
@@ -25,6 +26,7 @@ var Format = format.Input{
 	Name:    "parquet",
 	Help:    "Parquet files: tables with numbers, text, bytes, lists and structs",
 	Sniff:   sniff,
+	StandIn: func(string) string { return "" }, // the folder of a set, for its manifest
 	Options: options,
 	Open:    open,
 	Outline: outline,
@@ -38,9 +40,14 @@ var options = []format.Option{
 
 var magic = []byte("PAR1")
 
+// setFormat is the format of sets of ours.
+const setFormat = "parquet"
+
+var ours = dataset.Sniffer(setFormat)
+
 func sniff(head []byte, name string) bool {
 	if len(head) > 0 {
-		return bytes.HasPrefix(head, magic) || bytes.HasPrefix(head, []byte("PARE"))
+		return ours(head, name) || bytes.HasPrefix(head, magic) || bytes.HasPrefix(head, []byte("PARE"))
 	}
 	ext := strings.ToLower(filepath.Ext(name))
 	return ext == ".parquet" || ext == ".parq" || ext == ".pq"
@@ -81,6 +88,11 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if a.State == nil {
+		if err := (&dataset.Besides{Format: setFormat}).Whole(ctx, a.Table); err != nil {
+			return nil, err
+		}
 	}
 	s.Table = set.NewTable(all, s.acquire, func() shardify.Reader { return &mediaReader{set.NewReader(s.Table, &reader{s: s}), s} })
 	return s, s.findMedia()

@@ -28,6 +28,7 @@ var named = []struct {
 	{"readers/mds/*.go", "FormatMDS mds .mds", "reads what writers/mds and Streaming write"},
 	{"index/tfrecord/*.go", "features.json dataset_info.json .labels.txt", "has the files of TensorFlow Datasets"},
 	{"readers/tfrecord/*.go", "tfrecord", "reads what writers/tfrecord and TensorFlow write"},
+	{"readers/parquet/*.go", "parquet .parquet", "reads what writers/parquet and others write"},
 	{"readers/megatron/*.go", "FormatMegatron", "reads what writers/megatron writes"},
 	{"dataset/pair.go", ".tar", "an .idx that is not an index of tokens"},
 	{"dataset/*.go", "FormatMegatron FormatMDS FormatWDS", "opens pairs, MDS sets and tars that have no manifest"},

@@ -1,0 +1,58 @@
+package endtoend
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/shardify/shardify/pipeline"
+)
+
+// TestSetsComeBackFromExportsAsTheyWere: set -> export -> set has the bytes of the first set: every value,
+// name, type and mark of a missing value.
+func TestSetsComeBackFromExportsAsTheyWere(t *testing.T) {
+	rows := filepath.Join(t.TempDir(), "rows.jsonl")
+	text := []byte(`{"a": 1, "b": 0.5, "l": [1, 2, 3], "s": "one", "k": ["x", ""]}
+{"a": null, "b": null, "l": [], "s": null, "k": []}
+{"a": 3, "b": -1.5, "l": null, "s": "", "k": null}
+{"a": -4, "b": 2, "l": [4], "s": "vier", "k": ["ü"]}
+`)
+	if err := os.WriteFile(rows, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		from pipeline.Settings
+	}{
+		{"numbers", pipeline.Settings{From: "synth", Options: map[string]string{"samples": "2500", "schema": "x:f32[3],m:f32[2,3],y:i64,t:txt*12,l:f32*5,u:u8,b:bool,i:i16*4,h:f16,z:u64"}, Where: []string{"float(z) < 9.2e18"}}},
+		{"missing values", pipeline.Settings{Inputs: []string{rows}, Cast: []string{"b=f32"}}},
+	} {
+		for _, format := range []string{"parquet", "tfrecord"} {
+			t.Run(c.name+"/"+format, func(t *testing.T) {
+				dir := t.TempDir()
+				convert := func(s pipeline.Settings, out, format string) {
+					s.Output, s.Format, s.Sync = filepath.Join(dir, out), format, "none"
+					if _, err := pipeline.Convert(context.Background(), s); err != nil {
+						t.Fatal(err)
+					}
+				}
+				convert(c.from, "a", "mmap")
+				convert(pipeline.Settings{Inputs: []string{filepath.Join(dir, "a")}, ShardSamples: 700}, "b", format)
+				convert(pipeline.Settings{Inputs: []string{filepath.Join(dir, "b")}}, "c", "mmap")
+				var shards [2][]byte
+				for i, set := range []string{"a", "c"} {
+					b, err := os.ReadFile(filepath.Join(dir, set, "shard-000000.safetensors"))
+					if err != nil {
+						t.Fatal(err)
+					}
+					shards[i] = b
+				}
+				if !bytes.Equal(shards[0], shards[1]) {
+					t.Errorf("shards of %d and %d bytes differ", len(shards[0]), len(shards[1]))
+				}
+			})
+		}
+	}
+}
