@@ -28,7 +28,7 @@ import (
 	"github.com/shardify/shardify/codecs/crc32c"
 )
 
-// HeadBytes is what stands before the data of a record, TailBytes what stands behind.
+// A record has HeadBytes in front of its data and TailBytes after it.
 const (
 	HeadBytes = 12
 	TailBytes = 4

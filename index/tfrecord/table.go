@@ -23,7 +23,7 @@ type Table struct {
 	now   int64
 }
 
-// Find is the slot of a key, which is made if there is none.
+// Find returns the slot of a key. It makes a slot for a new key.
 func (t *Table) Find(key []byte) (int, error) {
 	i, ok := t.byKey[string(key)]
 	if ok {

@@ -122,7 +122,7 @@ func (s *source) beside(ctx context.Context, path string) ([]byte, error) {
 	return storage.ReadOwn(ctx, s.fs, path, most)
 }
 
-// several refuses files of several splits, which nobody would mix.
+// several refuses files of several splits, which do not mix.
 func several(splits []string) error {
 	return format.NewAmbiguous(fmt.Sprintf("the inputs are of several splits (%s), %s says; name the files of one", strings.Join(splits, ", "), tfrecord.InfoName),
 		[]format.Way{format.With(format.SplitFrom, "objects", "a data set for each of them")})

@@ -284,7 +284,7 @@ func (s *source) look(_ context.Context, path string, want *columns.Wanted) (*su
 				f.Bytes, f.LengthClass = x.seen.Of(l)
 			}
 		}
-		if s.text == (l.Field.Media == "bin") || l.Field.Media == "txt" {
+		if l.Text {
 			s.used.Mark("text")
 		}
 		facts.Fields = append(facts.Fields, f)

@@ -109,7 +109,7 @@ func appendPage(dst, body []byte, values int) []byte {
 	return append(t.b, body...)
 }
 
-// appendFoot appends what stands behind the row groups.
+// appendFoot appends the foot of a file: all after the row groups.
 func appendFoot(dst []byte, cols []column, groups []group, metadata [][2]string) []byte {
 	begin := len(dst)
 	t := thrift{b: dst}

@@ -20,6 +20,8 @@ type Leaf struct {
 	Packed string         `json:"p,omitempty"` // as in tfrecord.Spec
 	Exts   []string       `json:"e,omitempty"` // of an image, whose companion it is
 	Field  shardify.Field `json:"f"`
+	// Text: it is text, unless --text says otherwise.
+	Text bool `json:"-"`
 	// Class is shardify's survey.Field.LengthClass, and Bytes that of its data in all files.
 	Class string `json:"-"`
 	Bytes int64  `json:"-"`
@@ -87,6 +89,10 @@ func (f *File) Fields(want func(name string) bool, text bool, named *Named) (lea
 		}
 		if err != nil {
 			return nil, nil, shardify.Amend(err, func(e *shardify.Error) { e.Field = k.name })
+		}
+		l.Text = l.Kind == tfrecord.Bytes && !s.binary && (s.other || s.items == 0)
+		if !text && l.Field.Media == "txt" {
+			l.Field.Media = "bin"
 		}
 		if why != "" {
 			left = append(left, format.Unread(name, shardify.Unsupported("%s", why)))
