@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/internal/labels"
+	"github.com/shardify/shardify/readers/internal/pairs"
 )
 
 // builder makes a source from nothing but the table.
@@ -18,7 +19,7 @@ type builder struct {
 	used       *format.Used
 	files      *names // of the inputs
 	names      *names // by which they are samples
-	pairs      []pair
+	pairs      []pairs.Pair
 	g          *groups
 	all        []member // of all samples
 	stray      []bool   // by g.kinds: these are no samples
@@ -135,7 +136,7 @@ func decide(auto bool, missing string, first, number *knowledge) *verdict {
 
 // look groups the files and finds out what the samples are, and their fields.
 func (b *builder) look(ctx context.Context) (err error) {
-	if b.pairs, err = parsePairs(b.options[optPair]); err != nil {
+	if b.pairs, err = pairs.Parse(b.options[optPair]); err != nil {
 		return err
 	}
 	if b.pairs != nil {

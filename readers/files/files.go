@@ -33,6 +33,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/exts"
 	"github.com/shardify/shardify/readers/internal/labels"
+	"github.com/shardify/shardify/readers/internal/pairs"
 )
 
 // ErrChanged is shardify.ErrChanged.
@@ -41,7 +42,7 @@ var ErrChanged = shardify.ErrChanged
 // The names of the options.
 const (
 	optStem    = "stem"
-	optPair    = "pair"
+	optPair    = pairs.Option
 	optLabels  = "labels"
 	optKey     = "key"
 	optMissing = "missing"
@@ -64,6 +65,14 @@ func stemOf(o format.Options) labels.Stem {
 	return labels.First
 }
 
+// pairStem is the rule for the names of files in pairs: that of --stem, or the last dot.
+func pairStem(o format.Options) labels.Stem {
+	if o[optStem] == stemAuto {
+		return labels.Last
+	}
+	return stemOf(o)
+}
+
 // Format is the line of the readers' table.
 var Format = format.Input{
 	Name: "files", Words: []string{"imagefolder", "folder", "images"},
@@ -73,7 +82,7 @@ var Format = format.Input{
 	Options: options,
 	Again:   labels.ClassesAgain,
 	Parts:   parts,
-	Tars:    inTars,
+	Tars:    pairs.InTars,
 	Open:    func(ctx context.Context, a format.OpenArgs) (shardify.Source, error) { return open(ctx, a) },
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/exts"
 	"github.com/shardify/shardify/readers/internal/labels"
+	"github.com/shardify/shardify/readers/internal/pairs"
 	"github.com/shardify/shardify/storage/walk"
 )
 
@@ -21,7 +22,7 @@ type knowledge struct {
 	many    bool // more kinds than are distinguished
 	files   int64
 	samples int64
-	sides   sides
+	sides   pairs.Sides
 	dirs    bool // the first folders are splits
 	// A file that another rule names otherwise, or "".
 	numbered string
@@ -102,7 +103,7 @@ func (f *knowledge) learn(n *names, g *groups) error {
 		k.add(func() string { return quote(n.Stem(i)) })
 		k.classes.Add(n, i)
 		if !k.about {
-			f.sides.add(n, i, k)
+			f.sides.Add(n, i, &k.exts)
 		}
 	}
 	return nil

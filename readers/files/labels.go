@@ -6,6 +6,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/labels"
+	"github.com/shardify/shardify/readers/internal/pairs"
 )
 
 // labelField is the field with the class of a sample.
@@ -58,7 +59,7 @@ func (b *builder) settle(c *labels.Classes, samples int) (err error) {
 	if found.Second {
 		level = 1
 	}
-	if found.Table && reason == "" && found.Reason == "" && b.known.sides.find(level) != nil {
+	if found.Table && reason == "" && found.Reason == "" && b.known.sides.Find(level) != nil {
 		found.Reason = "folders hold files of the same names"
 	}
 	var left []format.Leftover
@@ -80,8 +81,8 @@ func (b *builder) paired(level int) error {
 	if b.options[optLabels] != labels.Auto || b.pairs != nil {
 		return nil
 	}
-	if list := b.known.sides.find(level); list != nil {
-		return pairedError(list, b.known.uniform(b.known.strays(b.strange())))
+	if list := b.known.sides.Find(level); list != nil {
+		return pairs.Doubt(list, b.known.uniform(b.known.strays(b.strange())))
 	}
 	return nil
 }

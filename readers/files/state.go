@@ -10,6 +10,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/exts"
 	"github.com/shardify/shardify/readers/internal/labels"
+	"github.com/shardify/shardify/readers/internal/pairs"
 )
 
 // survey is the part of a state that is JSON. After it are the file numbers of
@@ -114,12 +115,12 @@ func decodeState(ctx context.Context, a *format.OpenArgs) (*content, error) {
 	}
 	c.files, c.left = labels.NewPaths(t, v.By), v.Left
 	c.files.SetPrefixes(v.Prefixes)
-	pairs, err := parsePairs(v.Pair)
+	list, err := pairs.Parse(v.Pair)
 	if err != nil {
 		return bad(err.Error())
 	}
-	if c.names = c.files; pairs != nil {
-		c.names = pairNames(pairs, c.files, v.By)
+	if c.names = c.files; list != nil {
+		c.names = pairs.Names(list, c.files, v.By)
 	}
 	c.names.Second = v.Second
 	c.m = &matrix{members: len(v.Members), samples: v.Samples}

@@ -41,7 +41,7 @@ var named = []struct {
 	{"questions/static/static.go", "FormatMmap", "static fields are an mmap shard, whatever the format of the set"},
 	{"readers/tar/*.go", ".tar", "reads tars from any tool"},
 	{"readers/internal/tars/*.go", ".tar", "as above, as folders of a pair"},
-	{"readers/files/pairs.go", ".tar", "a folder of a pair may be a tar"},
+	{"readers/internal/pairs/pairs.go", ".tar", "a folder of a pair may be a tar"},
 	{"readers/choose.go", ".tar", "the stem of a.tar.gz is a"},
 	{"gpuload/*.go", "FormatMmap FormatWDS FormatMegatron FormatMDS", "the loader reads four formats of shards, without the table"},
 	{"gpuload/internal/load/*.go", "FormatWDS FormatMegatron FormatMDS", "as above"},

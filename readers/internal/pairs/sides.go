@@ -1,4 +1,4 @@
-package files
+package pairs
 
 import (
 	"bytes"
@@ -16,9 +16,9 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// sides finds folders that are side by side and hold parts of the same samples, such as
+// Sides finds folders that are side by side and hold parts of the same samples, such as
 // images/1.jpg and masks/1.png: without the name of the folder, both have one name.
-type sides struct {
+type Sides struct {
 	levels [maxLevels]level
 	prefix bool // of several INPUTs: the first level is that of the INPUTs
 	path   []byte
@@ -41,9 +41,9 @@ type level struct {
 // side is all folders of one name at a level.
 type side struct {
 	name    string
-	at      string // the folder as an input: its path, or a pattern where there are several
-	nested  bool   // it holds folders
-	kinds   map[*kind]int64
+	at      string              // the folder as an input: its path, or a pattern where there are several
+	nested  bool                // it holds folders
+	kinds   map[*[]string]int64 // samples by the extensions of their files
 	samples int64
 	names   sketch.Sketch // paths without the folder
 	bare    sketch.Sketch // without the suffix, too
@@ -63,8 +63,8 @@ var sideNames = func() map[string]bool {
 	return m
 }()
 
-// add takes in a sample, by one of its files.
-func (r *sides) add(n *names, file int, k *kind) {
+// Add takes in a sample, by one of its files, and the extensions of all, which stand for its kind.
+func (r *Sides) Add(n *labels.Paths, file int, exts *[]string) {
 	root := &n.Roots[n.Table.Root(file)]
 	r.prefix = r.prefix || root.Prefix != ""
 	r.path = append(append(r.path[:0], root.Prefix...), n.Stem(file)...)
@@ -81,14 +81,14 @@ func (r *sides) add(n *names, file int, k *kind) {
 				o.at = placeOf(n, file, rest)
 			}
 			o.nested = o.nested || bytes.IndexByte(rest[1:], '/') >= 0
-			o.add(mix(xxh3.Hash(r.path[:at])+uint64(l)), rest, k)
+			o.add(xxh3.HashSeed(r.path[:at], uint64(l)), rest, exts)
 		}
 		at += slash + 1
 	}
 }
 
 // placeOf names, as an input, the folders at the place of that of a file before rest.
-func placeOf(n *names, file int, rest []byte) string {
+func placeOf(n *labels.Paths, file int, rest []byte) string {
 	stem := n.Stem(file)
 	if len(rest) > len(stem) { // the INPUT itself
 		return n.Folder(n.Table.Root(file), nil)
@@ -118,14 +118,14 @@ func (l *level) find(name []byte) *side {
 		*l = level{over: true}
 		return nil
 	}
-	l.last = &side{name: string(name), kinds: map[*kind]int64{}, suffixes: map[string]int64{}}
+	l.last = &side{name: string(name), kinds: map[*[]string]int64{}, suffixes: map[string]int64{}}
 	l.sides = append(l.sides, l.last)
 	return l.last
 }
 
 // add takes in a sample, by its path behind the folder.
-func (o *side) add(above uint64, rest []byte, k *kind) {
-	o.kinds[k]++
+func (o *side) add(above uint64, rest []byte, exts *[]string) {
+	o.kinds[exts]++
 	o.samples++
 	o.names.Add(above ^ xxh3.Hash(rest))
 	suffix := suffixOf(rest)
@@ -157,7 +157,7 @@ func suffixOf(name []byte) []byte {
 func (o *side) exts() map[string]bool {
 	most, all := map[string]bool{}, map[string]int64{}
 	for k, n := range o.kinds {
-		for _, ext := range slices.Compact(slices.Clone(k.exts)) {
+		for _, ext := range slices.Compact(slices.Clone(*k)) {
 			if all[ext] += n; 2*all[ext] > o.samples {
 				most[ext] = true
 			}
@@ -213,9 +213,9 @@ func (o *side) even() bool {
 	return o.suffixes != nil && (n == 0 || n == o.samples)
 }
 
-// find looks for folders with parts of the same samples. classes is the level of folders
+// Find looks for folders with parts of the same samples. classes is the level of folders
 // that would be classes, -1 if none are wanted.
-func (r *sides) find(classes int) []*side {
+func (r *Sides) Find(classes int) []*side {
 	if r.prefix && classes >= 0 {
 		classes++
 	}
@@ -260,12 +260,12 @@ func (l *level) together(i int, classes bool) (out []*side) {
 	return out
 }
 
-// pairedError is the error about folders that hold parts of the same samples. alike: all
+// Doubt is the error about folders that hold parts of the same samples. alike: all
 // files could be samples of one kind.
-func pairedError(list []*side, alike bool) error {
+func Doubt(list []*side, alike bool) error {
 	var named, alone []string
 	for _, o := range list {
-		named = append(named, quote([]byte(o.name)))
+		named = append(named, walk.Quote(o.name))
 		in := o.at
 		if strings.Contains(o.at, "*") {
 			in = o.at + "/**"
@@ -288,8 +288,8 @@ func pairedError(list []*side, alike bool) error {
 		if perhaps {
 			at = 0
 		}
-		doubt.Ways = slices.Insert(doubt.Ways, at, format.With(optLabels, labels.Always, "classes of the folders"))
-		doubt.Ways = append(doubt.Ways, format.With(optLabels, labels.Never, "samples of one kind of all files"))
+		doubt.Ways = slices.Insert(doubt.Ways, at, format.With("labels", labels.Always, "classes of the folders"))
+		doubt.Ways = append(doubt.Ways, format.With("labels", labels.Never, "samples of one kind of all files"))
 	}
 	if doubt.Ways == nil {
 		return shardify.Hint(shardify.Mismatch("%s", text), cure)
@@ -303,9 +303,9 @@ func pairedError(list []*side, alike bool) error {
 // pairWays are the ways to make a sample of files in several folders.
 func pairWays(list []*side) (ways []format.Way) {
 	add := func(value, missing, makes string) {
-		w := format.With(optPair, value, makes)
+		w := format.With(Option, value, makes)
 		if missing != "" {
-			w.Options[optMissing] = missing
+			w.Options["missing"] = missing
 		}
 		ways = append(ways, w)
 	}
@@ -385,7 +385,7 @@ func pairsOf(list []*side) (value string, whole bool) {
 		whole = whole && both == more
 	}
 	value = strings.Join(out, ",")
-	if _, err := parsePairs(value); err != nil {
+	if _, err := Parse(value); err != nil {
 		return "", false
 	}
 	return value, whole
