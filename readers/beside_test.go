@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -58,7 +59,29 @@ func TestTablesBesideFiles(t *testing.T) {
 		{"rows of a name", []string{"train/0.jpg=a", "train.csv=id,x\n0,1\n0,2\n"}, "fail", "in=train on=id rows=many"},
 		{"rows of a name in splits", []string{"train/0.jpg=a", "test/0.jpg=a", "train/metadata.csv=file_name,x\n0.jpg,1\n0.jpg,2\n", "test/metadata.csv=file_name,x\n0.jpg,1\n"}, "fail", "in=train on=file_name rows=many"},
 		{"no name", []string{"0.jpg=a", "metadata.csv=n,m\n0,1\n"}, "fail", "--labels tables --key COLUMN"},
-		{"two names", []string{"0.jpg=a", "metadata.csv=a_file_name,b_file_name\n0.jpg,1.jpg\n"}, "fail", "on=b_file_name"},
+		{"two files", []string{"0.jpg=a", "m/0.png=c", "1.jpg=b", "m/1.png=d", "metadata.csv=image_file_name,mask_file_name,n\n0.jpg,m/1.png,1\n1.jpg,m/0.png,2\n"}, "fail", "2 image mask n"},
+		{"two files and no labels", []string{"0.jpg=a", "0.png=c", "metadata.csv=file_name,depth_file_name\n0.jpg,0.png\n"}, "fail", "1 depth image"},
+		{"two files in splits", []string{"train/0.jpg=a", "train/0.png=c", "test/0.jpg=b", "test/0.png=d", "train/metadata.csv=file_name,depth_file_name\n0.jpg,0.png\n", "test/metadata.csv=file_name,depth_file_name\n0.jpg,0.png\n"}, "fail", "2 depth image"},
+		{"a file of two columns", []string{"0.jpg=a", "1.jpg=a", "metadata.csv=a_file_name,b_file_name\n0.jpg,1.jpg\n1.jpg,2.jpg\n"}, "drop", `row 0 of METADATA: b_file_name "1.jpg" is a_file_name in row 1 of METADATA`},
+		{"no second file", []string{"0.jpg=a", "1.jpg=a", "0.png=c", "metadata.csv=a_file_name,b_file_name\n0.jpg,0.png\n1.jpg,1.png\n"}, "fail", `1 file is not there (row 1 of METADATA: b_file_name "1.png"); --missing drop`},
+		{"no second file, dropped", []string{"0.jpg=a", "1.jpg=a", "0.png=c", "metadata.csv=a_file_name,b_file_name,n\n0.jpg,0.png,5\n1.jpg,1.png,6\n"}, "drop", "1 a b n"},
+		{"no second file, filled", []string{"0.jpg=a", "1.jpg=a", "0.png=c", "metadata.csv=a_file_name,b_file_name\n0.jpg,0.png\n1.jpg,1.png\n"}, "fill", "2 a b?"},
+		{"no first file, dropped", []string{"1.jpg=a", "1.png=c", "metadata.csv=a_file_name,b_file_name,n\n0.jpg,0.png,5\n1.jpg,1.png,6\n"}, "drop", "1 a b n"},
+		{"an empty cell", []string{"0.jpg=a", "1.jpg=a", "0.png=c", "metadata.csv=a_file_name,b_file_name\n0.jpg,0.png\n1.jpg,\n"}, "fail", `no b in 1 row, that of (FOLDER/1.jpg); --missing drop`},
+		{"an empty cell, filled", []string{"0.jpg=a", "1.jpg=a", "0.png=c", "metadata.csv=a_file_name,b_file_name\n0.jpg,0.png\n1.jpg,\n"}, "fill", "2 a b?"},
+		{"another case", []string{"0.jpg=a", "M/0.png=c", "metadata.csv=a_file_name,b_file_name\n0.jpg,m/0.PNG\n"}, "drop", `row 0 of METADATA: b_file_name "m/0.PNG", and there is "M/0.png"`},
+		{"another Unicode form", []string{"0.jpg=a", "m/\u00e9.png=c", "metadata.csv=a_file_name,b_file_name\n0.jpg,m/e\u0301.png\n"}, "fill", "Unicode form alone"},
+		{"outside", []string{"0.jpg=a", "metadata.csv=a_file_name,b_file_name\n0.jpg,../0.png\n"}, "drop", `row 0: b_file_name "../0.png" is outside of the folder`},
+		{"an absolute path", []string{"0.jpg=a", "metadata.csv=a_file_name,b_file_name\n0.jpg,/0.png\n"}, "drop", `"/0.png" is outside of the folder`},
+		{"outside of the folder of a split", []string{"train/0.jpg=a", "0.png=c", "train/metadata.csv=a_file_name,b_file_name\n0.jpg,../0.png\n"}, "drop", `is outside of the folder of the table, "train"`},
+		{"a file of two rows", []string{"0.jpg=a", "1.jpg=a", "0.png=c", "metadata.csv=a_file_name,b_file_name\n0.jpg,0.png\n1.jpg,./0.png\n"}, "drop", `1 file that is named twice (row 1 of METADATA: b_file_name "0.png" is b_file_name in row 0`},
+		{"a sample of two rows", []string{"0.jpg=a", "1.png=a", "0.png=c", "metadata.csv=a_file_name,b_file_name\n0.jpg,0.png\n0.jpg,1.png\n"}, "drop", `"0.jpg"`},
+		{"two samples of one name", []string{"0.jpg=a", "0.png=c", "m/0.jpg=a", "m/0.png=c", "metadata.csv=a_file_name,b_file_name\n0.jpg,m/0.jpg\n0.png,m/0.png\n"}, "drop", "--keys ordinal numbers them"},
+		{"a file of no row", []string{"0.jpg=a", "0.png=c", "1.jpg=a", "README.md=x", "metadata.csv=a_file_name,b_file_name\n0.jpg,0.png\n"}, "fail", "names 1 file (1.jpg); --missing drop leaves them out"},
+		{"a file of no row, dropped", []string{"0.jpg=a", "0.png=c", "1.jpg=a", "README.md=x", "metadata.csv=a_file_name,b_file_name\n0.jpg,0.png\n"}, "drop", "1 a b"},
+		{"a second file in one split alone", []string{"train/0.jpg=a", "train/0.png=c", "test/0.jpg=b", "train/metadata.csv=file_name,depth_file_name,n\n0.jpg,0.png,1\n", "test/metadata.csv=file_name,n\n0.jpg,1\n"}, "fail", "no row of"},
+		{"texts and images", []string{"0.jpg=a", "0.png=c", "1.jpg=a", "1.txt=a", "metadata.csv=a_file_name,b_file_name\n0.jpg,0.png\n1.jpg,1.txt\n"}, "fail", "of the types png, txt"},
+		{"a field and a column", []string{"0.jpg=a", "0.png=c", "metadata.csv=file_name,m_file_name,m\n0.jpg,0.png,1\n"}, "fail", "the field m has the files of m_file_name, and there is a column m"},
 		{"none", []string{"0.jpg=a", "list.csv=n,m\n0,1\n"}, "fail", "neither metadata.csv"},
 		{"names alone", []string{"0.jpg=a", "metadata.csv=file_name\n0.jpg\n"}, "fail", "has names and no labels"},
 		{"a space", []string{"my train/0.jpg=a", "my train/metadata.csv=file_name,n\n0.jpg,1\n"}, "fail", "rename them"},
@@ -66,7 +89,8 @@ func TestTablesBesideFiles(t *testing.T) {
 		o, err := folderOf(t, format.Options{"labels": "tables", "missing": c.missing}, c.files...)
 		got := ""
 		if err != nil {
-			got = err.Error()
+			got = regexp.MustCompile(`[^ "()]*/metadata.csv`).ReplaceAllString(err.Error(), "METADATA")
+			got = regexp.MustCompile(`/[^ "()]*/(\d\.jpg)`).ReplaceAllString(got, "FOLDER/$1")
 			var cured *format.Cured
 			if errors.As(err, &cured) {
 				got += fmt.Sprint(cured.Ways)

@@ -198,6 +198,36 @@ def metadata_two_files(m: Maker) -> None:
 
 
 @layout
+def metadata_two_csv(m: Maker) -> None:
+    """Two columns name the files of a sample, whose names say nothing; a table for each split."""
+    for split, n in (("train", m.n), ("test", 3)):
+        rows = []
+        for i in range(n):
+            name, w, h = m.photo("%s/rgb/%04d" % (split, i))
+            seg = "seg/%02x.png" % ((37 * i + 11) % 256)
+            m.mask("%s/%s" % (split, seg), w, h)
+            rows.append({"image_file_name": os.path.relpath(name, split), "mask_file_name": seg, "stars": m.rng.randint(1, 5)})
+        m.rng.shuffle(rows)
+        m.table("%s/metadata.csv" % split, rows)
+
+
+@layout
+def metadata_depth(m: Maker) -> None:
+    """A second file beside each image, and a table of Parquet."""
+    rows = []
+    for i in range(m.n):
+        name, w, h = m.photo("%04d" % i, "png")
+        m.mask("%04d-depth.png" % i, w, h)
+        rows.append({"file_name": name, "depth_file_name": "%04d-depth.png" % i, "focal": m.rng.random()})
+    m.rng.shuffle(rows)
+    pq = m.library("pyarrow.parquet", "metadata.parquet")
+    if pq:
+        import pyarrow
+
+        pq.write_table(pyarrow.Table.from_pylist(rows), os.path.join(m.folder, "metadata.parquet"))
+
+
+@layout
 def captions_txt(m: Maker) -> None:
     """Flickr8k: five captions an image."""
     rows = []

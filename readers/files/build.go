@@ -21,9 +21,11 @@ type builder struct {
 	names      *names // by which they are samples
 	pairs      []pairs.Pair
 	g          *groups
-	all        []member // of all samples
-	stray      []bool   // by g.kinds: these are no samples
-	folders    bool     // the first folders are splits
+	all        []member         // of all samples
+	stray      []bool           // by g.kinds: these are no samples
+	folders    bool             // the first folders are splits
+	rows       *labels.RowFiles // which are the samples; nil without such a table
+	of         []int            // columns of rows, by all
 	known      *knowledge
 	strays     []uint32 // files that are no samples
 	leftStrays []format.Leftover
@@ -75,15 +77,9 @@ func plainNames(t *format.Table) error {
 
 func build(ctx context.Context, a format.OpenArgs, options format.Options) (*content, error) {
 	b := &builder{table: a.Table, options: options, used: a.Used, folders: labels.InFolders(&a)}
-	if err := b.look(ctx); err != nil {
-		return nil, err
-	}
-	tables, err := b.readLabels(ctx, a.Columns, a.Jobs)
+	tables, err := b.fields(ctx, a.Columns, a.Jobs)
 	if err != nil {
-		return nil, err
-	}
-	if err := b.choose(a.Columns, tables); err != nil {
-		return nil, err
+		return nil, b.orRows(ctx, err)
 	}
 	if err := b.arrange(ctx); err != nil {
 		return nil, err
@@ -102,11 +98,29 @@ func build(ctx context.Context, a format.OpenArgs, options format.Options) (*con
 		err = e
 	}
 	if err != nil {
-		return nil, err
+		return nil, b.orRows(ctx, err)
 	}
 	c.left, c.Labels, c.Second, c.Notes = b.left, b.labels, b.names.Second, b.notes
 	c.strays, c.leftStrays = b.strays, b.leftStrays
 	return c, nil
+}
+
+// fields finds the samples and their fields, and narrows these to the wanted ones.
+func (b *builder) fields(ctx context.Context, columns []string, jobs int) (tables []*labels.Table, err error) {
+	if labels.NamesFiles(b.options[optLabels]) {
+		if tables, err = b.readLabels(ctx, columns, jobs); err == nil {
+			err = b.lookRows(ctx, tables)
+		}
+	} else if err = b.look(ctx); err == nil {
+		tables, err = b.readLabels(ctx, columns, jobs)
+	}
+	if err == nil {
+		err = b.apart(tables)
+	}
+	if err == nil {
+		err = b.choose(columns, tables)
+	}
+	return tables, err
 }
 
 // verdict is what the samples of a set are.
@@ -223,7 +237,7 @@ func (b *builder) choose(columns []string, tables []*labels.Table) error {
 }
 
 func (b *builder) narrow(want func(string) bool) {
-	b.labelled = want(labelField)
+	b.labelled = want(labelField) && b.rows == nil // as imagefolder: a table says all
 	for i := range b.all {
 		if want(b.all[i].Field) {
 			b.members = append(b.members, b.all[i])

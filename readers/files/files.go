@@ -42,7 +42,7 @@ var ErrChanged = shardify.ErrChanged
 // The names of the options.
 const (
 	optStem    = "stem"
-	optPair    = pairs.Option
+	optPair    = "pair"
 	optLabels  = "labels"
 	optKey     = "key"
 	optMissing = "missing"

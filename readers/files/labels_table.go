@@ -35,21 +35,31 @@ func (b *builder) readLabels(ctx context.Context, columns []string, jobs int) ([
 		return nil, err
 	}
 	b.used.Mark(optLabels)
-	from := map[string]string{}
-	for i := range b.all {
-		from[b.all[i].Field] = "there are files *." + b.all[i].Field
-	}
 	for _, t := range tables {
-		for _, name := range columnsOf(t) {
-			if other := from[name]; other != "" {
-				return nil, shardify.Annotate(shardify.Mismatch("%s, and there is a column %s", other, name), "read", t.File, "")
-			}
-			from[name] = t.File + " has one"
-		}
 		b.unread = append(b.unread, t.Unread...)
 		b.left = append(b.left, t.Left...)
 	}
 	return tables, nil
+}
+
+// apart refuses columns that are called as files are, or as others.
+func (b *builder) apart(tables []*labels.Table) error {
+	from := map[string]string{}
+	for i := range b.all {
+		from[b.all[i].Field] = "there are files *." + b.all[i].Field
+		if b.rows != nil {
+			from[b.all[i].Field] = "the field " + b.all[i].Field + " has the files of " + b.rows.Columns[b.of[i]]
+		}
+	}
+	for _, t := range tables {
+		for _, name := range columnsOf(t) {
+			if other := from[name]; other != "" {
+				return shardify.Annotate(shardify.Mismatch("%s, and there is a column %s", other, name), "read", t.File, "")
+			}
+			from[name] = t.File + " has one"
+		}
+	}
+	return nil
 }
 
 // columnsOf are the names of the columns of a table, also of those that are not wanted.
@@ -63,7 +73,8 @@ func columnsOf(t *labels.Table) []string {
 
 // joinLabels finds the rows of each sample.
 func (b *builder) joinLabels(tables []*labels.Table, scratch storage.Store) error {
-	if tables == nil {
+	tables = slices.DeleteFunc(tables, func(t *labels.Table) bool { return b.rows != nil && len(t.Fields()) == 0 })
+	if len(tables) == 0 {
 		return nil
 	}
 	j, err := labels.JoinAll(tables, b.m.samples, b.sampleNames, b.options[optMissing], scratch)

@@ -103,6 +103,9 @@ func (m *matrix) named(s int64) int {
 
 // arrange builds the matrix of the wanted members and applies --missing.
 func (b *builder) arrange(ctx context.Context) error {
+	if b.rows != nil {
+		return b.arrangeRows()
+	}
 	g, k := b.g, len(b.members)
 	of := b.memberOf()
 	counts := make([]int64, k)

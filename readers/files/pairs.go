@@ -59,11 +59,11 @@ func (b *builder) pairMembers() error {
 			}
 		}
 		slices.Sort(m.Exts)
-		switch unpack := tars.Unpack(p.Path()); {
+		switch unpack := tars.Unpack(p.Path); {
 		case len(m.Exts) == 0 && unpack != "":
 			return shardify.Hint(shardify.Unsupported("--pair %s: the files of a compressed tar cannot be read one by one", p.Text), unpack+" makes a tar, to be named instead")
 		case len(m.Exts) == 0:
-			return shardify.Mismatch("--pair %s: no file is in a folder %s%s%s", p.Text, printable.Quote(p.Path()), withSuffix(p.Suffix), b.unpaired())
+			return shardify.Mismatch("--pair %s: no file is in a folder %s%s%s", p.Text, printable.Quote(p.Path), withSuffix(p.Suffix), b.unpaired())
 		case len(m.Exts) > 255:
 			return shardify.Unsupported("--pair %s: files of %d types", p.Text, len(m.Exts))
 		case len(m.Exts) > 1 && !image:
@@ -71,7 +71,7 @@ func (b *builder) pairMembers() error {
 			for _, ext := range m.Exts {
 				_, kind, _ := strings.Cut(ext, ".")
 				types = append(types, kind)
-				cures = append(cures, fmt.Sprintf("%s=%s:%s.%s", p.Field, p.Path(), p.Suffix, kind))
+				cures = append(cures, fmt.Sprintf("%s=%s:%s.%s", p.Field, p.Path, p.Suffix, kind))
 			}
 			return shardify.Mismatch("--pair %s: files of the types %s; a field has one, or images of any type. Each may be a field: %s",
 				p.Text, strings.Join(types, ", "), strings.Join(cures, ", "))

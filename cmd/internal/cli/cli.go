@@ -103,7 +103,7 @@ func (p *output) outcome(err error) error {
 	defer p.mu.Unlock()
 	if errors.Is(p.err, syscall.EPIPE) {
 		if err == nil || errors.Is(err, syscall.EPIPE) {
-			return ErrPipe
+			return errPipe
 		}
 		return err
 	}

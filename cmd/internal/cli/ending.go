@@ -20,7 +20,7 @@ func EndingOf(code int, e *Reported) cluster.Ending {
 		out.Outcome = cluster.OutcomeWaiting
 	case code == CodeDone, code == CodeIncomplete:
 		out.Outcome = cluster.OutcomeDone
-	case code == CodeStopped, code == CodeInterrupted, code == CodePipe:
+	case code == CodeStopped, code == CodeInterrupted, code == codePipe:
 		out.Outcome = cluster.OutcomeStopped
 	}
 	return out

@@ -65,8 +65,8 @@ func (o *IO) Report(ctx context.Context, program string, err error) int {
 	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, context.Canceled) || errors.Is(err, cause)) {
 		err = cause
 	}
-	if errors.Is(err, ErrPipe) { // the reader is gone
-		return CodePipe
+	if errors.Is(err, errPipe) { // the reader is gone
+		return codePipe
 	}
 	if stalled(err) {
 		err = shardify.Hint(err, "the storage does not answer; --stall TIME waits longer, --stall 0 without end", pipeline.GoesOn)

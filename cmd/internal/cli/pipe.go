@@ -8,12 +8,12 @@ import (
 	"syscall"
 )
 
-// CodePipe is the exit code when the reader of the output is gone (shardify ... | head): the one
+// codePipe is the exit code when the reader of the output is gone (shardify ... | head): the one
 // that a shell shows of a program that SIGPIPE has ended.
-const CodePipe = 141
+const codePipe = 141
 
-// ErrPipe is the cause of a context that ends because no process reads the output.
-var ErrPipe = errors.New("the reader of the output has closed it")
+// errPipe is the cause of a context that ends because no process reads the output.
+var errPipe = errors.New("the reader of the output has closed it")
 
 // pipe records whether a process still reads the output.
 type pipe struct {

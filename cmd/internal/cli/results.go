@@ -21,7 +21,7 @@ import (
 // ShowPlan is the result of a command.
 func (o *IO) ShowPlan(x *pipeline.Prepared) {
 	o.Object("plan", x.Facts())
-	for _, l := range PlanLines(x) {
+	for _, l := range planLines(x) {
 		o.Line("%s", l)
 	}
 }
@@ -30,12 +30,12 @@ func (o *IO) ShowPlan(x *pipeline.Prepared) {
 func (o *IO) NotePlan(x *pipeline.Prepared) {
 	o.Object("plan", x.Facts())
 	if o.Quiet {
-		for _, l := range UnreadLines(x) {
+		for _, l := range unreadLines(x) {
 			o.Warn("%s", l)
 		}
 		return
 	}
-	for _, l := range PlanLines(x) {
+	for _, l := range planLines(x) {
 		o.NoteLine("%s", l)
 	}
 }

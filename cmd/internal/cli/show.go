@@ -17,8 +17,8 @@ import (
 	"github.com/shardify/shardify/storage/local"
 )
 
-// PlanLines is a plan for people.
-func PlanLines(p *pipeline.Prepared) []string {
+// planLines is a plan for people.
+func planLines(p *pipeline.Prepared) []string {
 	f := p.Facts()
 	var out []string
 	line := func(label, format string, args ...any) {
@@ -137,9 +137,9 @@ func largest(f pipeline.Facts) string {
 // maxShown is how many skipped inputs the plan names.
 const maxShown = 20
 
-// UnreadLines is the lines of a plan that are shown whatever is asked for: fields that have
+// unreadLines is the lines of a plan that are shown whatever is asked for: fields that have
 // values and are not in the data set.
-func UnreadLines(p *pipeline.Prepared) (out []string) {
+func unreadLines(p *pipeline.Prepared) (out []string) {
 	unreadable := slices.DeleteFunc(slices.Clone(p.Plan.In.LeftOut), func(l format.Leftover) bool { return !l.Unreadable })
 	for _, l := range inspect.Leftovers(unreadable) {
 		out = append(out, fmt.Sprintf("%-9s%s", "left out", l))

@@ -23,7 +23,7 @@ var ErrNotice = fmt.Errorf("%w: the time limit is near", convert.ErrStopped)
 // cause convert.ErrStopped, USR1 (sent by batch systems before the time limit) with ErrNotice, INT
 // with ErrInterrupted. A process that still works after Patience, or is interrupted again, is ended
 // by exit; nothing half is ever published, so that is safe. The same happens when no process reads
-// the output any more: the cause is ErrPipe.
+// the output any more: the cause is errPipe.
 func (o *IO) Signals(parent context.Context, exit func(code int)) (ctx context.Context, stop func()) {
 	return signals(parent, Patience, o.pipe.gone, exit)
 }
@@ -59,8 +59,8 @@ func signals(parent context.Context, patience time.Duration, gone <-chan struct{
 					late = time.After(patience)
 				}
 			case <-gone:
-				gone, code = nil, CodePipe
-				cancel(ErrPipe)
+				gone, code = nil, codePipe
+				cancel(errPipe)
 				if late == nil {
 					late = time.After(patience)
 				}

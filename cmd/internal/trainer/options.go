@@ -16,7 +16,7 @@ type Options struct {
 	// Step is the time that an accelerator would take for a batch.
 	Step time.Duration
 	// The run ends with whatever comes first; 0 means no limit. Without any it is
-	// DefaultTime. Time counts from the first batch.
+	// defaultTime. Time counts from the first batch.
 	Epochs int
 	Steps  int64
 	Time   time.Duration
@@ -33,8 +33,8 @@ type Options struct {
 	Progress *Progress
 }
 
-// DefaultTime is how long a run takes that nothing limits.
-const DefaultTime = 10 * time.Second
+// defaultTime is how long a run takes that nothing limits.
+const defaultTime = 10 * time.Second
 
 // BoundTime is how long the synthetic run takes at most by default.
 const BoundTime = 2 * time.Second
@@ -46,7 +46,7 @@ func (o *Options) check() error {
 		o.Ranks = 1
 	}
 	if o.Epochs == 0 && o.Steps == 0 && o.Time == 0 {
-		o.Time = DefaultTime
+		o.Time = defaultTime
 	}
 	switch {
 	case o.Ranks < 0 || o.Ranks > maxRanks:

@@ -39,13 +39,22 @@ func tables(ctx context.Context, src shardify.Source, t *format.Table) (out []Pr
 		if on == "" {
 			continue
 		}
+		why := "column " + on + " of " + path.Base(list[0]) + " has names of the files"
+		if p, ok := src.(format.Foldered); others != nil && !many && (!ok || p.Folders() == nil) {
+			for i := range list {
+				list[i] += " on=" + on + " also=" + strings.Join(others, " also=")
+			}
+			out = append(out, Proposal{Options: true, Missing: []string{"", "drop"}, Settings: format.Options{"labels": strings.Join(list, ",")},
+				Why: why + ", and so has " + strings.Join(others, ", ") + ": those of a row are a sample"})
+			continue
+		}
 		if many {
 			for i := range list {
 				list[i] += " rows=many"
 			}
 		}
 		out = append(out, Proposal{Options: true, Without: others, Missing: []string{"", "fill", "drop"}, Settings: format.Options{"labels": strings.Join(list, ","), "key": on},
-			Why: "column " + on + " of " + path.Base(list[0]) + " has names of the files"})
+			Why: why})
 	}
 	return out
 }

@@ -96,8 +96,8 @@ func keptName(root *index.Manifest, split string) string {
 	return fmt.Sprintf("%s/%06d%s.json", manifestsDir, len(root.AsParts()), split)
 }
 
-// Overlap is inputs that are part of a set already.
-type Overlap struct {
+// overlap is inputs that are part of a set already.
+type overlap struct {
 	Inputs int
 	First  string
 	All    bool // nothing is new
@@ -105,7 +105,7 @@ type Overlap struct {
 
 // Known finds inputs of a plan among those that the set was made from, as far as it
 // remembers where they were.
-func (e *Extension) Known(p *plan.Plan) (o Overlap, err error) {
+func (e *Extension) Known(p *plan.Plan) (o overlap, err error) {
 	known := map[string]struct{}{}
 	plans := []string{plan.FileName}
 	entries, err := os.ReadDir(filepath.Join(e.dir, filepath.FromSlash(extendDir)))

@@ -229,6 +229,16 @@ def metadata_two_files(folder: str) -> Splits:
 
 
 @reference
+def metadata_two_csv(folder: str) -> Splits:
+    return imagefolder(folder, ("image", "mask"))
+
+
+@reference
+def metadata_depth(folder: str) -> Splits:
+    return {"": imagefolder(folder, ("image", "depth"))["train"]}
+
+
+@reference
 def captions_txt(folder: str) -> Splits:
     rows = pd.read_csv(os.path.join(folder, "captions.txt")).groupby("image")["caption"].apply(list)
     return {"": [dict(image_at(os.path.join(folder, "Images"), name), caption=list(c)) for name, c in rows.items()]}

@@ -64,7 +64,7 @@ func FindBeside(ctx context.Context, fs storage.FS, t *format.Table, key string)
 			if err != nil {
 				return "", nil, err
 			}
-			if on, err = b.on(columns, value); err != nil {
+			if on, err = b.on(columns); err != nil {
 				return "", nil, err
 			}
 			if len(columns) == 1 {
@@ -72,6 +72,11 @@ func FindBeside(ctx context.Context, fs storage.FS, t *format.Table, key string)
 				continue // names alone, as of a test set
 			}
 			value += " on=" + on
+			for _, c := range columns {
+				if b.hf && c != on && strings.HasSuffix(c, "_file_name") {
+					value, on = value+" also="+c, on+c
+				}
+			}
 		}
 		if strings.ContainsAny(b.folder+on, " ,") {
 			return "", nil, shardify.Unsupported("--labels %s: %s and its column %q: names with a comma or a space; rename them", Beside, b.file, on)
@@ -128,7 +133,7 @@ func holds(t *format.Table, folder string) bool {
 }
 
 // on is the column with the names.
-func (b *beside) on(columns []string, value string) (string, error) {
+func (b *beside) on(columns []string) (string, error) {
 	if !b.hf {
 		for _, c := range nameColumns {
 			if i := slices.IndexFunc(columns, func(x string) bool { return strings.EqualFold(x, c) }); i >= 0 {
@@ -140,17 +145,10 @@ func (b *beside) on(columns []string, value string) (string, error) {
 	} else if slices.Contains(columns, "file") {
 		return "file", nil
 	}
-	var ways []format.Way
-	for _, c := range columns {
-		if b.hf && strings.HasSuffix(c, "_file_name") {
-			ways = append(ways, format.With(optLabels.Name, value+" on="+c, "the files that "+c+" names, with the rest of their rows"))
-		}
+	if i := slices.IndexFunc(columns, func(c string) bool { return strings.HasSuffix(c, "_file_name") }); b.hf && i >= 0 {
+		return columns[i], nil
 	}
-	what := "which column has the names of the files?"
-	if len(ways) > 0 {
-		return "", format.NewAmbiguous(b.file+": "+what, ways)
-	}
-	return "", shardify.Mismatch("%s: %s --labels %s --key COLUMN says it: %s", b.file, what, Beside, strings.Join(columns[:min(len(columns), 12)], ", "))
+	return "", shardify.Mismatch("%s: which column has the names of the files? --labels %s --key COLUMN says it: %s", b.file, Beside, strings.Join(columns[:min(len(columns), 12)], ", "))
 }
 
 // columnsOf are those of a table.
@@ -186,9 +184,11 @@ func columnsOf(ctx context.Context, fs storage.FS, file string) (names []string,
 func together(tables []*Table) (all []*Table, err error) {
 	for _, t := range tables {
 		if t.spec.in != "" {
-			t.below()
+			if err := t.below(); err != nil {
+				return nil, shardify.Annotate(err, "read", t.File, "")
+			}
 			i := slices.IndexFunc(all, func(o *Table) bool {
-				return o.spec.in != "" && o.spec.rows == t.spec.rows && o.spec.counter == t.spec.counter && !slices.Contains(o.folders, t.folders[0])
+				return o.spec.in != "" && (t.spec.also == nil || o.Key == t.Key) && slices.Equal(o.spec.also, t.spec.also) && o.spec.rows == t.spec.rows && o.spec.counter == t.spec.counter && !slices.Contains(o.folders, t.folders[0])
 			})
 			if i >= 0 {
 				if err := all[i].add(t); err != nil {
@@ -212,11 +212,11 @@ func together(tables []*Table) (all []*Table, err error) {
 }
 
 // below adds the folder to the names.
-func (t *Table) below() {
+func (t *Table) below() error {
 	folder := strings.Trim(path.Clean("/"+t.spec.in), "/")
 	t.folders = []string{folder}
-	if folder == "" {
-		return
+	if err := t.placeNames(folder); err != nil || folder == "" {
+		return err
 	}
 	under := t.clean.Field.Empty()
 	o := t.clean.Offsets[0]
@@ -226,6 +226,7 @@ func (t *Table) below() {
 	}
 	t.clean = under
 	t.names.Data, t.names.Ends = under.Data, under.Offsets[0]
+	return nil
 }
 
 // add adds the rows of another table with in=FOLDER.
@@ -257,6 +258,10 @@ func (t *Table) add(o *Table) error {
 		c.Append(x, t.loaded, o.loaded)
 		*x = shardify.Column{}
 	}
+	for i := range t.files {
+		t.files[i].Append(&o.files[i], t.loaded, o.loaded)
+	}
+	t.parts = append(t.parts, o.parts...)
 	t.clean.Append(&o.clean, t.loaded, o.loaded)
 	t.names.Data, t.names.Ends = t.clean.Data, t.clean.Offsets[0]
 	t.loaded += o.loaded
@@ -324,7 +329,7 @@ func (t *Table) scoped(names Names) Names {
 
 // notes says how tables in folders are joined, and which of the columns name files.
 func (t *Table) notes(by By) (list []string) {
-	if t.folders != nil {
+	if t.files == nil && t.folders != nil {
 		list = append(list, fmt.Sprintf("rows of %s are joined, each table to the files of its folder, by %s", t.File, by))
 	}
 	for _, l := range t.lacks {
@@ -332,7 +337,7 @@ func (t *Table) notes(by By) (list []string) {
 	}
 	for _, f := range t.Fields() {
 		if strings.HasSuffix(f.Name, "_file_name") {
-			list = append(list, "the column "+f.Name+" stays text: the files that it names are samples of their own, which --missing drop leaves out where no row is theirs")
+			list = append(list, "the column "+f.Name+" stays text; also="+f.Name+" behind the name of the table makes the files that it names a field")
 		}
 	}
 	return list

@@ -156,6 +156,9 @@ func (l *Listed) String() string {
 
 // join finds the row of each sample, by the kind of name under which most are found.
 func (t *Table) join(samples int, names Names) (*joined, error) {
+	if t.order != nil {
+		return &joined{order: t.order, table: t}, nil
+	}
 	var best *rowsBy
 	for by := range kinds {
 		x, err := t.find(by, samples, names)

@@ -66,6 +66,11 @@ type Table struct {
 	// Of tables with in=FOLDER: the folders, long ones first, which table lacks which column, and how
 	// --labels names the tables behind the first.
 	folders, lacks, texts []string
+	// Of tables with also=COLUMN: the names of files in the column of on= and in those, paths below the
+	// input; which rows are of which file; and the rows of the samples, nil as long as they are not known.
+	files []shardify.Column
+	parts []origin
+	order []int32
 }
 
 // Fields are the columns beside the key.
@@ -188,7 +193,7 @@ func (t *Table) read(ctx context.Context, fs storage.FS, own []string, jobs int)
 		if s, e := in.Open(ctx, a); e == nil {
 			defer s.Close()
 			if shardify.FieldIndex(s.Schema(), t.Key) < 0 {
-				return t.noKey(s.Schema())
+				return t.noKey(s.Schema(), t.Key)
 			}
 		}
 	}
@@ -209,7 +214,12 @@ func (t *Table) read(ctx context.Context, fs storage.FS, own []string, jobs int)
 func (t *Table) load(ctx context.Context, src shardify.Source) error {
 	schema := src.Schema()
 	if t.Key == "" || shardify.FieldIndex(schema, t.Key) < 0 {
-		return t.noKey(schema)
+		return t.noKey(schema, t.Key)
+	}
+	for _, c := range t.spec.also {
+		if shardify.FieldIndex(schema, c) < 0 {
+			return t.noKey(schema, c)
+		}
 	}
 	all, rows, err := key.ReadAll(ctx, src, readBytes, maxTable)
 	if errors.Is(err, key.ErrTooLarge) {
@@ -235,7 +245,14 @@ func (t *Table) load(ctx context.Context, src shardify.Source) error {
 				return shardify.Corrupt(-1, "row %d has no name under %q", k, t.Key)
 			}
 			names = texts(c, rows)
+			if err := t.keepNames(&names, ""); err != nil {
+				return err
+			}
 			*c = shardify.Column{Field: c.Field}
+		case slices.Contains(t.spec.also, c.Name):
+			if err := t.keepNames(c, why); err != nil {
+				return err
+			}
 		case why != "":
 			t.Left = append(t.Left, format.Leftover{Name: c.Name, Reason: why})
 		default:
@@ -250,7 +267,7 @@ func (t *Table) load(ctx context.Context, src shardify.Source) error {
 	if t.sort { // objects have no order
 		slices.SortFunc(cols, func(a, b shardify.Column) int { return strings.Compare(a.Name, b.Name) })
 	}
-	if len(cols) == 0 {
+	if len(cols) == 0 && t.files == nil {
 		return shardify.Mismatch("no column of labels beside %s%s", t.Key, t.why())
 	}
 	t.names = key.Column{Data: names.Data, Ends: names.Offsets[0]}
@@ -271,7 +288,7 @@ func (t *Table) index() (err error) {
 	t.clean, t.cols = shardify.Column{}, nil
 	if t.rows, err = key.NewTable([]shardify.Column{clean}, cols, t.loaded); err != nil {
 		var e *shardify.Error
-		if errors.Is(err, shardify.ErrSchema) && errors.As(err, &e) { // a name is in two rows
+		if errors.Is(err, shardify.ErrSchema) && errors.As(err, &e) && t.files == nil { // a name is in two rows
 			err = format.Cure(e, format.With(optLabels.Name, t.replace("rows=many"), "lists of the rows of each name"),
 				format.With(optLabels.Name, t.replace("rows=first"), "the first row of each name"))
 		}
@@ -369,10 +386,10 @@ func (t *Table) why() string {
 }
 
 // noKey is the error about a key that is not a column.
-func (t *Table) noKey(schema []shardify.Field) error {
+func (t *Table) noKey(schema []shardify.Field, column string) error {
 	for _, l := range t.Left {
-		if l.Name == t.Key {
-			return shardify.Mismatch("the names in %s: %s", t.Key, l.Reason)
+		if l.Name == column {
+			return shardify.Mismatch("the names in %s: %s", column, l.Reason)
 		}
 	}
 	const most = 12
@@ -384,12 +401,12 @@ func (t *Table) noKey(schema []shardify.Field) error {
 		list = append(list, "...")
 	}
 	names := strings.Join(list, ", ")
-	if t.Key == "" {
+	if column == "" {
 		return shardify.Mismatch("--key COLUMN, or on=COLUMN behind the name of the table, must say which column has the names of the samples: %s", names)
 	}
 	cure := ""
 	if t.text {
 		cure = "; where the first line is a row: --csv header=none names the columns c0, c1, ..."
 	}
-	return shardify.Mismatch("no column %q; there is %s%s", t.Key, names, cure)
+	return shardify.Mismatch("no column %q; there is %s%s", column, names, cure)
 }

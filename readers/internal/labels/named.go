@@ -23,7 +23,7 @@ var (
 )
 
 // Help is that of the option labels, for formats that read tables of labels, too.
-const Help = "make the field cls from the name of the first folder: auto (if the folders look like classes), none, or folder (always); or FILE.csv, .tsv, .txt, .jsonl, .json, .parquet: a field for each column, joined by --key; options of the table follow its name, as in 'FILE.csv sep=| header=none'. 'NAME=FILE.csv on=COLUMN rows=many' makes lists, counted by NAME, of the rows of a sample; rows=first takes the first; in=FOLDER: the names are those in a folder below the input. tables: metadata.csv, .jsonl or .parquet beside the files, and train.csv beside train"
+const Help = "make the field cls from the name of the first folder: auto (if the folders look like classes), none, or folder (always); or FILE.csv, .tsv, .txt, .jsonl, .json, .parquet: a field for each column, joined by --key; options of the table follow its name, as in 'FILE.csv sep=| header=none'. 'NAME=FILE.csv on=COLUMN rows=many' makes lists, counted by NAME, of the rows of a sample; rows=first takes the first; also=COLUMN names a further file of the sample; in=FOLDER: the names are those in a folder below the input. tables: metadata.csv, .jsonl or .parquet beside the files, and train.csv beside train"
 
 const (
 	keysPath    = "path"

@@ -16,15 +16,16 @@ const (
 )
 
 // own are the words of a table that say how it is joined; others are options of its format.
-var own = &format.Input{Name: "labels", Options: []format.Option{{Name: "on"}, {Name: "rows"}, {Name: "in"}}}
+var own = &format.Input{Name: "labels", Options: []format.Option{{Name: "on"}, {Name: "also"}, {Name: "rows"}, {Name: "in"}}}
 
-// spec is a table as --labels names it: [NAME=]FILE[ on=COLUMN][ rows=one|first|many][ in=FOLDER], and options
+// spec is a table as --labels names it: [NAME=]FILE[ on=COLUMN][ also=COLUMN]...[ rows=one|first|many][ in=FOLDER], and options
 // of the table.
 type spec struct {
 	text    string // all of it
 	file    string
 	counter string // NAME
 	on      string
+	also    []string // columns with further files of the sample
 	rows    string
 	in      string // the folder below the input whose files the names are relative to
 	options []string
@@ -42,6 +43,8 @@ func parse(text string) (s spec, err error) {
 		switch key, value, _ := strings.Cut(w, "="); key {
 		case "on":
 			s.on = value
+		case "also":
+			s.also = append(s.also, value)
 		case "rows":
 			s.rows = value
 		case "in":
@@ -55,6 +58,10 @@ func parse(text string) (s spec, err error) {
 		return s, shardify.Misuse("rows=%s: want one, first or many", s.rows)
 	case s.counter != "" && s.rows != rowsMany:
 		return s, shardify.Misuse("%s= names the lists that rows=many makes: --labels '%s rows=many'; a file of that name is ./%[1]s=%s", s.counter, text, s.file)
+	case s.also != nil && s.rows != rowsOne:
+		return s, shardify.Misuse("--labels '%s': also= is for tables with a row for each sample: leave out rows=", text)
+	case slices.Contains(s.also, "") || slices.Contains(s.also, s.on) && s.on != "":
+		return s, shardify.Misuse("--labels '%s': also=COLUMN names a further column with names of files", text)
 	case s.counter == "":
 		s.counter = "rows"
 	}

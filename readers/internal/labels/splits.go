@@ -11,7 +11,7 @@ import (
 // splits reports whether two tables are one, of which each folder has a file: train/metadata.csv and
 // test/metadata.csv.
 func (s *spec) splits(o *spec) bool {
-	return s.in == "" && o.in == "" && s.file != o.file && path.Base(s.file) == path.Base(o.file) && s.on == o.on && s.rows == o.rows && s.counter == o.counter && slices.Equal(s.options, o.options)
+	return s.in == "" && o.in == "" && s.file != o.file && path.Base(s.file) == path.Base(o.file) && s.on == o.on && slices.Equal(s.also, o.also) && s.rows == o.rows && s.counter == o.counter && slices.Equal(s.options, o.options)
 }
 
 // ofSplits says of files of one name in several folders that each names the files of its folder.
@@ -21,7 +21,7 @@ func ofSplits(list []spec, roots []string) {
 		for n < len(list) && list[n].splits(&list[0]) {
 			n++
 		}
-		if n > 1 {
+		if n > 1 || list[0].also != nil && list[0].in == "" {
 			below(list[:n], roots)
 		}
 		list = list[n:]

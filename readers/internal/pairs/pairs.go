@@ -20,13 +20,11 @@ import (
 	"github.com/shardify/shardify/storage/walk"
 )
 
-// Option is the name of the option.
-const Option = "pair"
-
 // Pair is a folder of files that are one field of the samples. What a path is without the folder,
 // the suffix and the extension names the sample.
 type Pair struct {
 	Field  string
+	Path   string   // of the folder; ".": the INPUT itself
 	folder []string // its parts; none: the INPUT itself
 	Suffix string   // of stems, or of whole file names
 	Text   string   // as the user wrote it
@@ -59,7 +57,7 @@ func Parse(text string) (list []Pair, err error) {
 				p.folder = append(p.folder, part)
 			}
 		}
-		p.Field = field
+		p.Field, p.Path = field, cmp.Or(strings.Join(p.folder, "/"), ".")
 		for i := range list {
 			if o := &list[i]; strings.EqualFold(o.Field, field) {
 				return nil, shardify.Misuse("--pair: %s and %s are one field: each needs a name of its own", o.Text, p.Text)
@@ -171,7 +169,7 @@ func untar(list []Pair, name []byte) []byte {
 
 // InTars reports whether tars are folders: with pairs, unless one of them has tars as files.
 func InTars(o format.Options) bool {
-	list, err := Parse(o[Option])
+	list, err := Parse(o["pair"])
 	return err == nil && list != nil && !slices.ContainsFunc(list, func(p Pair) bool { return strings.EqualFold(path.Ext(p.Suffix), ".tar") })
 }
 
@@ -209,5 +207,3 @@ func Names(list []Pair, files *labels.Paths, by labels.Stem) *labels.Paths {
 	}
 	return n
 }
-
-func (p *Pair) Path() string { return cmp.Or(strings.Join(p.folder, "/"), ".") }

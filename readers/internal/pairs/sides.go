@@ -303,7 +303,7 @@ func Doubt(list []*side, alike bool) error {
 // pairWays are the ways to make a sample of files in several folders.
 func pairWays(list []*side) (ways []format.Way) {
 	add := func(value, missing, makes string) {
-		w := format.With(Option, value, makes)
+		w := format.With("pair", value, makes)
 		if missing != "" {
 			w.Options["missing"] = missing
 		}

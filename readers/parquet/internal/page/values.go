@@ -110,18 +110,18 @@ func (s *scratch) split(c *Column, src []byte, n int) (Values, error) {
 
 // Form is what becomes of the values of a column.
 type Form struct {
-	Kind  FormKind
+	Kind  formKind
 	Width int // bytes of a value; 0 for bytes of any length
 	Scale int // of DecimalText
 }
 
-// FormKind is a way to change values.
-type FormKind uint8
+// formKind is a way to change values.
+type formKind uint8
 
 // The forms. Raw are the bytes as they are. Narrow8 to NarrowU16 take INT32 into
 // fewer bits, which must be enough.
 const (
-	Raw FormKind = iota
+	Raw formKind = iota
 	Narrow8
 	Narrow16
 	NarrowU8
