@@ -33,7 +33,7 @@ func TestExitCodesFollowTheCause(t *testing.T) {
 		{shardify.Hint(shardify.Usage("x"), "y"), 2},
 		{fmt.Errorf("a: %w", convert.ErrIncomplete), 3},
 		{fmt.Errorf("a: %w", convert.ErrStopped), 75},
-		{fmt.Errorf("a: %w", ErrInterrupted), 130},
+		{fmt.Errorf("a: %w", errInterrupted), 130},
 	} {
 		if got := Code(c.err); got != c.want {
 			t.Errorf("%v: code %d, want %d", c.err, got, c.want)
@@ -68,8 +68,8 @@ func TestStubbornWorkIsEnded(t *testing.T) {
 		{[]syscall.Signal{syscall.SIGTERM}, 20 * time.Millisecond, CodeStopped, convert.ErrStopped},
 		{[]syscall.Signal{syscall.SIGHUP}, 20 * time.Millisecond, CodeStopped, convert.ErrStopped},
 		{[]syscall.Signal{syscall.SIGUSR1, syscall.SIGTERM}, 20 * time.Millisecond, CodeStopped, ErrNotice},
-		{[]syscall.Signal{syscall.SIGINT}, 20 * time.Millisecond, CodeInterrupted, ErrInterrupted},
-		{[]syscall.Signal{syscall.SIGINT, syscall.SIGINT}, time.Hour, CodeInterrupted, ErrInterrupted},
+		{[]syscall.Signal{syscall.SIGINT}, 20 * time.Millisecond, CodeInterrupted, errInterrupted},
+		{[]syscall.Signal{syscall.SIGINT, syscall.SIGINT}, time.Hour, CodeInterrupted, errInterrupted},
 	} {
 		if signal.Ignored(c.signals[0]) {
 			t.Logf("%v is ignored here, as nohup and shells ask for", c.signals[0])

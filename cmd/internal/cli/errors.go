@@ -24,18 +24,18 @@ const (
 	CodeInterrupted = 130
 )
 
-// ExitCodes is what every command's help says about them.
-const ExitCodes = "0 done, 1 failed, 2 wrong usage, 3 finished but incomplete (skipped input, missing or damaged shard), 75 stopped on request (run the same command again), 130 interrupted"
+// exitCodes is what every command's help says about them.
+const exitCodes = "0 done, 1 failed, 2 wrong usage, 3 finished but incomplete (skipped input, missing or damaged shard), 75 stopped on request (run the same command again), 130 interrupted"
 
-// ErrInterrupted is the cause of a context that Ctrl-C cancelled.
-var ErrInterrupted = errors.New("interrupted")
+// errInterrupted is the cause of a context that Ctrl-C cancelled.
+var errInterrupted = errors.New("interrupted")
 
 // Code is the exit code that err deserves.
 func Code(err error) int {
 	switch {
 	case err == nil:
 		return CodeDone
-	case errors.Is(err, ErrInterrupted):
+	case errors.Is(err, errInterrupted):
 		return CodeInterrupted
 	case errors.Is(err, convert.ErrStopped), stalled(err):
 		return CodeStopped
@@ -70,7 +70,7 @@ func (o *IO) Report(ctx context.Context, program string, err error) int {
 	}
 	if stalled(err) {
 		err = shardify.Hint(err, "the storage does not answer; --stall TIME waits longer, --stall 0 without end", pipeline.GoesOn)
-	} else if errors.Is(err, ErrInterrupted) {
+	} else if errors.Is(err, errInterrupted) {
 		err = shardify.Hint(err, pipeline.GoesOn)
 	}
 	hints := slices.Concat(pipeline.Advice(err, o.Command), o.missing(err), o.choices(err), o.splits(err))

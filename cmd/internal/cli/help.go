@@ -19,12 +19,12 @@ type Page struct {
 	Use, Short string
 	Text       []string // paragraphs
 	Commands   [][2]string
-	Groups     []FlagGroup
+	Groups     []flagGroup
 	Examples   []string
 }
 
-// FlagGroup is flags under one heading.
-type FlagGroup struct {
+// flagGroup is flags under one heading.
+type flagGroup struct {
 	Heading string
 	Formats bool // options that formats declare
 	Flags   []Flag
@@ -81,7 +81,7 @@ func PageOf(c *cobra.Command) Page {
 			p.Text = append(p.Text, strings.Join(strings.Fields(para), " "))
 		}
 	}
-	p.Text = append(p.Text, "Exit codes: "+ExitCodes+".")
+	p.Text = append(p.Text, "Exit codes: "+exitCodes+".")
 	for _, s := range c.Commands() {
 		if s.IsAvailableCommand() {
 			p.Commands = append(p.Commands, [2]string{s.Name(), s.Short})
@@ -97,11 +97,11 @@ func PageOf(c *cobra.Command) Page {
 }
 
 // groupsOf are the flags of a command under their headings.
-func groupsOf(c *cobra.Command) (groups []FlagGroup) {
+func groupsOf(c *cobra.Command) (groups []flagGroup) {
 	for _, h := range groupOrder {
-		groups = append(groups, FlagGroup{Heading: h})
+		groups = append(groups, flagGroup{Heading: h})
 	}
-	rest := FlagGroup{Heading: "Options"}
+	rest := flagGroup{Heading: "Options"}
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		_, common := f.Annotations[Often]
 		shown := Flag{flagName(f), flagText(f), "--" + f.Name, common}
@@ -111,18 +111,18 @@ func groupsOf(c *cobra.Command) (groups []FlagGroup) {
 		case owners == nil && heading == nil:
 			rest.Flags = append(rest.Flags, shown)
 		default:
-			g := FlagGroup{Formats: owners != nil}
+			g := flagGroup{Formats: owners != nil}
 			if g.Heading = strings.Join(heading, ""); g.Formats {
 				g.Heading = "Options of " + strings.Join(owners, ", ")
 			}
-			at := slices.IndexFunc(groups, func(o FlagGroup) bool { return o.Heading == g.Heading })
+			at := slices.IndexFunc(groups, func(o flagGroup) bool { return o.Heading == g.Heading })
 			if at < 0 {
 				at, groups = len(groups), append(groups, g)
 			}
 			groups[at].Flags = append(groups[at].Flags, shown)
 		}
 	})
-	slices.SortStableFunc(groups, func(a, b FlagGroup) int {
+	slices.SortStableFunc(groups, func(a, b flagGroup) int {
 		if a.Formats == b.Formats {
 			return 0
 		} else if b.Formats {
@@ -130,7 +130,7 @@ func groupsOf(c *cobra.Command) (groups []FlagGroup) {
 		}
 		return 1
 	})
-	return slices.DeleteFunc(append(groups, rest), func(g FlagGroup) bool { return g.Flags == nil })
+	return slices.DeleteFunc(append(groups, rest), func(g flagGroup) bool { return g.Flags == nil })
 }
 
 func flagName(f *pflag.Flag) string {
@@ -218,7 +218,7 @@ func (o *IO) Help(c *cobra.Command) {
 	}
 }
 
-func (g *FlagGroup) write(w io.Writer, columns int) {
+func (g *flagGroup) write(w io.Writer, columns int) {
 	if len(g.Flags) > 0 {
 		fmt.Fprintf(w, "\n%s:\n", g.Heading)
 	}

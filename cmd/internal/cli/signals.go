@@ -21,7 +21,7 @@ var ErrNotice = fmt.Errorf("%w: the time limit is near", convert.ErrStopped)
 
 // Signals returns a context that ends on request: TERM, and HUP of a terminal that was closed, with
 // cause convert.ErrStopped, USR1 (sent by batch systems before the time limit) with ErrNotice, INT
-// with ErrInterrupted. A process that still works after Patience, or is interrupted again, is ended
+// with errInterrupted. A process that still works after Patience, or is interrupted again, is ended
 // by exit; nothing half is ever published, so that is safe. The same happens when no process reads
 // the output any more: the cause is errPipe.
 func (o *IO) Signals(parent context.Context, exit func(code int)) (ctx context.Context, stop func()) {
@@ -49,7 +49,7 @@ func signals(parent context.Context, patience time.Duration, gone <-chan struct{
 					exit(code)
 				case s == syscall.SIGINT:
 					code = CodeInterrupted
-					cancel(ErrInterrupted)
+					cancel(errInterrupted)
 				case s == syscall.SIGUSR1:
 					cancel(ErrNotice)
 				default:

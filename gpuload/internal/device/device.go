@@ -132,11 +132,11 @@ type Rows struct {
 	Size, Rows, Split int64
 	From              [2]*load.Table
 	Formula           *order.Formula // may be nil
-	By                Numbering
+	By                numbering
 }
 
-// Numbering finds rows on the host, where the device cannot.
-type Numbering interface {
+// numbering finds rows on the host, where the device cannot.
+type numbering interface {
 	// Listed is, by row, its number in the table that it is from.
 	Listed() ([]int64, error)
 	// Hosted is the rows for what the host gathers.
