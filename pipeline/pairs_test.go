@@ -187,6 +187,54 @@ func pack(t *testing.T, name string, files ...string) {
 	}
 }
 
+// TestPairsOfTarsAsProposed: inspect proposes the pairs of tars that hold parts of the same samples, and what it
+// proposes makes the set. Classes in tars are no parts, and neither are tars of other names.
+func TestPairsOfTarsAsProposed(t *testing.T) {
+	for name, c := range map[string]struct {
+		tars []string // with their members
+		want string   // "" if there are no pairs
+	}{
+		"images and masks": {[]string{"images.tar 1.jpg 2.jpg", "masks.tar 1.png 2.png"}, "1.image.jpg=1.jpg 1.mask.png=1.png 2.image.jpg=2.jpg 2.mask.png=2.png"},
+		"of one type":      {[]string{"images.tar 1.png", "masks.tar 1.png"}, "1.image.png=1.png 1.mask.png=1.png"},
+		"several":          {[]string{"images-0.tar 1.jpg", "images-1.tar 2.jpg", "labels.tar 1.txt 2.txt"}, "1.image.jpg=1.jpg 1.label.txt=1.txt 2.image.jpg=2.jpg 2.label.txt=2.txt"},
+		"other stems":      {[]string{"images.tar 1.jpg 2.jpg", "masks.tar 3.png 4.png"}, ""},
+		"one is missing":   {[]string{"images.tar 1.jpg 2.jpg", "masks.tar 1.png"}, ""},
+		"classes":          {[]string{"cat.tar 1.jpg", "dog.tar 1.jpg"}, ""},
+		"shards":           {[]string{"images-0.tar 1.jpg", "images-1.tar 2.jpg"}, ""},
+		"splits":           {[]string{"train.tar 1.jpg", "val.tar 1.jpg"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			for _, line := range c.tars {
+				words := strings.Fields(line)
+				pack(t, filepath.Join(root, words[0]), words[1:]...)
+			}
+			r, err := InspectRequest(t.Context(), Settings{}, []string{root}, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rep, err := inspect.Inputs(t.Context(), r)
+			given := ""
+			if err == nil {
+				given = rep.Ways[0].Given["pair"]
+			}
+			if c.want == "" || given == "" {
+				if c.want != given {
+					t.Errorf("inspect proposes %q (%v)", given, err)
+				}
+				return
+			}
+			s := Settings{Inputs: []string{root}, Output: filepath.Join(t.TempDir(), "out"), Sync: "none", Options: maps.Clone(rep.Ways[0].Given)}
+			if _, err := Convert(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			if got := tarMembers(t, s.Output); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
 // TestPairsInTars: a pair may be a folder, a tar, or several, and the bytes are those of any number of
 // jobs and tasks, and of any memory. Splits and labels go by the names in the tars.
 func TestPairsInTars(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"path/filepath"
 	"strings"
 
@@ -97,6 +98,44 @@ type Field struct {
 // Inputs opens the inputs together. If they do not fit together it describes
 // them one by one and says how they differ.
 func Inputs(ctx context.Context, r Request) (*Report, error) {
+	paired := r.pairsOfTars(ctx)
+	rep, err := r.inputs(ctx)
+	if paired == nil {
+		return rep, err
+	}
+	if err == nil {
+		paired.Ways = append(paired.Ways, rep.Ways...)
+	}
+	return paired, nil
+}
+
+// pairsOfTars are tars that are parts of the same samples, as another format reads them; nil if they are not.
+func (r Request) pairsOfTars(ctx context.Context) *Report {
+	if r.tried || r.Asked || r.Format.Sniff == nil || !r.Format.Sniff(nil, "x.tar") {
+		return nil
+	}
+	t, _, err := readers.List(ctx, r.Format, r.open())
+	if err != nil {
+		return nil
+	}
+	p := propose.Tars(t)
+	k := slices.IndexFunc(readers.Formats, func(f format.Input) bool { return f.Tars != nil })
+	if p == nil || k < 0 {
+		return nil
+	}
+	r.Format, r.Why, r.tried = readers.Formats[k], p.Why, true
+	r.Given = maps.Clone(p.Settings)
+	if r.Options, err = format.CheckOptions(r.Format.Options, r.Given); err != nil {
+		return nil
+	}
+	rep, err := r.inputs(ctx)
+	if err != nil || rep.Cause != nil {
+		return nil
+	}
+	return rep
+}
+
+func (r Request) inputs(ctx context.Context) (*Report, error) {
 	o, err := readers.Open(ctx, r.Format, r.open())
 	var doubt *format.Ambiguous
 	var some *format.Skippable
