@@ -53,6 +53,7 @@ type Leftover struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
 	Count  int64  `json:"count,omitempty"` // files left out for this reason; 0 means one field
+	Unit   string `json:"unit,omitempty"`  // what Count counts, if no files: "row"
 	// Unreadable: the field has values, of a type or in a form that is not read. Else it
 	// is no column of the samples.
 	Unreadable bool `json:"unreadable,omitempty"`

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -64,7 +65,7 @@ func examples(d Difference) string {
 // Leftover is a left-out field or kind of file in words.
 func Leftover(l format.Leftover) string {
 	if l.Count > 0 {
-		return fmt.Sprintf("%s: %s (%s)", l.Name, l.Reason, printable.Of(l.Count, "file"))
+		return fmt.Sprintf("%s: %s (%s)", l.Name, l.Reason, printable.Of(l.Count, cmp.Or(l.Unit, "file")))
 	}
 	return l.Name + ": " + l.Reason
 }

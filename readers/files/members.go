@@ -224,7 +224,7 @@ func (b *builder) drop() error {
 	}
 	for j, n := range lacks {
 		if n > 0 {
-			b.left = append(b.left, format.Leftover{Name: b.members[j].Field, Reason: "samples without it (--missing drop)", Count: n})
+			b.left = append(b.left, format.Leftover{Name: b.members[j].Field, Reason: "samples without it (--missing drop)", Count: n, Unit: "sample"})
 		}
 	}
 	m.files, m.first, m.samples = files, first, len(first)

@@ -172,7 +172,7 @@ func (s *survey) add(x *scan, ids map[string]uint16) error {
 // note writes down what people should know.
 func (s *survey) note(forms map[tar.Rule]int64, left map[string]int64, again int64) {
 	for _, why := range slices.Sorted(maps.Keys(left)) {
-		s.Left = append(s.Left, format.Leftover{Name: "members of tars", Reason: why, Count: left[why]})
+		s.Left = append(s.Left, format.Leftover{Name: "members of tars", Reason: why, Count: left[why], Unit: "member"})
 	}
 	for _, r := range slices.Sorted(maps.Keys(forms)) {
 		s.Notes = append(s.Notes, fmt.Sprintf("%d members have: %s (%s)", forms[r], r, r.Breaks()))
@@ -247,7 +247,7 @@ func (s *source) keep() {
 		s.kept = append(s.kept, k)
 	}
 	if dropped > 0 {
-		s.dropped = []format.Leftover{{Name: "samples", Reason: "without a member that others have (--missing drop)", Count: dropped}}
+		s.dropped = []format.Leftover{{Name: "samples", Reason: "without a member that others have (--missing drop)", Count: dropped, Unit: "sample"}}
 	}
 }
 

@@ -90,7 +90,7 @@ func (s *source) Leftovers() []format.Leftover {
 	}
 	for _, o := range all {
 		if o.Missing > 0 {
-			out = append(out, format.Leftover{Name: "chunks of " + cmp.Or(o.Path, "the array"), Count: o.Missing, Unreadable: true,
+			out = append(out, format.Leftover{Name: "chunks of " + cmp.Or(o.Path, "the array"), Count: o.Missing, Unit: "chunk", Unreadable: true,
 				Reason: fmt.Sprintf("%d of %d chunks are missing and are %s", o.Missing, o.Chunks, o.Fill)})
 		}
 	}

@@ -218,7 +218,7 @@ func (f *RowFiles) choose(named []int, missing string) {
 		}
 	}
 	if n := f.Table.loaded - len(f.Rows); n > 0 {
-		f.Left = append(f.Left, format.Leftover{Name: f.Table.File, Reason: "rows whose " + f.Columns[0] + " is not there (--missing " + missing + ")", Count: int64(n)})
+		f.Left = append(f.Left, format.Leftover{Name: f.Table.File, Reason: "rows whose " + f.Columns[0] + " is not there (--missing " + missing + ")", Count: int64(n), Unit: "row"})
 	}
 }
 

@@ -60,12 +60,12 @@ func JoinAll(tables []*Table, samples int, names Names, missing string, scratch 
 			return nil, j.unmatched()
 		}
 		if j.unused.Count > 0 {
-			out.Left = append(out.Left, format.Leftover{Name: j.unused.First[0], Reason: "rows of labels for no sample (--missing " + missing + ")", Count: j.unused.Count})
+			out.Left = append(out.Left, format.Leftover{Name: j.unused.First[0], Reason: "rows of labels for no sample (--missing " + missing + ")", Count: j.unused.Count, Unit: "row"})
 		}
 		switch {
 		case j.bare.Count == 0:
 		case missing == "drop":
-			out.Left = append(out.Left, format.Leftover{Name: j.bare.First[0], Reason: "samples without labels (--missing drop)", Count: j.bare.Count})
+			out.Left = append(out.Left, format.Leftover{Name: j.bare.First[0], Reason: "samples without labels (--missing drop)", Count: j.bare.Count, Unit: "sample"})
 			if out.Kept == nil {
 				out.Kept = slices.Repeat([]bool{true}, samples)
 			}

@@ -72,7 +72,7 @@ func (t *Table) several(names *shardify.Column, cols []shardify.Column, rows int
 	}
 	if t.spec.rows == rowsFirst {
 		if rows > n {
-			t.Left = append(t.Left, format.Leftover{Name: t.File, Reason: "rows of a name that an earlier row has (rows=first)", Count: int64(rows - n)})
+			t.Left = append(t.Left, format.Leftover{Name: t.File, Reason: "rows of a name that an earlier row has (rows=first)", Count: int64(rows - n), Unit: "row"})
 		}
 		cols, err = takeAll(cols, rows, g.first)
 		return keys[0], cols, n, err

@@ -193,7 +193,7 @@ func Expand(ctx context.Context, t *format.Table, left []format.Leftover) (*form
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(more)) {
-		left = append(left, format.Leftover{Name: "members of tars", Reason: why, Count: more[why]})
+		left = append(left, format.Leftover{Name: "members of tars", Reason: why, Count: more[why], Unit: "member"})
 	}
 	return out, left, nil
 }
