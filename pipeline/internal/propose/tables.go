@@ -35,12 +35,12 @@ func tables(ctx context.Context, src shardify.Source, t *format.Table) (out []Pr
 		if names == nil {
 			names = namesOfFiles(src, t)
 		}
-		on, many, others := joins(ctx, fs, list[0], names)
+		on, many, others, apart := joins(ctx, fs, list[0], names)
 		if on == "" {
 			continue
 		}
 		why := "column " + on + " of " + path.Base(list[0]) + " has names of the files"
-		if p, ok := src.(format.Foldered); others != nil && !many && (!ok || p.Folders() == nil) {
+		if p, ok := src.(format.Foldered); apart && !many && (!ok || p.Folders() == nil) {
 			for i := range list {
 				list[i] += " on=" + on + " also=" + strings.Join(others, " also=")
 			}
@@ -116,34 +116,34 @@ func namesOfFiles(src shardify.Source, t *format.Table) map[string]int {
 }
 
 // joins finds the column of a table that has names of files; many: they come again; others: so do other
-// columns, with extensions. "" if no column has them, or there is no other column.
-func joins(ctx context.Context, fs storage.FS, file string, names map[string]int) (on string, many bool, others []string) {
+// columns, with extensions; apart: no file is in two of them, or twice. "" if no column has them, or there is no other column.
+func joins(ctx context.Context, fs storage.FS, file string, names map[string]int) (on string, many bool, others []string, apart bool) {
 	f, _, err := readers.Choose(ctx, fs, "", []string{file})
 	if strings.EqualFold(path.Ext(file), ".txt") { // --labels reads it so
 		i := slices.IndexFunc(readers.Formats, func(f format.Input) bool { return f.Sniff != nil && f.Sniff(nil, "x.csv") })
 		f, err = readers.Formats[i], nil
 	}
 	if err != nil || f.Whole {
-		return "", false, nil
+		return "", false, nil, false
 	}
 	options, err := format.CheckOptions(f.Options, nil)
 	if err != nil {
-		return "", false, nil
+		return "", false, nil, false
 	}
 	o, err := readers.Open(ctx, f, readers.Request{FS: fs, Inputs: []string{file}, Options: options, Jobs: 1, Asked: true})
 	if err != nil {
-		return "", false, nil
+		return "", false, nil, false
 	}
 	defer o.Source.Close()
 	schema := o.Source.Schema()
 	if len(schema) < 2 {
-		return "", false, nil
+		return "", false, nil, false
 	}
 	seen, found, rows := make([]matches, len(schema)), make([]int, len(schema)), 0
 	for _, sp := range glance.First(ctx, o.Source, tableRows) {
 		r, err := o.Source.Reader(sp.Run)
 		if err != nil {
-			return "", false, nil
+			return "", false, nil, false
 		}
 		b, done := glance.Read(ctx, r, sp)
 		if b != nil {
@@ -165,14 +165,16 @@ func joins(ctx context.Context, fs storage.FS, file string, names map[string]int
 		}
 	}
 	if best < 0 || strings.Contains(schema[best].Name, ",") {
-		return "", false, nil
+		return "", false, nil, false
 	}
+	all := maps.Clone(seen[best])
 	for i := range found {
 		if i != best && found[i] == rows && seen[i].weight() == 2*len(seen[i]) {
 			others = append(others, schema[i].Name)
+			maps.Copy(all, seen[i])
 		}
 	}
-	return schema[best].Name, len(seen[best]) < found[best], others
+	return schema[best].Name, len(seen[best]) < found[best], others, others != nil && len(all) == rows*(1+len(others))
 }
 
 // matches are the names of files that a column has, with what they are among all names.

@@ -28,6 +28,7 @@ func TestTablesThatNameFiles(t *testing.T) {
 		{"instances_val.json", `{"images":[{"id":1,"file_name":"1.jpg"}],"annotations":[{"id":1}]}`, "--labels instances_val.json"},
 		{"a.json", `{"images":[{"id":1,"file_name":"1.jpg"}]}`, ""},
 		{"a.jsonl", "{\"f\":\"1.jpg\",\"g\":\"2.jpg\",\"x\":\"\"}\n{\"f\":\"2.jpg\",\"g\":\"2.jpg\",\"x\":\"\"}\n", "--key f --labels a.jsonl without g"},
+		{"a.jsonl", "{\"f\":\"1.jpg\",\"g\":\"a/2.jpg\",\"x\":\"\"}\n", "--labels 'a.jsonl on=f also=g'"},
 		{"captions.txt", "image,caption\n1.jpg,a cat\n1.jpg,\"a cat, or two\"\n2.jpg,a dog\n", "--key image --labels 'captions.txt rows=many'"},
 		{"notes.txt", "1.jpg is better than 2.jpg\n", ""},
 	} {
