@@ -397,6 +397,10 @@ func (l *lists) parts(c *ask.Conversion, t *format.Table, samples []uint32) (out
 		if _, ok := c.Opened.Source.(format.Owner); !ok {
 			what = "input"
 		}
+		if len(out) == 1 && out[0].Part == splits.NoList {
+			err := shardify.Mismatch("--split-from: %s, and none is in a list: nothing would be in the set", printable.Of(int64(left), what))
+			return nil, shardify.Hint(err, "add the names to one of the lists, and repeat the command: "+strings.Join(l.files, ", "))
+		}
 		c.Note(fmt.Sprintf("%s in no list: left out", printable.Of(int64(left), what)))
 	}
 	return out, nil

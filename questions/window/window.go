@@ -10,6 +10,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/index/view"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/pipeline/settings"
 	"github.com/shardify/shardify/plan"
@@ -148,7 +149,12 @@ func check(s *settings.Settings, split *splits.Rule) error {
 			continue
 		}
 		if name := moves(s, split); name != "" {
-			return shardify.Usage("--window %s with --%s: rows that are left out or moved change the numbers of others; choose rows by a field, such as time=%s", specs[i].Text, name, specs[i].Text)
+			err := shardify.Usage("--window %s with --%s: rows that are left out or moved change the numbers of others", specs[i].Text, name)
+			hint := fmt.Sprintf("count by the values of a field in place of rows, as in --window time=%s", specs[i].Text)
+			if split != nil && split.Named() && !split.Objects && s.Moving("window") == "" && len(specs) == 1 {
+				hint = fmt.Sprintf("--format %s copies each window, of the rows of one split; or %s", copying(), hint)
+			}
+			return shardify.Hint(err, hint)
 		}
 	}
 	return nil
@@ -156,10 +162,23 @@ func check(s *settings.Settings, split *splits.Rule) error {
 
 // moves is the first setting that leaves rows out or moves them, "" without one.
 func moves(s *settings.Settings, split *splits.Rule) string {
-	if split != nil {
+	switch {
+	case split != nil && s.Split == "":
+		return format.SplitFrom
+	case split != nil:
 		return "split"
 	}
 	return s.Moving("window")
+}
+
+// copying is the first output format whose shards have windows as samples.
+func copying() string {
+	for _, f := range writers.Formats {
+		if !f.Views {
+			return f.Name
+		}
+	}
+	return ""
 }
 
 // copied reports whether rows are copied into windows: views need shards whose rows can be
@@ -211,6 +230,15 @@ func checkCopied(s *settings.Settings, specs []view.Spec, split *splits.Rule) er
 	if reason == "" {
 		return nil
 	}
-	return shardify.Hint(shardify.Usage("--window %s with --format %s: %s", text, s.Format, reason),
+	err := shardify.Usage("--window %s with --format %s: %s", text, s.Format, reason)
+	if named != nil && named.ByValue() && s.Split != "" && len(specs) == 1 {
+		if specs[0].Axis == "" {
+			text = "time=" + text
+			err = shardify.Usage("--window %s with --format %s: %s; windows by the values of a field, such as time, are of one split", specs[0].Text, s.Format, reason)
+		}
+		return shardify.Hint(err, fmt.Sprintf("in two steps: shardify convert INPUT -o ROWS --format mmap --window %s --split %s; then of each split: shardify convert ROWS/SPLIT -o OUT/SPLIT --format %s --view %s",
+			text, printable.Quote(s.Split), s.Format, specs[0].Name))
+	}
+	return shardify.Hint(err,
 		fmt.Sprintf("in two steps: shardify convert INPUT -o ROWS --format mmap --window %s; shardify convert ROWS -o OUT --format %s --view %s", text, s.Format, specs[0].Name))
 }

@@ -126,11 +126,16 @@ func (b *builder) rowStrays() error {
 		}
 	}
 	about := int64(0)
+	tables := labels.Files(b.options[optLabels])
 	for i := range named {
 		if named[i] {
 			continue
 		}
 		b.strays = append(b.strays, uint32(i))
+		if slices.Contains(tables, b.table.Path(i)) { // in an archive
+			b.leftStrays = append(b.leftStrays, format.Leftover{Name: quote(b.files.Rel(i)), Reason: "the table of --labels", Count: 1})
+			continue
+		}
 		rel := b.files.Rel(i)
 		if walk.About(string(rel[strings.LastIndexByte(string(rel), '/')+1:])) {
 			about++

@@ -256,7 +256,7 @@ func recode(old, labels []string) (codes []int64, why string) {
 		codes = append(codes, int64(at))
 	}
 	if len(unknown) > 0 {
-		return nil, "the set has no label " + few(unknown) + ": convert all inputs into a new set"
+		return nil, "the set has no label " + few(unknown) + ": codes of a set stay as they are. shardify convert OLD NEW -o OUT with the inputs of the set and the new ones makes a set with all labels"
 	}
 	return codes, ""
 }
