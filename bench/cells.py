@@ -131,7 +131,7 @@ def ann_batch(path: str, work: str) -> Batches:
     collection = annbatch.DatasetCollection(store, mode="a")
     if collection.is_empty:
         collection.add_adatas([path])
-    made = annbatch.Loader(batch_size=BATCH, chunk_size=256, preload_nchunks=16, preload_to_gpu=False, to_torch=False)
+    made = annbatch.Loader(batch_size=BATCH, chunk_size=256, preload_nchunks=16, preload_to_gpu=False, shuffle=True)
     made.use_collection(annbatch.DatasetCollection(store, mode="r"))
 
     def batches() -> Iterator[int]:

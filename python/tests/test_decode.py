@@ -594,6 +594,69 @@ def test_a_loader_delivers_pixels_that_were_cast(tmp_path):
 
 
 @needs_library
+def images(folder, n=12):
+    files = [coded(picture(k, 32, 24)) for k in range(n)]
+    fixture.write(folder, [{"name": "png", "dtype": "u8", "levels": 1, "media": "png"}], [{"png": f} for f in files])
+    return str(folder), np.stack([np.asarray(picture(k, 32, 24)) for k in range(n)])
+
+
+@needs_library
+def test_torchvision_augments_the_tensors_of_a_loader(tmp_path):
+    """Its results are those on tensors that nobody delivered."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    v2 = pytest.importorskip("torchvision.transforms.v2", reason="torchvision.transforms.v2 is not installed")
+    augment = v2.Compose([v2.RandomHorizontalFlip(), v2.ColorJitter(0.3), v2.RandomCrop(16), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5] * 3, [0.2] * 3)])
+    folder, pixels = images(tmp_path / "s")
+
+    def all_of(batch, epoch, index):
+        torch.manual_seed(1_000_003 * epoch + index)
+        return torch.stack([augment(image) for image in batch])
+
+    def on_device(batch):
+        batch["png"] = all_of(batch["png"], batch.epoch, batch.index)
+        return batch
+
+    loader = shardify.Loader(folder, 4, shuffle="global", seed=1, decode=True, framework="torch", transform=on_device, transform_threads=0)
+    seen = 0
+    for epoch in range(2):
+        for batch in loader:
+            want = all_of(torch.from_numpy(pixels[batch.ids].transpose(0, 3, 1, 2).copy()), epoch, batch.index)
+            assert batch["png"].dtype == torch.float32 and torch.equal(batch["png"], want)
+            seen += batch.size
+    assert seen == 24
+
+
+@needs_library
+def test_dm_pix_augments_the_arrays_of_a_loader(tmp_path):
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    pix = pytest.importorskip("dm_pix", reason="dm-pix is not installed")
+    folder, pixels = images(tmp_path / "s")
+
+    @jax.jit
+    def augment(key, batch):
+        return jax.vmap(pix.random_flip_left_right)(jax.random.split(key, len(batch)), batch)
+
+    decoder = shardify.Decode(layout="nhwc", cast=("float32", 1 / 255, 0))
+    flipped = 0
+    for batch in shardify.Loader(folder, 4, shuffle="global", seed=1, decode=decoder, framework="jax"):
+        got = np.asarray(augment(jax.random.fold_in(jax.random.key(batch.epoch), batch.index), batch["png"]))
+        plain = (pixels[batch.ids] * np.float32(1 / 255)).astype("f4")
+        for g, w in zip(got, plain):
+            mirrored = np.allclose(g, w[:, ::-1], atol=1e-6)
+            assert mirrored or np.allclose(g, w, atol=1e-6)
+            flipped += mirrored
+    assert 0 < flipped < 12
+
+
+@needs_library
+def test_the_loader_says_where_operations_run(tmp_path):
+    folder, _ = images(tmp_path / "s")
+    loader = shardify.Loader(folder, 4, decode=shardify.Decode(augment=["flip", "rotate=10"]), crop=16, framework="numpy")
+    assert "png: flip, rotate=10 run on the host, in threads of the library; transform= runs where the batch is" in loader.notes()
+    with pytest.raises(ValueError, match="torchvision.transforms.v2 or dm-pix in transform="):
+        decode.make("png", "pillow", augment=["flip"])
+
+
 def test_a_sample_has_one_picture_in_an_epoch(tmp_path):
     """Whatever the workers, the ranks, the batches, a resumption, and with Pillow."""
     schema = [{"name": "image", "dtype": "u8", "levels": 1, "media": "image"}]
