@@ -215,7 +215,7 @@ func TestTasksAndStatusInAnotherStorage(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.End(cluster.Ending{Outcome: cluster.OutcomeDone})
-			if st, err := pipeline.Status(ctx, set, true); err != nil || st.Attempts != task+1 || st.State != cluster.StatusPartial && st.State != cluster.StatusUnmerged {
+			if st, err := pipeline.Status(ctx, set, pipeline.StatusOptions{Deep: true}); err != nil || st.Attempts != task+1 || st.State != cluster.StatusPartial && st.State != cluster.StatusUnmerged {
 				t.Errorf("status after task %d: %+v, %v", task, st, err)
 			}
 		}
@@ -225,7 +225,7 @@ func TestTasksAndStatusInAnotherStorage(t *testing.T) {
 		if _, err := pipeline.Merge(ctx, set, pipeline.Settings{}); err != nil {
 			t.Fatal(err)
 		}
-		if st, err := pipeline.Status(ctx, set, true); err != nil || st.State != cluster.StatusComplete {
+		if st, err := pipeline.Status(ctx, set, pipeline.StatusOptions{Deep: true}); err != nil || st.State != cluster.StatusComplete {
 			t.Errorf("status: %+v, %v", st, err)
 		}
 		if w, err := pipeline.Waste(ctx, set); err != nil || w.Removable() != 0 {

@@ -17,10 +17,12 @@ import (
 // StatusReport is how far a data set is.
 type StatusReport = cluster.Report
 
-// Status reports how far a data set is; deep reads every receipt and looks at every shard. It
-// changes nothing, and may run while others work.
-func Status(ctx context.Context, folder string, deep bool) (*StatusReport, error) {
-	r, err := cluster.Options{Deep: deep}.Status(ctx, folder)
+// StatusOptions are how closely to look, and whether to list the tasks that are not done.
+type StatusOptions = cluster.Options
+
+// Status reports how far a data set is. It changes nothing, and may run while others work.
+func Status(ctx context.Context, folder string, o StatusOptions) (*StatusReport, error) {
+	r, err := o.Status(ctx, folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, shardify.Hint(err, "make a data set: shardify convert INPUT... -o "+printable.Quote(folder))
 	}

@@ -14,18 +14,21 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/pipeline/cluster"
+	"github.com/shardify/shardify/pipeline/queues"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/storages"
 )
 
-// SubmitSettings say how Slurm does the tasks of a plan. SubmitKeys has for each field its key,
-// which is also the flag of the command. Zero fields come from the user's file of site defaults,
-// slurm.yaml, or follow from the plan.
+// SubmitSettings say how a batch system does the tasks of a plan. SubmitKeys has for each field its key,
+// which is also the flag of the command. Zero fields come from the file of site defaults, or follow
+// from the plan.
 type SubmitSettings struct {
 	Folder  string // of the plan
+	Engine  string // slurm if empty; or the name of one of queues.Engines
 	Program string // that the jobs run; this one if empty
+	Site    string // file of site defaults; if empty ENGINE.yaml in the user's configuration, if it is there
 
 	Elements, Tasks, CPUs                         int
 	Memory                                        int64 // bytes of an element
@@ -37,6 +40,8 @@ type SubmitSettings struct {
 	Logs, Scripts                                 string   // folders
 	Prologue                                      string   // file of shell commands
 	Sbatch                                        []string // further arguments of sbatch
+	Directives                                    []string // further lines of job files of other engines, as given
+	Image, Volume                                 string   // of pods
 	Work                                          []string // flags of work
 
 	Now     bool // submit the scripts
@@ -46,8 +51,9 @@ type SubmitSettings struct {
 	Empty []string
 }
 
-// Submission is what was written for Slurm, and submitted.
+// Submission is what was written for a batch system, and submitted.
 type Submission struct {
+	Engine   string            `json:"engine"`
 	Output   string            `json:"output"`
 	Tasks    int               `json:"tasks"`
 	Elements int               `json:"elements"`
@@ -60,7 +66,7 @@ type Submission struct {
 	Site     string `json:"-"` // the file of site defaults; "" if there was none
 }
 
-// SubmittedScript is a script for sbatch. Job is empty unless it was submitted.
+// SubmittedScript is a job file. Job is empty unless Slurm has taken it.
 type SubmittedScript struct {
 	Stage string `json:"stage"`
 	File  string `json:"file"`
@@ -77,7 +83,10 @@ func Submit(ctx context.Context, s SubmitSettings) (*Submission, error) {
 	if s.Folder, err = storage.Abs(storages.Plain(s.Folder)); err != nil {
 		return nil, err
 	}
-	b := &submitter{s: s, out: &Submission{Output: s.Folder}}
+	b := &submitter{s: s, out: &Submission{Output: s.Folder, Engine: cmp.Or(s.Engine, "slurm")}}
+	if b.engine = queues.Find(s.Engine); b.engine == nil && b.out.Engine != "slurm" {
+		return nil, shardify.Hint(shardify.Usage("unknown batch system %q", s.Engine), "there are slurm, "+strings.Join(queues.Names(), ", "))
+	}
 	if b.set, err = storages.Open(s.Folder, storages.Output{Sync: local.SyncNone}); err != nil {
 		return nil, err
 	}
@@ -103,6 +112,9 @@ func Submit(ctx context.Context, s SubmitSettings) (*Submission, error) {
 	if b.out.Queued != "" {
 		return b.out, nil
 	}
+	if b.engine != nil {
+		return b.enqueue(ctx)
+	}
 	return b.submit(ctx)
 }
 
@@ -112,6 +124,7 @@ type submitter struct {
 	out      *Submission
 	set      storage.Store
 	job      cluster.Submission
+	engine   *queues.Engine // nil for Slurm
 	slurm    cluster.Slurm
 	old, rec cluster.Record // of the submission before, and of this one
 	after    []string       // elements in the queue that the merge waits for
@@ -127,7 +140,7 @@ func (b *submitter) note(format string, args ...any) {
 // complete fills in missing settings: from the submission before, from the site.
 func (b *submitter) complete() (err error) {
 	s := &b.s
-	if err := s.check(); err != nil {
+	if err := s.check(b.engine); err != nil {
 		return err
 	}
 	if s.Missing {
@@ -139,18 +152,20 @@ func (b *submitter) complete() (err error) {
 	if b.out.Site, err = s.site(); err != nil {
 		return err
 	}
-	if s.Program == "" {
+	if s.Program == "" && b.engine != nil && b.engine.Program != "" {
+		s.Program = b.engine.Program
+	} else if s.Program == "" {
 		if s.Program, err = os.Executable(); err != nil {
 			return err
 		}
 	}
 	b.job = cluster.Submission{
 		Program: s.Program, Folder: s.Folder, Partition: s.Partition, Account: s.Account, QOS: s.QOS, Constraint: s.Constraint, MailUser: s.MailUser,
-		Throttle: s.Throttle, Logs: s.Logs, Sbatch: s.Sbatch, Work: s.Work,
+		Throttle: s.Throttle, Logs: s.Logs, Sbatch: s.Sbatch, Directives: s.Directives, Work: s.Work,
 	}
 	if s.Scripts == "" {
 		if !storages.Local(s.Folder) {
-			return shardify.Hint(shardify.Usage("Slurm reads scripts and writes logs in folders, and %s is not a folder", s.Folder), "name one that all nodes see: --scripts FOLDER")
+			return shardify.Hint(shardify.Usage("%s reads scripts and writes logs in folders, and %s is not a folder", b.title(), s.Folder), "name one that all nodes see: --scripts FOLDER")
 		}
 		s.Scripts = filepath.Join(s.Folder, filepath.FromSlash(cluster.SubmitDir))
 	}
@@ -173,10 +188,15 @@ func (b *submitter) complete() (err error) {
 func (b *submitter) partition(ctx context.Context, p *plan.Plan) error {
 	load, s, old := cluster.LoadOf(p), &b.s, &b.old
 	b.rec.Jobs = old.Jobs
-	b.partitions = b.slurm.Partitions(ctx)
-	part := cluster.Choose(b.partitions, s.partition())
+	var part cluster.Partition
+	if b.engine == nil {
+		b.partitions = b.slurm.Partitions(ctx)
+		part = cluster.Choose(b.partitions, s.partition())
+		b.site = b.slurm.Limits(ctx)
+	} else {
+		b.site = cluster.Limits{ArraySize: b.engine.Most, Jobs: 2 * b.engine.Most, From: b.engine.Title + "'s defaults"}
+	}
 	cpus := cmp.Or(s.CPUs, cluster.DefaultCPUs(load, part))
-	b.site = b.slurm.Limits(ctx)
 	switch {
 	case s.Elements > 0:
 	case s.Missing && old.Elements > 0 && (s.Tasks == 0 || s.Tasks == old.Tasks):
@@ -211,10 +231,12 @@ func (b *submitter) arrays(ctx context.Context, p *Prepared) error {
 		return err
 	}
 	var live []cluster.Queued
-	if b.s.Missing {
+	if b.s.Missing && b.engine == nil {
 		if live, err = b.rec.Queue(ctx, b.slurm); err != nil {
 			return err
 		}
+	} else if b.s.Missing {
+		b.note("what is in the queue of %s is not known: elements that still run there are submitted again, which is harmless", b.title())
 	}
 	merge := ""
 	for _, q := range live {
@@ -262,8 +284,10 @@ func (b *submitter) submit(ctx context.Context) (*Submission, error) {
 		return nil, err
 	}
 	dir := b.s.Scripts
-	if err := b.write(ctx, dir, scripts); err != nil {
-		return nil, err
+	for _, c := range scripts {
+		if err := b.write(ctx, dir, c.Stage, c.Name, c.Text); err != nil {
+			return nil, err
+		}
 	}
 	var ids []string
 	var failed error
@@ -310,18 +334,58 @@ func (b *submitter) refused(r *cluster.Refused) error {
 	return shardify.Hint(r, text+"; this passes: "+command+" "+strings.Join(flags, " "))
 }
 
-// write puts the scripts into their folder. It makes the folder of the logs, too: a job
-// whose log cannot be opened fails without a message.
-func (b *submitter) write(ctx context.Context, dir string, scripts []cluster.Script) error {
+// enqueue writes the job files and the record, and with Now runs the commands that submit them.
+func (b *submitter) enqueue(ctx context.Context) (*Submission, error) {
+	files, err := b.engine.Files(&queues.Job{Submission: b.job, Image: b.s.Image, Volume: b.s.Volume})
+	if m := (*cluster.Misplaced)(nil); errors.As(err, &m) {
+		return nil, shardify.Hint(shardify.Usage("%v", m), m.Cure)
+	} else if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		if err := b.write(ctx, b.s.Scripts, f.Stage, f.Name, f.Text); err != nil {
+			return nil, err
+		}
+	}
+	b.out.Commands = b.engine.Commands(b.s.Scripts, files)
+	if err := b.rec.Write(ctx, b.set); err != nil || !b.s.Now {
+		return b.out, err
+	}
+	text := append([]string{"set -e"}, b.out.Commands...)
+	for _, f := range files {
+		text = append(text, fmt.Sprintf("echo %[1]s \"${%[1]s:-}\"", f.Stage))
+	}
+	said, err := cluster.Shell(ctx, strings.Join(text, "\n"))
+	if err != nil {
+		return b.out, shardify.Hint(err, "the files are in "+b.s.Scripts+"; what was submitted before the error is in the queue")
+	}
+	for line := range strings.Lines(said) {
+		stage, id, _ := strings.Cut(strings.TrimSpace(line), " ")
+		for i := range b.out.Scripts {
+			if b.out.Scripts[i].Stage == stage {
+				b.out.Scripts[i].Job = id
+			}
+		}
+	}
+	return b.out, nil
+}
+
+func (b *submitter) title() string {
+	if b.engine == nil {
+		return "Slurm"
+	}
+	return b.engine.Title
+}
+
+// write puts a job file into its folder. It makes the folder of the logs, too: a job whose log
+// cannot be opened fails without a message.
+func (b *submitter) write(ctx context.Context, dir, stage, name, text string) error {
 	if err := os.MkdirAll(b.job.Logs, 0o777); err != nil {
 		return err
 	}
-	store := local.NewDir(dir, local.SyncNone)
-	for _, c := range scripts {
-		if err := store.Replace(ctx, c.Name, []byte(c.Text)); err != nil {
-			return err
-		}
-		b.out.Scripts = append(b.out.Scripts, SubmittedScript{Stage: c.Stage, File: filepath.Join(dir, c.Name), Text: c.Text})
+	if err := local.NewDir(dir, local.SyncNone).Replace(ctx, name, []byte(text)); err != nil {
+		return err
 	}
+	b.out.Scripts = append(b.out.Scripts, SubmittedScript{Stage: stage, File: filepath.Join(dir, name), Text: text})
 	return nil
 }

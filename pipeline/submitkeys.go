@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/pipeline/cluster"
+	"github.com/shardify/shardify/pipeline/queues"
 	"github.com/shardify/shardify/pipeline/settings"
 )
 
@@ -30,7 +32,7 @@ var SubmitKeys = []SubmitKey{
 	{Name: "merge-time", Group: "Job", Help: "time limit of the merge; 1 hour, or what the partition allows, if left out", Of: func(s *SubmitSettings) settings.Value { return (*timeLimit)(&s.MergeTime) }},
 	{Name: "throttle", Group: "Job", Help: "elements that may run at the same time", Of: func(s *SubmitSettings) settings.Value { return (*value.Jobs)(&s.Throttle) }},
 
-	{Name: "partition", Group: "Site", Help: "`NAME` of the partition", Of: func(s *SubmitSettings) settings.Value { return (*value.Text)(&s.Partition) }},
+	{Name: "partition", Group: "Site", Help: "`NAME` of the partition or queue", Of: func(s *SubmitSettings) settings.Value { return (*value.Text)(&s.Partition) }},
 	{Name: "account", Group: "Site", Help: "`NAME` of the account", Of: func(s *SubmitSettings) settings.Value { return (*value.Text)(&s.Account) }},
 	{Name: "qos", Group: "Site", Help: "`NAME` of the quality of service", Of: func(s *SubmitSettings) settings.Value { return (*value.Text)(&s.QOS) }},
 	{Name: "constraint", Group: "Site", Help: "`FEATURES` of the nodes", Of: func(s *SubmitSettings) settings.Value { return (*value.Text)(&s.Constraint) }},
@@ -38,6 +40,11 @@ var SubmitKeys = []SubmitKey{
 	{Name: "logs", Group: "Site", Help: "`FOLDER` for the logs; inside the output folder if left out", Of: func(s *SubmitSettings) settings.Value { return (*value.Text)(&s.Logs) }},
 	{Name: "prologue", Group: "Site", Help: "`FILE` of shell commands to run first, such as module load", Of: func(s *SubmitSettings) settings.Value { return (*value.Text)(&s.Prologue) }},
 	{Name: "sbatch", Group: "Site", Help: "any other `ARGUMENT` of sbatch, as in '--exclude=n7'; may be repeated", Of: func(s *SubmitSettings) settings.Value { return (*value.Texts)(&s.Sbatch) }},
+
+	{Name: "directive", Group: "Site", Help: "any other `LINE` of a job file, without its #PBS, #$ or #BSUB; may be repeated", Of: func(s *SubmitSettings) settings.Value { return (*value.Texts)(&s.Directives) }},
+	{Name: "image", Group: "Site", Help: "`IMAGE` of the pods", Of: func(s *SubmitSettings) settings.Value { return (*value.Text)(&s.Image) }},
+	{Name: "volume", Group: "Site", Help: "`CLAIM:/PATH` of the volume with inputs and output; not for those in an object store", Of: func(s *SubmitSettings) settings.Value { return (*value.Text)(&s.Volume) }},
+	{Name: "site", Group: "Site", Help: "`FILE` of site defaults, in YAML", Of: func(s *SubmitSettings) settings.Value { return (*value.Text)(&s.Site) }},
 
 	{Name: "now", Group: "Submission", Help: "submit the scripts", Of: func(s *SubmitSettings) settings.Value { return (*value.Bool)(&s.Now) }},
 	{Name: "missing", Group: "Submission", Help: "only what is not done, and not in the queue", Of: func(s *SubmitSettings) settings.Value { return (*value.Bool)(&s.Missing) }},
@@ -119,15 +126,18 @@ func (s *SubmitSettings) remember(r *cluster.Record) {
 	}
 }
 
-// site reads the user's file of defaults, if there is one, and returns its name.
+// site reads the file of defaults that is given, else the user's, if there is one, and returns its name.
 func (s *SubmitSettings) site() (string, error) {
-	dir, err := os.UserConfigDir()
-	if err != nil {
-		return "", nil // no home, no defaults
+	name := s.Site
+	if name == "" {
+		dir, err := os.UserConfigDir()
+		if err != nil {
+			return "", nil // no home, no defaults
+		}
+		name = filepath.Join(dir, "shardify", cmp.Or(s.Engine, "slurm")+".yaml")
 	}
-	name := filepath.Join(dir, "shardify", "slurm.yaml")
 	file, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && s.Site == "" {
 		return "", nil
 	} else if err != nil {
 		return "", err
@@ -140,6 +150,8 @@ func (s *SubmitSettings) site() (string, error) {
 	for _, x := range list {
 		if x.Key == "sbatch" { // sbatch takes the last word, and that is the caller's
 			s.Sbatch = append(x.Values, s.Sbatch...)
+		} else if x.Key == "directive" {
+			s.Directives = append(x.Values, s.Directives...)
 		} else if err := s.fill(x.Key, x.Values); err != nil {
 			return "", shardify.Usage("%s line %d: %v", name, x.Line, err)
 		}
@@ -148,7 +160,24 @@ func (s *SubmitSettings) site() (string, error) {
 }
 
 // check refuses settings that are wrong whatever the plan is, and makes paths absolute.
-func (s *SubmitSettings) check() (err error) {
+func (s *SubmitSettings) check(engine *queues.Engine) (err error) {
+	lacks, title := []string{"directive", "image", "volume"}, "Slurm"
+	if engine != nil {
+		lacks, title = engine.Lacks, engine.Title
+	}
+	for _, name := range lacks {
+		if len(s.given(name)) > 0 {
+			return shardify.Usage("--%s: %s has no word for it here", name, title)
+		}
+	}
+	if engine != nil && engine.Name == "kubernetes" {
+		if s.Image == "" {
+			return shardify.Hint(shardify.Usage("pods need an image with the program"), "--image IMAGE; packaging/container of the sources makes one")
+		}
+		if claim, at, ok := strings.Cut(s.Volume, ":"); s.Volume != "" && (!ok || claim == "" || !strings.HasPrefix(at, "/")) {
+			return shardify.Usage("--volume %s: want CLAIM:/PATH", s.Volume)
+		}
+	}
 	for i := range SubmitKeys {
 		if err := SubmitKeys[i].Check(s); err != nil {
 			return shardify.Usage("--%s %v", SubmitKeys[i].Name, err)
@@ -161,7 +190,7 @@ func (s *SubmitSettings) check() (err error) {
 			return shardify.Usage("%s after --: submit chooses it", name)
 		}
 	}
-	for _, name := range []*string{&s.Logs, &s.Scripts, &s.Prologue} {
+	for _, name := range []*string{&s.Logs, &s.Scripts, &s.Prologue, &s.Site} {
 		if *name != "" {
 			if *name, err = filepath.Abs(*name); err != nil {
 				return err

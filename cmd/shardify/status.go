@@ -3,6 +3,7 @@ package main
 import (
 	"time"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/cmd/internal/cli"
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/pipeline"
@@ -11,7 +12,8 @@ import (
 )
 
 func statusCommand(p *program) *cobra.Command {
-	var deep bool
+	var o pipeline.StatusOptions
+	var tasks string
 	var watch value.Count
 	c := &cobra.Command{
 		Use:   "status FOLDER",
@@ -26,11 +28,17 @@ Exit codes are 0 for a complete data set, 3 for one that is not complete, 1 if t
 		Example: "shardify status photos-shards",
 		Args:    cli.OneFolder,
 	}
-	c.Flags().BoolVar(&deep, "deep", false, "read every receipt and look at every shard, however many there are")
+	c.Flags().BoolVar(&o.Deep, "deep", false, "read every receipt and look at every shard, however many there are")
+	c.Flags().StringVar(&tasks, "tasks", "", "list the tasks that are not done, of `N` (\"auto\": by the size of the plan), and what each needs")
 	c.Flags().Var(&watch, "watch", "look again every so many seconds until the data set is complete")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if o.Todo = tasks != ""; o.Todo && tasks != "auto" {
+			if err := (*value.Jobs)(&o.Tasks).Set(tasks); err != nil {
+				return shardify.Usage("--tasks %s: want a number, or auto", tasks)
+			}
+		}
 		for {
-			r, err := pipeline.Status(c.Context(), args[0], deep)
+			r, err := pipeline.Status(c.Context(), args[0], o)
 			if err != nil {
 				return err
 			}

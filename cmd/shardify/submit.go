@@ -1,25 +1,83 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/cmd/internal/cli"
+	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/pipeline/queues"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func submitCommand(p *program) *cobra.Command {
+	names := append([]string{"slurm"}, queues.Names()...)
 	c := &cobra.Command{
-		Use:   "submit slurm FOLDER",
+		Use:   "submit ENGINE FOLDER",
 		Short: "submit the tasks of a plan to a batch system",
-		Long:  "Writes job scripts for the plan in a folder, and with --now submits them.",
+		Long: "Writes the job files of a batch system for the plan in a folder, and with --now submits them. Engines: " + strings.Join(names, ", ") + `.
+Python's pools, Dask, Ray, Parsl and MPI: shardify.run. Processes of this machine: shardify run.`,
 		Example: `shardify submit slurm photos-shards
-shardify submit slurm photos-shards --now`,
+shardify submit pbs photos-shards --partition workq --account ab12 --now`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
+			hint := "shardify submit ENGINE FOLDER, where ENGINE is one of " + strings.Join(names, ", ")
 			if len(args) == 0 {
-				return shardify.Hint(shardify.Usage("to which batch system?"), "shardify submit slurm FOLDER; for others see docs/guides/kubernetes.md, docs/guides/htcondor.md and docs/guides/snakemake.md")
+				return shardify.Hint(shardify.Usage("to which batch system?"), hint)
 			}
-			return shardify.Hint(shardify.Usage("unknown batch system %q", args[0]), "shardify submit slurm FOLDER; for others see docs/guides/kubernetes.md, docs/guides/htcondor.md and docs/guides/snakemake.md")
+			return shardify.Hint(shardify.Usage("unknown batch system %q", args[0]), hint)
 		},
 	}
 	c.AddCommand(slurmCommand(p))
+	for _, e := range queues.Engines {
+		c.AddCommand(queueCommand(p, e))
+	}
+	return c
+}
+
+func queueCommand(p *program, e *queues.Engine) *cobra.Command {
+	example := "shardify submit " + e.Name + " photos-shards --print"
+	if e.Name == "kubernetes" {
+		example += " --image IMAGE --volume data:/data"
+	}
+	return submission(p, e.Name, e.Lacks, &cobra.Command{
+		Use:   e.Name + " FOLDER [-- FLAG OF work...]",
+		Short: "write the job files of an array and a merge for " + e.Title,
+		Long: "Writes job files for " + e.Title + `: an array that does the tasks of the plan in FOLDER (two arrays with --shuffle global), and the merge,
+which starts after them. --print shows them, --now submits them. Cores, memory and time come from the plan if left out.
+
+Put settings that your site always needs into ~/.config/shardify/` + e.Name + `.yaml, or name a file with --site; the command line overrides
+them. Words after -- are flags of work. See ` + e.Page + `.`,
+		Example: example,
+	})
+}
+
+// submission adds the flags of a submission, but for those that its engine lacks, and what the command does.
+func submission(p *program, engine string, lacks []string, c *cobra.Command) *cobra.Command {
+	s := pipeline.SubmitSettings{Engine: engine}
+	var text bool
+	cli.AddSubmission(c.Flags(), &s, lacks)
+	cli.Grouped(c.Flags(), "Submission", func(fs *pflag.FlagSet) { fs.BoolVar(&text, "print", false, "print the scripts") })
+	c.Args = cobra.ArbitraryArgs
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if n := c.ArgsLenAtDash(); n >= 0 {
+			args, s.Work = args[:n], args[n:]
+		}
+		if err := cli.OneFolder(c, args); err != nil {
+			return err
+		}
+		s.Folder = args[0]
+		c.Flags().Visit(func(f *pflag.Flag) {
+			if f.Value.String() == "" {
+				s.Empty = append(s.Empty, f.Name)
+			}
+		})
+		r, err := pipeline.Submit(c.Context(), s)
+		if r != nil {
+			p.Submitted(r, s.Now, text)
+		}
+		return err
+	}
 	return c
 }

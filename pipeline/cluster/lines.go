@@ -32,6 +32,9 @@ func (r *Report) Lines() []string {
 	} else if len(r.Stages) > 0 {
 		out = append(out, r.table()...)
 	}
+	if r.Todo != nil {
+		r.Todo.lines(line)
+	}
 	r.listed(line)
 	if m := r.Merge; m != nil && (m.State == StateFailed || m.State == StateKilled) {
 		m.line(line, m.State)

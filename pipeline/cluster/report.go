@@ -43,6 +43,8 @@ type Report struct {
 	ETA  float64 `json:"seconds_left"`     // at the rates of what runs; 0 is unknown
 	Free int64   `json:"free_bytes"`       // where the data set is; -1 unknown
 
+	Todo *Todo `json:"todo,omitempty"` // with Options.Todo, of a set that has a plan
+
 	Attempts   int      `json:"attempts"`
 	Unreadable []string `json:"unreadable,omitempty"` // records of attempts that are damaged
 	// Next is the commands that go on, in order.

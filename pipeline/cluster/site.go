@@ -16,13 +16,13 @@ import (
 
 // SiteKeys are the flags of submit that a file of site defaults may set.
 var SiteKeys = []string{
-	"account", "constraint", "cpus", "elements", "logs", "mail-user", "mem", "merge-mem", "merge-time", "partition", "prologue", "qos", "sbatch", "throttle", "time",
+	"account", "constraint", "cpus", "directive", "elements", "image", "logs", "mail-user", "mem", "merge-mem", "merge-time", "partition", "prologue", "qos", "sbatch", "throttle", "time", "volume",
 }
 
 // Setting is one key of a file of site defaults.
 type Setting struct {
 	Key    string
-	Values []string // several for sbatch alone
+	Values []string // several for sbatch and directive alone
 	Line   int
 }
 
@@ -63,7 +63,7 @@ func ParseSite(r io.Reader) ([]Setting, error) {
 func setting(k, v *yaml.Node) (Setting, error) {
 	s := Setting{Key: k.Value, Line: k.Line}
 	list := []*yaml.Node{v}
-	if v.Kind == yaml.SequenceNode && k.Value == "sbatch" {
+	if v.Kind == yaml.SequenceNode && (k.Value == "sbatch" || k.Value == "directive") {
 		list = v.Content
 	}
 	for _, x := range list {

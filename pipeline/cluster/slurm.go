@@ -45,6 +45,14 @@ func command(ctx context.Context, name string, args ...string) ([]byte, error) {
 	return out, err
 }
 
+// Shell runs commands of a batch system in one shell, and returns what they have written.
+func Shell(ctx context.Context, text string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandPatience)
+	defer cancel()
+	out, err := command(ctx, "sh", "-c", text)
+	return string(out), err
+}
+
 // Limits asks the site how large arrays may be; the defaults where it does not answer.
 func (s Slurm) Limits(ctx context.Context) Limits {
 	out, err := s.run(ctx, "scontrol", "show", "config")

@@ -29,6 +29,9 @@ func Status(ctx context.Context, folder string) (*Report, error) {
 type Options struct {
 	// Deep reads every receipt and looks at every shard, however many there are.
 	Deep bool
+	// Todo lists the tasks that are not done, of Tasks; 0 divides the plan by its size.
+	Todo  bool
+	Tasks int
 }
 
 // receiptsRead is the most receipts that are read without Deep: their names show what is done, but
@@ -105,6 +108,9 @@ func (o Options) Status(ctx context.Context, folder string) (*Report, error) {
 	l.stages()
 	l.state(complete)
 	l.next()
+	if o.Todo {
+		l.todo(o.Tasks)
+	}
 	return l.r, nil
 }
 

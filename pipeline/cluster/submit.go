@@ -45,6 +45,7 @@ type Submission struct {
 	Logs                                          string   // folder
 	Prologue                                      string   // shell commands before the program
 	Sbatch                                        []string // further arguments of sbatch, as given
+	Directives                                    []string // of other engines, as given
 	Work                                          []string // further arguments of work
 }
 
@@ -63,7 +64,7 @@ const notice = 3 * time.Minute
 
 // Scripts writes the scripts.
 func (s *Submission) Scripts() ([]Script, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return nil, err
 	}
 	var out []Script
@@ -73,8 +74,8 @@ func (s *Submission) Scripts() ([]Script, error) {
 	return append(out, s.merge(len(out) > 0)), nil
 }
 
-// check refuses what a script cannot say.
-func (s *Submission) check() error {
+// Check refuses what a script cannot say.
+func (s *Submission) Check() error {
 	for _, v := range []struct{ what, text string }{
 		{"the output folder", s.Folder}, {"the program", s.Program}, {"--logs", s.Logs}, {"--partition", s.Partition}, {"--account", s.Account},
 		{"--qos", s.QOS}, {"--constraint", s.Constraint}, {"--mail-user", s.MailUser}, {"--sbatch", strings.Join(s.Sbatch, "")}, {"an argument of work", strings.Join(s.Work, "")},
@@ -122,7 +123,7 @@ func (s *Submission) array(a Array, needs bool) Script {
 	}
 	words = append(words, "--requeue")
 	for _, w := range s.Work {
-		words = append(words, inJob(w))
+		words = append(words, InJob(w))
 	}
 	b.WriteString(strings.Join(words, " ") + "\n")
 	return Script{a.Stage, a.Stage + ".sbatch", b.String(), needs}
@@ -153,7 +154,7 @@ func (s *Submission) comment(b *strings.Builder, what string, more ...string) {
 func (s *Submission) options(b *strings.Builder, stage string, r Resources) {
 	line := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(b, "#SBATCH --%s=%s\n", name, directive(value))
+			fmt.Fprintf(b, "#SBATCH --%s=%s\n", name, Directive(value))
 		}
 	}
 	line("job-name", "shardify-"+stage)
@@ -180,7 +181,7 @@ func (s *Submission) options(b *strings.Builder, stage string, r Resources) {
 // log names the log. In names of logs % begins a pattern, so a % of the folder is written twice.
 func (s *Submission) log(b *strings.Builder, name string) {
 	folder := strings.ReplaceAll(s.Logs, "%", "%%")
-	fmt.Fprintf(b, "#SBATCH --output=%s\n", directive(filepath.Join(folder, name)))
+	fmt.Fprintf(b, "#SBATCH --output=%s\n", Directive(filepath.Join(folder, name)))
 }
 
 // begin ends the options and does what the site wants first.
@@ -232,8 +233,8 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%d-%02d:%02d:00", m/(24*60), m/60%24, m%60)
 }
 
-// directive writes a value of a #SBATCH line: such lines have quotes, but no shell.
-func directive(s string) string {
+// Directive writes a value of a #SBATCH line: such lines have quotes, but no shell.
+func Directive(s string) string {
 	if printable.Quote(s) == s {
 		return s
 	}
@@ -243,8 +244,8 @@ func directive(s string) string {
 // variable is a word that only the job can fill in: $SLURM_TMPDIR, ${TMPDIR}/x.
 var variable = regexp.MustCompile(`^\$(?:\{\w+\}|\w+)(/[\w./-]*)?$`)
 
-// inJob writes a word for the shell of the job, which fills in a variable at its beginning.
-func inJob(s string) string {
+// InJob writes a word for the shell of the job, which fills in a variable at its beginning.
+func InJob(s string) string {
 	if variable.MatchString(s) {
 		return `"` + s + `"`
 	}

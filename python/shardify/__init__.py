@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from .opening import open
     from .options import Budget, Decode, Device
     from .profiling import profile
+    from .running import Done, RayExecutor, State, TaskError, run
     from .schema import Field, bf16_to_f32
 
 __version__ = "0.1.0"
@@ -67,6 +68,7 @@ __all__ = [
     "Decode",
     "Device",
     "DeviceError",
+    "Done",
     "ExistsError",
     "Field",
     "ForkedError",
@@ -77,12 +79,15 @@ __all__ = [
     "LoaderDataset",  # pyright: ignore[reportUnsupportedDunderAll]
     "NotADatasetError",
     "Progress",
+    "RayExecutor",
     "Sample",
     "SchemaError",
     "ShardifyError",
     "Sparse",
+    "State",
     "StateError",
     "StoppedError",
+    "TaskError",
     "UnsupportedError",
     "UsageError",
     "View",
@@ -93,6 +98,7 @@ __all__ = [
     "grain",
     "open",
     "profile",
+    "run",
 ]
 
 
@@ -113,6 +119,7 @@ _HOMES = {
     "opening": ["open"],
     "options": ["Budget", "Decode", "Device"],
     "profiling": ["profile"],
+    "running": ["Done", "RayExecutor", "State", "TaskError", "run"],
     "schema": ["Field", "bf16_to_f32"],
     "torchset": ["LoaderDataset"],
 }

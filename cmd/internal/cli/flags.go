@@ -30,11 +30,14 @@ func AddKeys(fs *pflag.FlagSet, s *pipeline.Settings, names ...string) {
 	}
 }
 
-// AddSubmission adds the flags of a submission.
-func AddSubmission(fs *pflag.FlagSet, s *pipeline.SubmitSettings) {
+// AddSubmission adds the flags of a submission, but for those named.
+func AddSubmission(fs *pflag.FlagSet, s *pipeline.SubmitSettings, without []string) {
 	fs.SortFlags = false
 	for i := range pipeline.SubmitKeys {
 		k := &pipeline.SubmitKeys[i]
+		if slices.Contains(without, k.Name) {
+			continue
+		}
 		Grouped(fs, k.Group, func(fs *pflag.FlagSet) { addKey(fs, s, k) })
 	}
 }

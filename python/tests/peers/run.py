@@ -53,6 +53,7 @@ ENVIRONMENTS: Dict[str, Dict[str, List[str]]] = {
     "atoms": {"pip": ["ase==3.29.0", "ase-db-backends==0.11.0", "extxyz==0.4.6", "lmdb==3.0.0", "safetensors==0.8.0"]},
     "sparse": {"pip": ["scipy==1.17.1", "anndata==0.12.19"], "torch": ["wanted"]},
     "cells": {"pip": ["anndata==0.12.19", "zarr==3.1.6", "h5py==3.16.0", "scipy==1.17.1"]},
+    "engines": {"pip": ["distributed==2026.7.1", "ray==2.60.0", "parsl==2026.9.7"]},
     "shape": {"pip": ["h5py==3.16.0", "uproot==5.7.7", "awkward==2.14.0"]},
     # "beside": torchvision, if it is here, needs no NumPy of its age for its data sets.
     "conventions": {
@@ -95,6 +96,7 @@ PEERS = {
     "shape": "shape",
     "sparse": "sparse",
     "cells": "cells",
+    "engines": "engines",
     "zarr": "zarr",
     "grid": "zarr",
     "netcdf3": "zarr",

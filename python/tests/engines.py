@@ -1,0 +1,136 @@
+"""Runs of a plan on engines whose workers, tasks and driver are killed at random."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+INPUTS, TASKS = 24, 6
+
+
+def make_inputs(folder, rows=2000):
+    os.makedirs(folder)
+    rng = random.Random(1)
+    for i in range(INPUTS):
+        with open(os.path.join(folder, "a%03d.csv" % i), "w") as f:
+            f.write("x,y\n" + "".join("%d,%f\n" % (k, rng.random()) for k in range(rows)))
+    return folder
+
+
+def program():
+    return os.environ["SHARDIFY"]
+
+
+def plan(inputs, out, *flags):
+    subprocess.run([program(), "plan", inputs, "-o", out, "--shard-size", "50KiB", "--quiet", *flags], check=True)
+    return str(out)
+
+
+def serial(inputs, out, *flags):
+    plan(inputs, out, *flags)
+    if "--shuffle" in flags:
+        subprocess.run([program(), "work", out, "--stage", "scatter", "--quiet"], check=True)
+    subprocess.run([program(), "work", out, "--quiet"], check=True)
+    subprocess.run([program(), "merge", out, "--quiet"], check=True)
+    return digests(out)
+
+
+def digests(folder):
+    """What readers see of a data set."""
+    found = {}
+    for top, folders, names in os.walk(folder):
+        folders[:] = [f for f in folders if f != ".shardify"]
+        for n in names:
+            with open(os.path.join(top, n), "rb") as f:
+                found[os.path.relpath(os.path.join(top, n), folder)] = hashlib.sha256(f.read()).hexdigest()
+    return found
+
+
+def processes(*words):
+    """The processes whose command line has all the words."""
+    found = []
+    for pid in os.listdir("/proc"):
+        if pid.isdigit() and int(pid) != os.getpid():
+            try:
+                with open("/proc/%s/cmdline" % pid, "rb") as f:
+                    line = f.read().replace(b"\0", b" ").decode("utf-8", "replace")
+            except OSError:
+                continue
+            if line and all(w in line for w in words):
+                found.append(int(pid))
+    return found
+
+
+class Killer:
+    """Kills a random process of those that `victims` lists, `most` times, until it is left."""
+
+    def __init__(self, victims, rng, most=10**9, every=(0.05, 0.4)):
+        self.victims, self.rng, self.most, self.every, self.killed = victims, rng, most, every, 0
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.work)
+
+    def work(self):
+        while self.killed < self.most and not self.over.wait(self.rng.uniform(*self.every)):
+            alive = self.victims()
+            if alive:
+                try:
+                    os.kill(self.rng.choice(alive), signal.SIGKILL)
+                    self.killed += 1
+                except ProcessLookupError:
+                    pass
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+
+
+def children(pid):
+    """The processes below one, and theirs."""
+    parents = {}
+    for p in os.listdir("/proc"):
+        if p.isdigit():
+            try:
+                with open("/proc/%s/stat" % p) as f:
+                    parents.setdefault(int(f.read().rpartition(")")[2].split()[1]), []).append(int(p))
+            except OSError:
+                continue
+    found, todo = [], [pid]
+    while todo:
+        below = parents.get(todo.pop(), [])
+        found += below
+        todo += below
+    return found
+
+
+def driver(script, *args, kills, rng, limit=120):
+    """Runs a script that calls shardify.run again and again until it succeeds; all but the last are killed."""
+    killed = 0
+    end = time.monotonic() + limit
+    while True:
+        p = subprocess.Popen([sys.executable, script, *args])
+        try:
+            code = p.wait(timeout=rng.uniform(0.2, 1.5) if killed < kills else max(1.0, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            assert killed < kills, "the driver hangs"
+            below = children(p.pid)
+            p.kill()
+            p.wait()
+            for c in below:  # the workers of a pool outlive it
+                try:
+                    os.kill(c, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            killed += 1
+            continue
+        assert code == 0, "the driver ended with %d" % code
+        return killed

@@ -1,0 +1,247 @@
+"""shardify.run on the engines of PyPI, whose workers, tasks and driver are killed at random.
+
+ENGINES_RUNS runs of each (3 if not set), a third of those of processes with a driver that is killed, too. 24 inputs, 6 tasks. The bytes have
+to be those of the serial run, and no task may run again unless its worker, its process or its driver died.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PYTHON = os.path.join(HERE, "..", "..")
+for folder in (os.path.join(HERE, ".."), PYTHON):
+    sys.path.insert(0, os.path.abspath(folder))
+os.environ["PYTHONPATH"] = os.pathsep.join([os.path.abspath(PYTHON), HERE])
+
+import engines  # noqa: E402
+
+import shardify  # noqa: E402
+
+RUNS = int(os.environ.get("ENGINES_RUNS", "3"))
+KILLS = 6  # of a run, at most
+
+
+class Absent(Exception):
+    """An engine is not installed."""
+
+
+def say(status, what):
+    print(json.dumps({"status": status, "peer": "engines", "what": what}), flush=True)
+
+
+def workers_of(pid, word):
+    return [p for p in engines.children(pid) if word in line_of(p)]
+
+
+def line_of(pid):
+    try:
+        with open("/proc/%d/cmdline" % pid, "rb") as f:
+            return f.read().replace(b"\0", b" ").decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+class Processes:
+    """concurrent.futures; a pool that is broken is replaced."""
+
+    def __init__(self):
+        self.made = []
+
+    def executor(self):
+        from concurrent.futures import ProcessPoolExecutor
+
+        def make():
+            self.made.append(ProcessPoolExecutor(2))
+            return self.made[-1]
+
+        return make
+
+    def victims(self):
+        return [p for m in self.made for p in list(m._processes or {})]
+
+    def close(self):
+        pass
+
+
+class Dask:
+    def __init__(self):
+        try:
+            import dask
+            from distributed import Client, LocalCluster
+        except ImportError as e:
+            raise Absent(str(e)) from None
+        dask.config.set({"distributed.scheduler.allowed-failures": 1000})
+        self.cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=60)
+        self.client = Client(self.cluster)
+
+    def executor(self):
+        return self.client
+
+    def victims(self):  # below their nannies, which replace them
+        return workers_of(os.getpid(), "spawn_main")
+
+    def close(self):
+        self.client.close()
+        self.cluster.close()
+
+
+class Ray:
+    def __init__(self):
+        try:
+            import ray
+        except ImportError as e:
+            raise Absent(str(e)) from None
+        self.ray = ray
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False, object_store_memory=100 << 20)
+
+    def executor(self):
+        return shardify.RayExecutor()
+
+    def victims(self):
+        return [p for p in engines.children(os.getpid()) if line_of(p).startswith("ray::call")]
+
+    def close(self):
+        self.ray.shutdown()
+
+
+class Parsl:
+    def __init__(self):
+        try:
+            import parsl
+            from parsl.concurrent import ParslPoolExecutor
+            from parsl.config import Config
+            from parsl.executors import HighThroughputExecutor
+            from parsl.providers import LocalProvider
+        except ImportError as e:
+            raise Absent(str(e)) from None
+        self.folder = os.path.join(os.environ.get("TMPDIR", "/tmp"), "parsl-%d" % os.getpid())
+        self.parsl = parsl
+        htex = HighThroughputExecutor(label="htex", max_workers_per_node=2, address="127.0.0.1", provider=LocalProvider(init_blocks=1, max_blocks=1), heartbeat_period=1, heartbeat_threshold=4)
+        self.pool = ParslPoolExecutor(Config(executors=[htex], run_dir=self.folder, usage_tracking=0, retries=0))
+
+    def executor(self):
+        return self.pool
+
+    def victims(self):  # workers of the manager, which replaces them
+        return [p for p in engines.processes("HTEX-Worker") if p in engines.children(os.getpid())]
+
+    def close(self):
+        self.pool.shutdown()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def run_killed(engine, inputs, wanted, work, seed):
+    out = engines.plan(inputs, os.path.join(work, "engine-%d" % seed))
+    rng = random.Random(seed)
+
+    def victims():
+        return engine.victims() + engines.processes("work " + out)
+
+    with engines.Killer(victims, rng, most=KILLS, every=(0.02, 0.25)) as k:
+        r = shardify.run(out, executor=engine.executor(), tasks=engines.TASKS, tries=50, backoff=0.01)
+    assert engines.digests(out) == wanted, "the bytes differ"
+    assert r.tries - r.lost == r.tasks <= engines.TASKS + 2, "a task that was done ran again: %r" % (r,)
+    assert r.lost == 0 or k.killed > 0, "a task was lost without a kill"
+    shutil.rmtree(out)
+    return k.killed
+
+
+DRIVER = """\
+import sys
+from concurrent.futures import ProcessPoolExecutor
+import shardify
+if __name__ == "__main__":
+    shardify.run(sys.argv[1], executor=lambda: ProcessPoolExecutor(2), tasks=6)
+"""
+MPI = """\
+import os, sys, random
+import engines, shardify
+from mpi4py.futures import MPIPoolExecutor
+if __name__ == "__main__":
+    out, seed = sys.argv[1:]
+    with engines.Killer(lambda: engines.processes("work " + out), random.Random(int(seed)), most=6, every=(0.02, 0.25)) as k:
+        with MPIPoolExecutor() as pool:
+            shardify.run(out, executor=pool, tasks=6, tries=50, backoff=0.01)
+    print("killed", k.killed)
+"""
+
+
+def with_driver(inputs, wanted, work, seed):
+    out = engines.plan(inputs, os.path.join(work, "driver-%d" % seed))
+    script = os.path.join(work, "drive.py")
+    with open(script, "w") as f:
+        f.write(DRIVER)
+    killed = engines.driver(script, out, kills=3, rng=random.Random(seed))
+    assert engines.digests(out) == wanted, "the bytes differ"
+    shutil.rmtree(out)
+    return killed
+
+
+def with_mpi(inputs, wanted, work, seed):
+    out = engines.plan(inputs, os.path.join(work, "mpi-%d" % seed))
+    script = os.path.join(work, "mpi.py")
+    with open(script, "w") as f:
+        f.write(MPI)
+    env = dict(os.environ, PYTHONPATH=os.pathsep.join([os.environ["PYTHONPATH"], os.path.abspath(os.path.join(HERE, ".."))]), OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    p = subprocess.run(["mpiexec", "--oversubscribe", "-n", "3", sys.executable, "-m", "mpi4py.futures", script, out, str(seed)], env=env, stdout=-1, stderr=-1, universal_newlines=True, timeout=180)
+    assert p.returncode == 0, p.stderr[-600:]
+    assert engines.digests(out) == wanted, "the bytes differ"
+    shutil.rmtree(out)
+    return int(p.stdout.split()[-1])
+
+
+def check(name, runs, once, about=""):
+    start, killed = time.monotonic(), 0
+    try:
+        for seed in range(runs):
+            killed += once(seed)
+    except Absent as e:
+        return say("skipped", "%s: %s" % (name, e))
+    except BaseException as e:  # of the engines, too
+        return say("FAILED", "%s: run %d, %d kills: %s: %s" % (name, seed, killed, type(e).__name__, str(e)[-500:]))
+    say("ok", "%s: %d runs%s, %d kills: the bytes of the serial run (%.0f s)" % (name, runs, about, killed, time.monotonic() - start))
+
+
+def main():
+    work = os.path.join(sys.argv[1], "engines")
+    shutil.rmtree(work, ignore_errors=True)
+    os.makedirs(work)
+    inputs = engines.make_inputs(os.path.join(work, "in"))
+    wanted = engines.serial(inputs, os.path.join(work, "serial"))
+    only = os.environ.get("ENGINES_ONLY", "processes,driver,dask,ray,parsl,mpi").split(",")
+    for name, kind in (("processes", Processes), ("dask", Dask), ("ray", Ray), ("parsl", Parsl)):
+        if name not in only:
+            continue
+        try:
+            engine = kind()
+        except Absent as e:
+            say("skipped", "%s: %s" % (name, e))
+            continue
+        try:
+            check(name, RUNS, lambda seed: run_killed(engine, inputs, wanted, work, seed))
+        finally:
+            engine.close()
+    if "driver" in only:
+        check("processes", -(-RUNS // 3), lambda seed: with_driver(inputs, wanted, work, seed), " whose driver was killed")
+    if "mpi" in only:
+        try:
+            import mpi4py  # noqa: F401
+        except ImportError as e:
+            say("skipped", "mpi: %s" % e)
+        else:
+            if shutil.which("mpiexec") is None:
+                say("skipped", "mpi: no mpiexec (Debian: apt install openmpi-bin)")
+            else:
+                check("mpi", RUNS, lambda seed: with_mpi(inputs, wanted, work, seed))
+    shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
