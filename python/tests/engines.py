@@ -28,16 +28,16 @@ def program():
 
 
 def plan(inputs, out, *flags):
-    subprocess.run([program(), "plan", inputs, "-o", out, "--shard-size", "50KiB", "--quiet", *flags], check=True)
+    subprocess.run([program(), "plan", inputs, "-o", out, "--shard-size", "50KiB", "--quiet", *flags], check=True, stdout=subprocess.DEVNULL)
     return str(out)
 
 
 def serial(inputs, out, *flags):
     plan(inputs, out, *flags)
     if "--shuffle" in flags:
-        subprocess.run([program(), "work", out, "--stage", "scatter", "--quiet"], check=True)
-    subprocess.run([program(), "work", out, "--quiet"], check=True)
-    subprocess.run([program(), "merge", out, "--quiet"], check=True)
+        subprocess.run([program(), "work", out, "--stage", "scatter", "--quiet"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([program(), "work", out, "--quiet"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([program(), "merge", out, "--quiet"], check=True, stdout=subprocess.DEVNULL)
     return digests(out)
 
 

@@ -32,17 +32,17 @@ func TestCommandsOfClusterPagesAreUnderstood(t *testing.T) {
 	if err := programs.Build(root, dir, []string{"CGO_ENABLED=0"}, "./cmd/shardify", "./cmd/verify"); err != nil {
 		t.Fatal(err)
 	}
-	word := regexp.MustCompile(`\bshardify (convert|plan|work|merge|submit|status|stage|verify|gc) .*`)
+	word := regexp.MustCompile(`\bshardify (convert|plan|run|work|merge|submit|status|stage|verify|gc) .*`)
 	arguments := regexp.MustCompile(`^arguments *= "`)
 	comment := regexp.MustCompile(`\s+#.*`)
 	checked := 0
-	for _, page := range []string{"guides/slurm.md", "guides/kubernetes.md", "guides/htcondor.md", "guides/snakemake.md"} {
+	for _, page := range []string{"guides/slurm.md", "guides/kubernetes.md", "guides/htcondor.md", "guides/snakemake.md", "guides/engines.md", "guides/pbs.md", "guides/gridengine.md", "guides/lsf.md"} {
 		for _, b := range blocks(t, filepath.Join(root, "docs", page)) {
 			for _, line := range commandLines(t, page, &b) {
 				line = word.FindString(arguments.ReplaceAllString(comment.ReplaceAllString(placeholders.Replace(line), ""), "shardify "))
 				line, _, _ = strings.Cut(line, " ||")
 				line = strings.TrimRight(line, `"`)
-				if line == "" || strings.Contains(line, "submit slurm") && strings.Contains(line, "--now") {
+				if line == "" || strings.Contains(line, "submit ") && strings.Contains(line, "--now") {
 					continue
 				}
 				cmd := exec.Command("sh", "-c", strings.Replace(line, "shardify", program, 1))
@@ -62,7 +62,7 @@ func TestCommandsOfClusterPagesAreUnderstood(t *testing.T) {
 			}
 		}
 	}
-	if t.Logf("%d command lines", checked); checked < 14 {
+	if t.Logf("%d command lines", checked); checked < 24 {
 		t.Errorf("only %d command lines were found", checked)
 	}
 }
