@@ -20,7 +20,7 @@ def call(words: Sequence[str], program: Optional[str] = None) -> Dict[str, Any]:
     p = subprocess.Popen([*_command(program), *words, "--json", "--quiet"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     try:
         out, err = p.communicate()
-    except BaseException:  # the worker is told to end
+    except BaseException:  # the worker has to end
         p.send_signal(signal.SIGTERM)
         p.wait()
         raise

@@ -18,6 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PYTHON = os.path.join(HERE, "..", "..")
 for folder in (os.path.join(HERE, ".."), PYTHON):
     sys.path.insert(0, os.path.abspath(folder))
+os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])  # for the programs of engines
 os.environ["PYTHONPATH"] = os.pathsep.join([os.path.abspath(PYTHON), HERE])
 
 import engines  # noqa: E402
