@@ -9,9 +9,8 @@ func slurmCommand(p *program) *cobra.Command {
 		Long: `Writes scripts for sbatch: an array of jobs that do the tasks of the plan in FOLDER (two arrays with --shuffle global), and the
 merge, which starts when all of them have succeeded. They run unedited, from any folder. --print shows them, --now submits them.
 
-Cores, memory and time come from the plan and the limits of the partition if left out. Put settings that your site always needs,
-such as an account, into ~/.config/shardify/slurm.yaml; the command line overrides it. Its keys are the flags account, constraint,
-cpus, elements, logs, mail-user, mem, merge-mem, merge-time, partition, prologue, qos, sbatch, throttle and time.
+Cores, memory and time come from the plan and the limits of the partition if left out. Put settings that your site always needs
+into ~/.config/shardify/slurm.yaml, or name a file with --site: flags below Job and Site; the command line overrides it.
 
 Words after -- are flags of work, such as --scratch '$SLURM_TMPDIR'; the job fills in a variable that a word begins with.`,
 		Example: `shardify submit slurm photos-shards --partition cpu --account ab12

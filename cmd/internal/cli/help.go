@@ -193,7 +193,8 @@ func (o *IO) Help(c *cobra.Command) {
 			fmt.Fprintf(w, "  %-12s %s\n", c[0], c[1])
 		}
 	}
-	var more, ofFormats []string
+	var more []string
+	ofFormats := 0
 	for _, g := range p.Groups {
 		if short {
 			g.Flags = slices.DeleteFunc(g.Flags, func(f Flag) bool {
@@ -201,7 +202,7 @@ func (o *IO) Help(c *cobra.Command) {
 				case f.often:
 					return false
 				case g.Formats:
-					ofFormats = append(ofFormats, f.long)
+					ofFormats++
 				default:
 					more = append(more, f.long)
 				}
@@ -213,8 +214,8 @@ func (o *IO) Help(c *cobra.Command) {
 	if len(more) > 0 {
 		fmt.Fprintf(w, "\nMore flags, described by --help-all:\n  %s\n", wrap(strings.Join(more, " "), 2, columns))
 	}
-	if len(ofFormats) > 0 {
-		fmt.Fprintf(w, "\nFlags of formats, described by --help-all and shardify formats NAME:\n  %s\n", wrap(strings.Join(ofFormats, " "), 2, columns))
+	if ofFormats > 0 {
+		fmt.Fprintf(w, "\nFlags of formats (%d): shardify formats NAME, and --help-all\n", ofFormats)
 	}
 }
 
