@@ -1,13 +1,7 @@
 package main
 
 import (
-	"os"
-	"runtime"
-	"time"
-
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/cmd/internal/cli"
-	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/pipeline/driver"
@@ -45,32 +39,11 @@ shardify run photos-shards --tasks 8 --at-once 4 --memory 2GiB`,
 		if err := cli.OneFolder(c, args); err != nil {
 			return err
 		}
-		name, err := os.Executable()
-		if err != nil {
-			return err
+		j := driver.Job{
+			Folder: args[0], Tasks: int(tasks), AtOnce: int(atOnce), Jobs: int(jobs), Memory: int64(memory), Work: work, Said: p.Note,
+			Rules: driver.Rules{Tries: int(tries), Double: grow == "double"},
 		}
-		j := &driver.Job{Folder: args[0], Tasks: int(tasks), AtOnce: int(atOnce), Jobs: int(jobs), Memory: int64(memory), Work: work, Run: driver.Process(name), Said: p.Note}
-		cores, _ := host.This().Jobs(0)
-		cores = min(cores, runtime.GOMAXPROCS(0))
-		if j.AtOnce == 0 {
-			j.AtOnce = cores
-		}
-		if j.Tasks == 0 {
-			j.Tasks = 4 * j.AtOnce
-		}
-		if j.Jobs == 0 {
-			j.Jobs = max(cores/j.AtOnce, 1)
-		}
-		if j.Memory == 0 {
-			all, _ := host.This().Budget(0)
-			j.Memory = max(all/int64(j.AtOnce), 64<<20)
-		}
-		j.Rules = driver.Rules{Tries: 5, Backoff: time.Second, Double: grow == "double"}
-		if tries > 0 {
-			j.Tries = int(tries)
-		}
-		p.Note("%s, %d at a time; each %s and %s", printable.Of(int64(j.Tasks), "task"), j.AtOnce, printable.Of(int64(j.Jobs), "core"), shardify.FormatSize(j.Memory))
-		d, err := j.Carry(c.Context())
+		d, err := j.Here(c.Context())
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"time"
 
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/cmd/internal/cli"
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/pipeline"
@@ -32,10 +31,8 @@ Exit codes are 0 for a complete data set, 3 for one that is not complete, 1 if t
 	c.Flags().StringVar(&tasks, "tasks", "", "list the tasks that are not done, of `N` (\"auto\": by the size of the plan), and what each needs")
 	c.Flags().Var(&watch, "watch", "look again every so many seconds until the data set is complete")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if o.Todo = tasks != ""; o.Todo && tasks != "auto" {
-			if err := (*value.Jobs)(&o.Tasks).Set(tasks); err != nil {
-				return shardify.Usage("--tasks %s: want a number, or auto", tasks)
-			}
+		if err := o.List(tasks); err != nil {
+			return err
 		}
 		for {
 			r, err := pipeline.Status(c.Context(), args[0], o)

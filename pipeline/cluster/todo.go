@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/shardify/shardify"
@@ -25,6 +26,17 @@ type Todo struct {
 type TodoStage struct {
 	Stage string `json:"stage"` // work, or scatter and gather
 	Tasks []int  `json:"tasks"`
+}
+
+// List asks for the tasks that are not done, of a number of tasks, or "auto"; "" asks for none.
+func (o *Options) List(tasks string) (err error) {
+	if o.Todo = tasks != ""; !o.Todo || tasks == "auto" {
+		return nil
+	}
+	if o.Tasks, err = strconv.Atoi(tasks); err != nil || o.Tasks < 1 || o.Tasks > MaxTasks {
+		return shardify.Usage("--tasks %s: want a number, or auto", tasks)
+	}
+	return nil
 }
 
 // todo fills in Report.Todo; tasks 0 divides the plan by its size.

@@ -2,17 +2,44 @@ package driver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/internal/printable"
 )
 
 // patience is how long a task has to stop: the program takes five seconds at most.
 const patience = 15 * time.Second
+
+// Here carries out a plan as processes of this program. Fields that are zero follow from the machine.
+func (j Job) Here(ctx context.Context) (*Done, error) {
+	name, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	j.Run = Process(name)
+	cores, _ := host.This().Jobs(0)
+	all, _ := host.This().Budget(0)
+	j.AtOnce = cmp.Or(j.AtOnce, cores)
+	j.Tasks = cmp.Or(j.Tasks, 4*j.AtOnce)
+	j.Jobs = cmp.Or(j.Jobs, max(cores/j.AtOnce, 1))
+	j.Memory = cmp.Or(j.Memory, max(all/int64(j.AtOnce), leastMemory))
+	j.Tries = cmp.Or(j.Tries, 5)
+	j.Backoff = cmp.Or(j.Backoff, time.Second)
+	j.Said("%s, %d at a time; each %s and %s", printable.Of(int64(j.Tasks), "task"), j.AtOnce, printable.Of(int64(j.Jobs), "core"), shardify.FormatSize(j.Memory))
+	return j.Carry(ctx)
+}
+
+const leastMemory = 64 << 20 // of a task
 
 // Process runs a program as a process of this machine.
 func Process(program string) func(ctx context.Context, words []string) Outcome {
