@@ -20,8 +20,7 @@ func statusCommand(p *program) *cobra.Command {
 		Long: `Counts tasks and shards that are done, running, failed and missing. Shows why each failed task failed and how to fix it, how long the
 rest will take, and the next command. It changes nothing and may run while tasks work.
 
-An attempt that ended without a record is reported as killed, with the memory that it had. For processes on other machines this takes
-some minutes.
+An attempt that ended without a record is reported as killed, with the memory that it had, on other machines after some minutes.
 
 Exit codes are 0 for a complete data set, 3 for one that is not complete, 1 if that cannot be found out.`,
 		Example: "shardify status photos-shards",
