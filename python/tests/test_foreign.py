@@ -10,6 +10,7 @@ import tarfile
 
 import numpy as np
 import pytest
+from loading import needs_library
 
 import shardify
 from shardify import clib
@@ -117,3 +118,34 @@ def test_what_is_refused(tars, tmp_path):
     (tars / "00.tar").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(shardify.CorruptError, match="00.tar"):
         shardify.open(tars)
+
+
+@needs_library
+@pytest.mark.parametrize("nullable", [False, True])
+def test_images_of_tars_are_decoded(tmp_path, nullable):
+    """Of tars of others, as of ours: one size and a crop, each image that of its sample, with masks of their own."""
+    Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    folder, want = tmp_path / "tars", []
+    folder.mkdir()
+    for k in range(2):
+        members = []
+        for i in range(6):
+            pixels, out = np.full((20, 24, 3), 16 * (6 * k + i), np.uint8), io.BytesIO()
+            Image.fromarray(pixels).save(out, "jpeg", quality=95)
+            if not (nullable and i == 2):
+                members.append(("%d-%d.jpg" % (k, i), out.getvalue()))
+            members.append(("%d-%d.cls" % (k, i), b"%d" % i))
+            want.append(np.asarray(Image.open(io.BytesIO(out.getvalue()))).transpose(2, 0, 1))
+        write_tar(folder / ("%d.tar" % k), members)
+    given = dict(shuffle="global", last="short", device="cpu", framework="numpy", decode=True)
+    if nullable:
+        with pytest.raises(shardify.ShardifyError, match="jpg"):
+            [b for b in shardify.Loader(str(folder), 5, **given)]
+        return
+    seen = 0
+    for way in ({}, {"crop": 16}):
+        for batch in shardify.Loader(str(folder), 5, **given, **way):
+            for i, image in zip(batch.ids, batch["jpg"]):
+                assert np.array_equal(image, want[i] if not way else want[i][:, 2:18, 4:20])
+                seen += 1
+    assert seen == 24
