@@ -5,7 +5,9 @@ python3 peer_cells.py WORK     SHARDIFY names the program; ROUNDS objects from S
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
 import os
 import shutil
 import subprocess
@@ -14,8 +16,10 @@ import warnings
 from typing import Any, Dict, List, Tuple
 
 import anndata
+import h5py
 import numpy as np
 import pandas as pd
+import scipy.io
 import scipy.sparse as sp
 from expect import main
 
@@ -157,5 +161,74 @@ def all_containers() -> str:
     return "%d random AnnData in HDF5, Zarr 2 and Zarr 3: equal to anndata, and equal sets byte for byte" % ROUNDS
 
 
+def others_of(r: np.random.Generator, kind: str, m: Any) -> Tuple[str, List[str]]:
+    """A matrix of cells as another program stores it: the path, and the fields of values, columns and names of cells."""
+    n, width = m.shape
+    cells_of, genes = [b"AAAC%d-1" % i for i in range(n)], [b"ENSG%d" % i for i in range(width)]
+    if kind in ("v2", "v3"):
+        path, group = os.path.join(WORK, "a.h5"), "matrix" if kind == "v3" else "GRCh38"
+        with h5py.File(path, "w") as f:
+            g = f.create_group(group)
+            chunks = {"chunks": (int(r.integers(1, 90)),), "maxshape": (None,), "compression": "gzip"} if r.random() < 0.6 else {}
+            for part, values in (("data", m.data), ("indices", m.indices.astype("i8")), ("indptr", m.indptr.astype("i8")), ("barcodes", np.array(cells_of))):
+                g.create_dataset(part, data=values, **chunks)
+            g["shape"] = np.array([width, n], "i4")
+            for part in ("features/id", "features/name", "features/feature_type") if kind == "v3" else ("genes", "gene_names"):
+                g[part] = np.array(genes)
+        return path, [group + "/data", group + "/indices", group + "/barcodes"]
+    if kind == "loom":
+        path = os.path.join(WORK, "a.loom")
+        with h5py.File(path, "w") as f:
+            f.create_dataset("matrix", data=m.toarray().T, chunks=(int(r.integers(1, width + 1)), int(r.integers(1, n + 1))), compression=r.choice([None, "gzip"]))
+            f["layers/twice"] = m.toarray().T * 2
+            f["row_attrs/Gene"], f["col_attrs/CellID"] = np.array(genes, dtype=object), np.array(cells_of, dtype=object)
+            f["attrs/LOOM_SPEC_VERSION"] = "3.0.0"
+        return path, ["matrix", "layers/twice", "col_attrs/CellID"]
+    path = os.path.join(WORK, "a")
+    os.makedirs(path)
+    ext = str(r.choice(["", ".gz"]))
+    entries = m.T.tocoo()
+    order = r.permutation(entries.nnz) if r.random() < 0.5 else np.arange(entries.nnz)
+    text = io.BytesIO()
+    scipy.io.mmwrite(text, sp.coo_matrix((entries.data[order], (entries.row[order], entries.col[order])), shape=entries.shape))
+    tables = {"barcodes.tsv": cells_of, "features.tsv" if ext else "genes.tsv": [x + b"\t" + x for x in genes]}
+    for name, b in [("matrix.mtx", text.getvalue())] + [(k, b"".join(x + b"\n" for x in v)) for k, v in tables.items()]:
+        with open(os.path.join(path, name + ext), "wb") as f:
+            f.write(gzip.compress(b) if ext else b)
+    return path, ["X/data", "X/indices", "obs/_index"]
+
+
+def others() -> str:
+    r = np.random.default_rng(SEED)
+    for k in range(ROUNDS):
+        shutil.rmtree(WORK, ignore_errors=True)
+        os.makedirs(WORK)
+        n, width, kind = int(r.integers(1, 60)), int(r.integers(1, 40)), ["v2", "v3", "loom", "mtx", "csc"][k % 5]
+        dense = ((r.random((n, width)) < r.choice([0.0, 0.1, 0.6])) * r.integers(1, 60, (n, width))).astype(r.choice(["f4", "i4", "f8"] if kind != "mtx" else ["f8", "i8"]))
+        m, what = sp.csr_matrix(dense), "object %d of seed %d, %s" % (k, SEED, kind)
+        if kind == "csc":
+            path, fields = os.path.join(WORK, "a.h5ad"), ["X/data", "X/indices", "obs/_index"]
+            anndata.AnnData(sp.csc_matrix(dense), obs=pd.DataFrame(index=["AAAC%d-1" % i for i in range(n)])).write_h5ad(path)
+        else:
+            path, fields = others_of(r, kind, m)
+        out = os.path.join(WORK, "set")
+        p = subprocess.run([BINARY, "convert", path, "-o", out, "-q"] + ["--csc=transpose"] * (kind == "csc"), capture_output=True, text=True)
+        assert p.returncode == 0, what + ": " + p.stderr
+        ds = shardify.open(out)
+        names = ds.column(fields[2])
+        have = [bytes(names.values[names.offsets[i] : names.offsets[i + 1]]).decode() for i in range(len(ds))]
+        assert have == ["AAAC%d-1" % i for i in range(n)], what + ": other cells"
+        genes = ds.field(fields[0 if kind == "loom" else 1]).attrs.get("columns", "").split("\n")
+        assert kind == "csc" or genes == ["ENSG%d" % g for g in range(width)], what + ": other genes"
+        if kind == "loom":
+            a, b = (np.asarray(ds.column(f)).reshape(n, width) for f in fields[:2])
+            assert a.dtype == dense.dtype and np.array_equal(a, dense) and np.array_equal(b, dense * 2), what + ": other values"
+            continue
+        d, i = ds.column(fields[0]), ds.column(fields[1])
+        got = sp.csr_matrix((d.values[:], i.values[:], d.offsets[:]), shape=m.shape)
+        assert (d.values.dtype == m.dtype or m.nnz == 0) and np.array_equal(got.toarray(), dense) and got.nnz == m.nnz, what + ": other values"
+    return "%d random matrices in files of 10x Genomics, Loom, Matrix Market and by columns: equal to h5py and scipy" % ROUNDS
+
+
 if __name__ == "__main__":
-    main([("cells", all_containers)])
+    main([("cells", all_containers), ("others", others)])

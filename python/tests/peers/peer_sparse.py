@@ -166,4 +166,26 @@ def check_corpus() -> str:
     return "X of %d files of the corpus is that of anndata and scipy" % done
 
 
-main([("sparse random", check_random), ("sparse corpus", check_corpus)])
+def page() -> str:
+    """The commands of docs/tutorials/recipe-cells.md: from folders of 10x Genomics to a classifier."""
+    if torch is None:
+        raise Skip("PyTorch is not here")
+    root, work = os.path.abspath(os.path.join(HERE, "..", "..", "..")), os.path.join(WORK, "page")
+    shutil.rmtree(work, ignore_errors=True)
+    os.makedirs(work)
+    os.symlink(os.path.join(root, "examples"), os.path.join(work, "examples"))
+    with open(os.path.join(root, "docs", "tutorials", "recipe-cells.md")) as f:
+        lines = f.read().split("```sh\n")[1].split("```")[0].splitlines()
+    env = dict(os.environ, PYTHONPATH=os.path.join(root, "python"))
+    said = ""
+    for line in lines:
+        line = line.replace("python3 ", sys.executable + " ", 1).replace("shardify convert", BINARY + " convert")
+        p = subprocess.run(line, shell=True, cwd=work, env=env, capture_output=True, text=True)
+        assert p.returncode == 0, "%s: %s" % (line, p.stderr)
+        said = p.stdout
+    said = said.strip().splitlines()[-1]
+    assert float(said.split()[1]) > 0.9, said
+    return "the page of cells trains a classifier: " + said
+
+
+main([("sparse random", check_random), ("sparse corpus", check_corpus), ("page of cells", page)])
