@@ -128,8 +128,8 @@ func (o *IO) Line(format string, args ...any) {
 	o.Result("%s", printable.Lines(printable.Fold(printable.Sprintf(format, args...), o.OutColumns)))
 }
 
-// NoteLine is Line for Note.
-func (o *IO) NoteLine(format string, args ...any) {
+// noteLine is Line for Note.
+func (o *IO) noteLine(format string, args ...any) {
 	o.Note("%s", printable.Lines(printable.Fold(printable.Sprintf(format, args...), o.ErrColumns)))
 }
 

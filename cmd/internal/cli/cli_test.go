@@ -51,7 +51,7 @@ func TestStopIsReportedAsSuch(t *testing.T) {
 	if code := o.Report(ctx, "p", fmt.Errorf("read x: %w", context.Canceled)); code != CodeStopped || !strings.Contains(out.String(), "hint: what is published is kept") {
 		t.Errorf("code %d: %s", code, &out)
 	}
-	if code := o.Report(ctx, "p", shardify.Corrupt(3, "bad")); code != CodeFailed {
+	if code := o.Report(ctx, "p", shardify.Corrupt(3, "bad")); code != codeFailed {
 		t.Errorf("damage found while stopping: code %d", code)
 	}
 }
@@ -68,8 +68,8 @@ func TestStubbornWorkIsEnded(t *testing.T) {
 		{[]syscall.Signal{syscall.SIGTERM}, 20 * time.Millisecond, CodeStopped, convert.ErrStopped},
 		{[]syscall.Signal{syscall.SIGHUP}, 20 * time.Millisecond, CodeStopped, convert.ErrStopped},
 		{[]syscall.Signal{syscall.SIGUSR1, syscall.SIGTERM}, 20 * time.Millisecond, CodeStopped, ErrNotice},
-		{[]syscall.Signal{syscall.SIGINT}, 20 * time.Millisecond, CodeInterrupted, errInterrupted},
-		{[]syscall.Signal{syscall.SIGINT, syscall.SIGINT}, time.Hour, CodeInterrupted, errInterrupted},
+		{[]syscall.Signal{syscall.SIGINT}, 20 * time.Millisecond, codeInterrupted, errInterrupted},
+		{[]syscall.Signal{syscall.SIGINT, syscall.SIGINT}, time.Hour, codeInterrupted, errInterrupted},
 	} {
 		if signal.Ignored(c.signals[0]) {
 			t.Logf("%v is ignored here, as nohup and shells ask for", c.signals[0])

@@ -18,9 +18,9 @@ func EndingOf(code int, e *Reported) cluster.Ending {
 	switch {
 	case e != nil && (errors.As(e.Err, &waiting) || errors.As(e.Err, &missing)):
 		out.Outcome = cluster.OutcomeWaiting
-	case code == CodeDone, code == CodeIncomplete:
+	case code == codeDone, code == codeIncomplete:
 		out.Outcome = cluster.OutcomeDone
-	case code == CodeStopped, code == CodeInterrupted, code == codePipe:
+	case code == CodeStopped, code == codeInterrupted, code == codePipe:
 		out.Outcome = cluster.OutcomeStopped
 	}
 	return out

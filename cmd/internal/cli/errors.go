@@ -16,12 +16,12 @@ import (
 
 // Exit codes. Batch scripts depend on them.
 const (
-	CodeDone        = 0
-	CodeFailed      = 1
-	CodeUsage       = 2
-	CodeIncomplete  = 3  // finished, but input was skipped, or shards are missing or damaged
+	codeDone        = 0
+	codeFailed      = 1
+	codeUsage       = 2
+	codeIncomplete  = 3  // finished, but input was skipped, or shards are missing or damaged
 	CodeStopped     = 75 // stopped on request: run the same command again to go on
-	CodeInterrupted = 130
+	codeInterrupted = 130
 )
 
 // exitCodes is what every command's help says about them.
@@ -34,17 +34,17 @@ var errInterrupted = errors.New("interrupted")
 func Code(err error) int {
 	switch {
 	case err == nil:
-		return CodeDone
+		return codeDone
 	case errors.Is(err, errInterrupted):
-		return CodeInterrupted
+		return codeInterrupted
 	case errors.Is(err, convert.ErrStopped), stalled(err):
 		return CodeStopped
 	case errors.Is(err, convert.ErrIncomplete):
-		return CodeIncomplete
+		return codeIncomplete
 	case errors.Is(err, shardify.ErrUsage):
-		return CodeUsage
+		return codeUsage
 	}
-	return CodeFailed
+	return codeFailed
 }
 
 func stalled(err error) bool {
@@ -60,7 +60,7 @@ func (o *IO) Report(ctx context.Context, program string, err error) int {
 		err = out.outcome(err)
 	}
 	if err == nil {
-		return CodeDone
+		return codeDone
 	}
 	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, context.Canceled) || errors.Is(err, cause)) {
 		err = cause

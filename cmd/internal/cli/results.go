@@ -36,7 +36,7 @@ func (o *IO) NotePlan(x *pipeline.Prepared) {
 		return
 	}
 	for _, l := range planLines(x) {
-		o.NoteLine("%s", l)
+		o.noteLine("%s", l)
 	}
 }
 

@@ -45,10 +45,10 @@ func signals(parent context.Context, patience time.Duration, gone <-chan struct{
 			select {
 			case s := <-ch:
 				switch {
-				case s == syscall.SIGINT && code == CodeInterrupted:
+				case s == syscall.SIGINT && code == codeInterrupted:
 					exit(code)
 				case s == syscall.SIGINT:
-					code = CodeInterrupted
+					code = codeInterrupted
 					cancel(errInterrupted)
 				case s == syscall.SIGUSR1:
 					cancel(ErrNotice)
