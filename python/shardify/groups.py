@@ -71,12 +71,17 @@ class Parting:
     def __init__(self, plan: Plan, size: int, short: bool, step: int, ids: Callable[..., Any]) -> None:
         self.schema, self.size, self.short, self.step, self.ids = plan.schema, size, short, step, ids
         self.names: List[Tuple[str, int, Make]] = []  # of one row a sample
-        self.all: List[Tuple[str, int, Make, int, Make]] = []  # and the tensor of offsets of lists, else -1
+        # And the tensor of offsets of lists, else -1; what makes all of it of both, if its tensors are others.
+        self.all: List[Tuple[str, int, Make, int, Make, Optional[Callable[[Array, Array], Any]]]] = []
         for p in plan.parts:
             if p.valid >= 0:
-                self.all.append((p.name + ".valid", p.valid, _maker(plan, plan.specs[p.valid]), -1, None))
-            makes = _maker(plan, plan.specs[p.offsets]) if isinstance(p, Lists) else None
-            self.all.append((p.name, p.values, _maker(plan, plan.specs[p.values]), p.offsets if isinstance(p, Lists) else -1, makes))
+                self.all.append((p.name + ".valid", p.valid, _maker(plan, plan.specs[p.valid]), -1, None, None))
+            make = _maker(plan, plan.specs[p.values])
+            if isinstance(p, Lists):
+                whole = None if p.form.jagged == "values" else p.arranged
+                self.all.append((p.name, p.values, make, p.offsets, _maker(plan, plan.specs[p.offsets]), whole))
+            else:
+                self.all.append((p.name, p.values, make, -1, None, None))
         self.names += [f[:3] for f in self.all if f[3] < 0]
 
     @staticmethod
@@ -135,7 +140,7 @@ class Packed:
         rows = self.rows = list(accumulate(step[len(step) - how.size :][: self.left], initial=0))
         parted: Dict[int, Tuple[Any, List[int]]] = {o: _parted(array(o), rows) for o in {f[3] for f in how.all} if o >= 0}
         parted[-1] = None, rows
-        self.fields = [(name, array(i), make, *parted[o], makes) for name, i, make, o, makes in how.all]
+        self.fields = [(name, array(i), make, *parted[o], makes, whole) for name, i, make, o, makes, whole in how.all]
 
     def next(self) -> Made:
         how, k, at = self.how, self.k, self.at
@@ -146,8 +151,11 @@ class Packed:
         out.schema, out.epoch, out.index = how.schema, self.epoch, self.index
         out.rows = out.size = size = hi - lo
         out._ids = partial(how.ids, self.epoch, at, size)
-        for name, a, make, offsets, ends, makes in self.fields:
+        for name, a, make, offsets, ends, makes, whole in self.fields:
             part = a[ends[k] : ends[k + 1]]
+            if whole is not None:
+                out[name] = whole(part, offsets[lo + k : hi + k + 1])
+                continue
             tensor = part if make is None else make(part)
             if offsets is None:
                 out[name] = tensor

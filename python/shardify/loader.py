@@ -281,7 +281,7 @@ class Loader(Generic[B]):
             "numbers": ids == "device" and name != "host",
             "trace": None if trace is None else os.fspath(trace),
             "grow": kind.grows and name != "host",
-            "group": 0 if name != "host" or kind.name not in GROUPED or fixed or more.any else self._PACKED if packed and jagged == "values" and not decode else 0 if packed else self._GROUP,
+            "group": 0 if name != "host" or kind.name not in GROUPED or fixed or more.any else self._PACKED if packed and not decode else 0 if packed else self._GROUP,
             "cast": casting.casts(cast),
             **packed,
         }

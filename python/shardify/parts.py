@@ -148,15 +148,19 @@ class Lists(Part):
             out[self.name] = self._on_host(s)
 
     def _on_host(self, s: Source) -> Any:
+        more = [s.array(i) if i >= 0 else None for i in (self.offsets1, self.shapes)]
+        return self.arranged(s.array(self.values), s.array(self.offsets), *more)
+
+    def arranged(self, values: Array, offsets: Array, offsets1: Optional[Array] = None, shapes: Optional[Array] = None) -> Any:
+        """Lists on the host as `jagged` says, other than one after the other."""
         fw, spec = self.form.framework, self.form.specs[self.values]
-        values = s.array(self.values)
         if not spec.plain:
             values = bf16_to_f32(values)
         column: Column
-        if self.offsets1 >= 0:
-            column = Lists2Column(values, s.array(self.offsets), s.array(self.offsets1))
+        if offsets1 is not None:
+            column = Lists2Column(values, offsets, offsets1)
         else:
-            column = ListsColumn(values, s.array(self.offsets), None if self.shapes < 0 else s.array(self.shapes))
+            column = ListsColumn(values, offsets, shapes)
         torch: Any = getattr(fw, "torch", None)
         if self.form.jagged == "nested":
             made = _nested(self.name, column, torch)

@@ -151,9 +151,11 @@ def test_errors(data, given, error, want):
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-@pytest.mark.parametrize("copy", [True, False])
-def test_many_come_at_once(tmp_path, framework, copy, monkeypatch):
+@pytest.mark.parametrize("copy, jagged", [(True, "values"), (False, "values"), (True, "pad"), (False, "pad"), (True, "nested")])
+def test_many_come_at_once(tmp_path, framework, copy, jagged, monkeypatch):
     """Batches that one call brings are those that come one by one: values, offsets, numbers and states, on each rank."""
+    if jagged == "nested" and framework != "torch":
+        pytest.skip("nested tensors are torch's")
     schema = [
         {"name": "a", "dtype": "f32", "shape": [2], "levels": 1, "counter": "n"},
         {"name": "x", "dtype": "i16", "nullable": True},
@@ -165,8 +167,11 @@ def test_many_come_at_once(tmp_path, framework, copy, monkeypatch):
     made = [{"a": r.random((n, 2), np.float32), "x": None if n % 3 == 0 else int(n), "b": list(range(n)), "c": [1] * int(n % 4)} for n in lengths.tolist()]
     fixture.write(tmp_path / "set", schema, made, shards=[70, 80])
 
+    def flat(v):
+        return np.concatenate([t.numpy().ravel() for t in v.unbind()]) if getattr(v, "is_nested", False) else as_numpy(v)
+
     def all_of(batch):
-        return [as_numpy(batch[k]) for k in batch], list(batch), batch.index, batch.epoch, batch.ids.tolist(), batch.rows, batch.size
+        return [flat(v) for v in batch.values()], list(batch), batch.index, batch.epoch, batch.ids.tolist(), batch.rows, batch.size
 
     def same(got, want):
         assert len(got) == len(want) > 0
@@ -177,7 +182,7 @@ def test_many_come_at_once(tmp_path, framework, copy, monkeypatch):
                     assert x.dtype == y.dtype and np.array_equal(x, y)
 
     for rank in range(2):
-        given = dict(budget={"a": 20}, shuffle="global", seed=4, last="short", framework=framework, copy=copy, device="cpu", rank=rank, world_size=2)
+        given = dict(budget={"a": 20}, shuffle="global", seed=4, last="short", framework=framework, copy=copy, jagged=jagged, device="cpu", rank=rank, world_size=2)
         loader = shardify.Loader(str(tmp_path / "set"), **given)
         assert loader._info["group"] > 1
         monkeypatch.setattr(shardify.Loader, "_PACKED", 0)
