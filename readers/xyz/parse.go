@@ -359,6 +359,9 @@ func appendBool(b []byte, v bool) []byte {
 
 // put stores the value of a key.
 func (k *sink) put(v *frame.Value, row int) error {
+	if !k.Text && isNone(v) {
+		return nil
+	}
 	k.row = row
 	if v.DType == shardify.U8 != k.Text && v.DType != shardify.Invalid {
 		return changed(k.Name, "a text or a number has become the other")

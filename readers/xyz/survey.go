@@ -54,6 +54,8 @@ type key struct {
 	kinds [4]met // of values: see slot
 	dims  [3]met
 	wide  met    // an integer that f64 may not hold
+	none  met    // None, which Python writes where there is no value; a text where all others are
+	nones int64
 	span  [4]int // least and most words, rows: of vectors and matrices
 	bytes int64
 }
@@ -86,6 +88,12 @@ func slot(t shardify.DType) int {
 func (k *key) see(v *frame.Value, at met) {
 	k.n++
 	k.first.join(at)
+	if isNone(v) {
+		k.nones++
+		k.none.join(at)
+		k.bytes += int64(len(v.Text))
+		return
+	}
 	k.dims[v.Dims].join(at)
 	if kind := &k.kinds[slot(v.DType)]; v.DType != shardify.Invalid && (kind.line == 0 || at.before(kind)) {
 		text := v.Text
@@ -108,6 +116,9 @@ func (k *key) see(v *frame.Value, at met) {
 	}
 	k.bytes += int64(8*len(v.Words) + len(v.Text))
 }
+
+// isNone reports whether a value is Python's None.
+func isNone(v *frame.Value) bool { return v.DType == shardify.U8 && v.Dims == 0 && string(v.Text) == "None" }
 
 func (k *key) widen(s [4]int) {
 	if k.span == [4]int{} {
@@ -133,6 +144,8 @@ func (k *key) join(o *key) {
 		k.dims[i].join(o.dims[i])
 	}
 	k.wide.join(o.wide)
+	k.none.join(o.none)
+	k.nones += o.nones
 }
 
 func (l *layout) join(o *layout) {
@@ -405,6 +418,13 @@ func (g *gather) key(raw string, k *key) error {
 	whole, real, truth, text := k.kinds[1], k.kinds[2], k.kinds[3], k.kinds[0]
 	number := whole
 	number.join(real)
+	scalar, vector, matrix := k.dims[0], k.dims[1], k.dims[2]
+	if number.line+truth.line > 0 {
+		l.Nullable = raw != "pbc" && k.n-k.nones < g.frames
+	} else {
+		text.join(k.none)
+		scalar.join(k.none)
+	}
 	have := slices.DeleteFunc([]met{number, truth, text}, func(m met) bool { return m.line == 0 })
 	if len(have) > 1 {
 		return without(name, shardify.Mismatch("the key %s is %s in %s and %s in %s: a number, a truth value and a text have no type in common", name, have[0].text, &have[0], have[1].text, &have[1]))
@@ -424,7 +444,6 @@ func (g *gather) key(raw string, k *key) error {
 	default:
 		l.DType = shardify.I64
 	}
-	scalar, vector, matrix := k.dims[0], k.dims[1], k.dims[2]
 	switch {
 	case matrix.line > 0 && (scalar.line > 0 || vector.line > 0):
 		other := vector

@@ -362,6 +362,20 @@ func TestSymbolsAreAsked(t *testing.T) {
 	}
 }
 
+// TestNoneIsMissingAmongNumbers: Python's None is a missing number, and a text among texts.
+func TestNoneIsMissingAmongNumbers(t *testing.T) {
+	name := readertest.Put(t, "a.xyz", "0\nProperties=pos:R:3 e=None q=\"1 2\" ok=T kind=None all=None\n0\nProperties=pos:R:3 e=-1.5 q=None ok=None kind=bulk all=None\n")
+	src, err := openFiles(nil, nil, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	got := frames(t, src, 1)
+	if s := fmt.Sprint(got["e"], got["q"], got["ok"], got["kind"], got["all"]); s != "[<nil> bff8000000000000] [[1 2] <nil>] [1 <nil>] [None bulk] [None None]" {
+		t.Error(s)
+	}
+}
+
 func TestSniff(t *testing.T) {
 	for name, want := range map[string]bool{"a.xyz": true, "a.EXTXYZ": true, "a.xyz.gz": true, "a.xyz.xz": false, "a.txt": false} {
 		if got := Format.Sniff([]byte(" 12\nx"), name); got != want {
