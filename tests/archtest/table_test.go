@@ -21,7 +21,7 @@ const onDisk = "base, storage, vocabulary, helpers, on disk"
 
 var layers = []layer{
 	{"base", "", "small tools that know nothing of data sets"},
-	{"storage", "base", ""},
+	{"storage", "base", "names and interfaces for files: where inputs are read and data sets are published"},
 	{"vocabulary", "base, storage", "batches, errors, memory; and what formats declare, spans, types that all packages share: fields"},
 	{"helpers", "base, storage, vocabulary", "and the storages there are, what readers share"},
 	{"on disk", "base, storage, vocabulary, helpers", "and the one reader of our own shards, our bytes on disk"},
@@ -62,6 +62,7 @@ var table = []row{
 	{"internal/suggest", "base", ""},
 	{"internal/varint", "base", ""},
 	{"internal/version", "base", ""},
+	{"storage", "storage", ""},
 	{"storage/local/dirfd", "storage", ""},
 	{"shardify", "vocabulary", "internal/poison"},
 	{"format", "vocabulary", "internal/printable shardify storage verify/problem"},
@@ -195,7 +196,7 @@ var table = []row{
 	{"gpuload/order", "loader", ""},
 	{"gpuload/internal/sparse", "loader", "numbers/elementary shardify"},
 	{"pipeline/cluster", "application", "index internal/host internal/printable internal/suggest plan shardify storage storage/local storage/storages"},
-	{"pipeline/driver", "application", "internal/printable pipeline/cluster shardify"},
+	{"pipeline/driver", "application", "internal/host internal/printable pipeline/cluster shardify"},
 	{"pipeline/queues", "application", "internal/printable pipeline/cluster plan"},
 	{"pipeline/inspect", "application", "augment convert/flow dataset dataset/stats format index index/npy internal/filekind internal/glance internal/printable numbers/half pipeline/inspect/page pipeline/internal/propose plan plan/splits plan/splits/column readers shardify storage/local storage/storages storage/walk tokenize writers"},
 	{"pipeline/internal/sets", "application", "convert/flow dataset format index index/megatron internal/stall plan readers shardify storage storage/local verify writers"},
