@@ -138,8 +138,8 @@ def make(
         raise ValueError("augment=%r: want a list of operations" % augment)
     if augment and (backend != "native" or color != "rgb"):
         raise ValueError(
-            "augment=: is for backend='native' and color='rgb', which runs on the host, not %r and %r; torchvision.transforms.v2 or dm-pix in transform= runs where the batch is"
-            % (backend, color)
+            "augment=: is for backend='native' and color='rgb', which runs on the host, not %r and %r; "
+            "torchvision.transforms.v2 or dm-pix in transform= runs where the batch is" % (backend, color)
         )
     targets = following.text(targets)
     if targets and (backend != "native" or not os.path.exists(clib.path())):
@@ -152,7 +152,8 @@ def make(
     made.backend_function()  # an absent library is an error here, not at the first batch
     if augment:
         made.size_of_all(clib.load())  # and a wrong operation
-        made.note = "%s: %s %s on the host, in threads of the library; transform= runs where the batch is" % (field, ", ".join(augment), "runs" if len(augment) == 1 else "run")
+        runs = "runs" if len(augment) == 1 else "run"
+        made.note = "%s: %s %s on the host, in threads of the library; transform= runs where the batch is" % (field, ", ".join(augment), runs)
     return made
 
 

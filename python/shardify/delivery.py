@@ -212,7 +212,7 @@ class Delivery:
             self.restore({**self.info["state"], "epoch": step[clib.EPOCH], "position": step[clib.FROM]})
 
     def _build_copied(self, made: Made, step: List[int]) -> None:
-        lib, plan = self.lib, self.plan
+        plan = self.plan
         batch = step[clib.BATCH]
         s, room = Copied(plan, step, made.batch.size, self._complain), self._room
         if self._fetch:

@@ -53,7 +53,8 @@ def data(tmp_path_factory):
     rows = []
     for k in range(N):
         columns, n, e = np.sort(r.choice(500, int(r.integers(0, 200)), replace=False)), int(r.integers(1, 30)), int(r.integers(0, 60))
-        rows.append({"X/data": r.random(len(columns), np.float32), "X/indices": columns.astype("i4"), "x": r.random((n, 8), np.float32), "edge_index": r.integers(0, n, (e, 2)), "k": k})
+        row = {"X/data": r.random(len(columns), np.float32), "X/indices": columns.astype("i4"), "k": k}
+        rows.append({**row, "x": r.random((n, 8), np.float32), "edge_index": r.integers(0, n, (e, 2))})
     folder = tmp_path_factory.mktemp("lasting") / "set"
     fixture.write(folder, SCHEMA, rows, shards=[250, 350])
     return str(folder)
@@ -202,6 +203,7 @@ def test_workers(data, tmp_path, way, method):
             """
         )
     )
-    out = subprocess.run([sys.executable, str(script), data, json.dumps(given(way)), method], env={**os.environ, "PYTHONPATH": PYTHON}, capture_output=True, text=True, timeout=120)
+    argv = [sys.executable, str(script), data, json.dumps(given(way)), method]
+    out = subprocess.run(argv, env={**os.environ, "PYTHONPATH": PYTHON}, capture_output=True, text=True, timeout=120)
     assert out.returncode == 0, out.stderr
     assert json.loads(out.stdout) == [list(range(N))] * 2
