@@ -258,6 +258,11 @@ func (at place) detectFolder(dir string) (f format.Input, why string, err error)
 	if f, root, ok := at.rooted(dir); ok {
 		return f, "folder with " + root, nil
 	}
+	for _, f := range Formats {
+		if f.Mark != "" && at.isFile(storage.Join(dir, f.Mark)) {
+			return f, "folder with " + f.Mark, nil
+		}
+	}
 	c, err := at.count(dir)
 	if err != nil {
 		return f, "", err

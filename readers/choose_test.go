@@ -235,3 +235,17 @@ func TestObjectsInInputsAgreeWithEachOtherAndTheOption(t *testing.T) {
 		}
 	}
 }
+
+// TestFoldersWithAMarkAreOfItsFormat: whatever else is in them.
+func TestFoldersWithAMarkAreOfItsFormat(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"features.json", "a.labels.txt", "b.labels.txt", "c-train.tfrecord-00000-of-00001"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("{}"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, why, err := Choose(context.Background(), nil, "", []string{dir})
+	if err != nil || f.Name != "tfrecord" || why != "folder with features.json" {
+		t.Errorf("%s, %s, %v", f.Name, why, err)
+	}
+}

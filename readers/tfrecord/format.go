@@ -23,6 +23,7 @@ var Format = format.Input{
 	Name: "tfrecord", Words: []string{"tfrecords", "tfds", "rlds"},
 	Help:    "TFRecord of tf.train.Example, plain, gzip or zlib; folders of TensorFlow Datasets",
 	Sniff:   sniff,
+	Mark:    tfrecord.FeaturesName,
 	StandIn: func(string) string { return "" }, // the folder of a set, for its manifest
 	Options: options,
 	Open:    open,
