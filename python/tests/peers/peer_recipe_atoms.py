@@ -33,7 +33,7 @@ def recipe() -> str:
         block = re.search(r"```sh\n(.*?)```", f.read(), re.S)
     assert block, "no commands in the page"
     command = block[1].replace("python3 ", sys.executable + " ")
-    env = dict(os.environ, PATH=os.path.join(WORK, "bin") + os.pathsep + os.environ["PATH"], PYTHONPATH=os.path.join(ROOT, "python"), OMP_NUM_THREADS="2")
+    env = dict(os.environ, PATH=os.path.join(WORK, "bin") + os.pathsep + os.environ["PATH"], PYTHONPATH=os.path.join(ROOT, "python"), OMP_NUM_THREADS="1")
     p = subprocess.run(["sh", "-eu", "-c", command], cwd=WORK, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
     assert p.returncode == 0, p.stderr
     off = [(float(a), float(b)) for a, b in re.findall(r"energy off by ([0-9.]+) eV, forces by ([0-9.]+)", p.stdout)]
