@@ -202,11 +202,12 @@ bench-labels: build ## a million boxes of a CSV beside 100,000 images, and 100,0
 	@build/bench/tables-venv/bin/python -c 'import PIL' 2>/dev/null || build/bench/tables-venv/bin/python -m pip install --quiet --disable-pip-version-check pillow
 	build/bench/tables-venv/bin/python bench/labels.py bin/shardify build/bench/labels
 
-bench-cells: build ## bench/CELLS.md: sparse rows of 60,000 cells beside scipy, h5py, scDataset and annbatch (3 min; the last wants Python 3.12)
+bench-cells: build ## bench/CELLS.md, bench/CELLS_CONVERT.md: a million cells converted; sparse rows of 60,000 cells beside scipy, h5py, scDataset and annbatch (3 min; the last wants Python 3.12)
 	@[ -x build/bench/cells-venv/bin/python ] || { python3 -m venv build/bench/cells-venv && build/bench/cells-venv/bin/python -m pip install --quiet --disable-pip-version-check numpy scipy h5py anndata; }
 	@for p in scDataset annbatch; do build/bench/cells-venv/bin/python -m pip install --quiet --disable-pip-version-check $$p || echo "$$p is left out"; done
 	@SHARDIFY_LIBRARY=$(CURDIR)/build/bench/_shardify.so sh python/pylib.sh $(CURDIR)/build/bench/_shardify.so
 	SHARDIFY=bin/shardify SHARDIFY_LIBRARY=$(CURDIR)/build/bench/_shardify.so build/bench/cells-venv/bin/python bench/cells.py build/bench/cells --out bench/CELLS.md
+	SHARDIFY=bin/shardify build/bench/cells-venv/bin/python bench/cells_convert.py build/bench/cells --out bench/CELLS_CONVERT.md
 
 RIVALS = codecs codecs/crc32c codecs/inflate images/jpeg images/png images/resize numbers/elementary
 bench-libraries: ## bench/LIBRARIES.md: codecs, images and numbers against Go's standard library and modules (3 min)
