@@ -198,6 +198,22 @@ def with_mpi(inputs, wanted, work, seed):
     return int(p.stdout.split()[-1])
 
 
+def with_gridengine(inputs, wanted, work, seed):
+    """Job files of submit sge; what was killed is submitted again with --missing."""
+    out = engines.plan(inputs, os.path.join(work, "sge-%d" % seed))
+    with engines.Killer(lambda: engines.processes("work " + out), random.Random(seed), most=4, every=(0.01, 0.15)) as k:
+        more = ["--elements", str(engines.TASKS)]
+        while not os.path.exists(os.path.join(out, "shardify.json")):
+            subprocess.run([engines.program(), "submit", "sge", out, "--now", "--quiet", *more], check=True, stdout=subprocess.DEVNULL)
+            more, end = ["--missing"], time.monotonic() + 300
+            while subprocess.run(["qstat"], stdout=subprocess.PIPE, check=True).stdout.strip():
+                assert time.monotonic() < end, "the queue does not end"
+                time.sleep(0.5)
+    assert engines.digests(out) == wanted, "the bytes differ"
+    shutil.rmtree(out)
+    return k.killed
+
+
 def check(name, runs, once, about=""):
     start, killed = time.monotonic(), 0
     try:
@@ -216,7 +232,7 @@ def main():
     os.makedirs(work)
     inputs = engines.make_inputs(os.path.join(work, "in"))
     wanted = engines.serial(inputs, os.path.join(work, "serial"))
-    only = os.environ.get("ENGINES_ONLY", "processes,driver,dask,ray,parsl,mpi").split(",")
+    only = os.environ.get("ENGINES_ONLY", "processes,driver,dask,ray,parsl,mpi,gridengine").split(",")
     for name, kind in (("processes", Processes), ("dask", Dask), ("ray", Ray), ("parsl", Parsl)):
         if name not in only:
             continue
@@ -241,6 +257,11 @@ def main():
                 say("skipped", "mpi: no mpiexec (Debian: apt install openmpi-bin)")
             else:
                 check("mpi", RUNS, lambda seed: with_mpi(inputs, wanted, work, seed))
+    if "gridengine" in only:
+        if shutil.which("qstat") is None or subprocess.run(["qstat"], stdout=subprocess.PIPE, stderr=subprocess.PIPE).returncode != 0:
+            say("skipped", "gridengine: no qmaster answers (Debian: gridengine-master, gridengine-exec; SGE_ROOT)")
+        else:
+            check("gridengine", RUNS, lambda seed: with_gridengine(inputs, wanted, work, seed))
     shutil.rmtree(work, ignore_errors=True)
 
 
