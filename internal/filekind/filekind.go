@@ -19,9 +19,9 @@ type Decoder uint8
 
 // From the most to the least that is there.
 const (
-	Ours   Decoder = iota // the conversion, and the library of the Loader
+	ours   Decoder = iota // the conversion, and the library of the Loader
 	Half                  // the conversion; for the Loader Pillow
-	Pillow                // for the Loader Pillow
+	pillow                // for the Loader Pillow
 	None                  // none: the Loader delivers the bytes
 )
 
@@ -50,17 +50,17 @@ const (
 
 // kinds are the files that are known; the first that fits is taken.
 var kinds = []Kind{
-	{"a JPEG image", true, Ours, "", []string{"jpg", "jpeg"}, []magic{{0, "\xff\xd8"}}},
-	{PNG, true, Ours, "", []string{"png"}, []magic{{0, "\x89PNG\r\n\x1a\n"}}},
+	{"a JPEG image", true, ours, "", []string{"jpg", "jpeg"}, []magic{{0, "\xff\xd8"}}},
+	{PNG, true, ours, "", []string{"png"}, []magic{{0, "\x89PNG\r\n\x1a\n"}}},
 	{"a GIF image", true, Half, "", []string{"gif"}, []magic{{0, "GIF8"}}},
 	{WebP, true, Half, "", []string{"webp"}, []magic{{8, "WEBP"}}},
-	{"a TIFF image", true, Pillow, "", []string{"tif", "tiff"}, []magic{{0, "II*\x00"}, {0, "MM\x00*"}}},
-	{"a BMP image", true, Pillow, "", []string{"bmp"}, []magic{{0, "BM"}}},
-	{"a PPM image", true, Pillow, "", []string{"ppm", "pgm", "pbm", "pnm"}, []magic{{0, "P1"}, {0, "P2"}, {0, "P3"}, {0, "P4"}, {0, "P5"}, {0, "P6"}}},
-	{"an AVIF image", true, Pillow, "11.3 or later", []string{"avif"}, []magic{{4, "ftypavif"}, {4, "ftypavis"}}},
-	{"a HEIC image", true, Pillow, "and the package pillow-heif", []string{"heic", "heif"}, []magic{{4, "ftypheic"}, {4, "ftypheix"}, {4, "ftyphevc"}, {4, "ftypmif1"}, {4, "ftypmsf1"}}},
-	{"a JPEG 2000 image", true, Pillow, "", []string{"jp2", "j2k", "jpx", "j2c"}, []magic{{0, "\x00\x00\x00\x0cjP  "}, {0, "\xff\x4f\xff\x51"}}},
-	{"a JPEG XL image", true, Pillow, "and the package pillow-jxl-plugin", []string{"jxl"}, []magic{{0, "\xff\x0a"}, {0, "\x00\x00\x00\x0cJXL "}}},
+	{"a TIFF image", true, pillow, "", []string{"tif", "tiff"}, []magic{{0, "II*\x00"}, {0, "MM\x00*"}}},
+	{"a BMP image", true, pillow, "", []string{"bmp"}, []magic{{0, "BM"}}},
+	{"a PPM image", true, pillow, "", []string{"ppm", "pgm", "pbm", "pnm"}, []magic{{0, "P1"}, {0, "P2"}, {0, "P3"}, {0, "P4"}, {0, "P5"}, {0, "P6"}}},
+	{"an AVIF image", true, pillow, "11.3 or later", []string{"avif"}, []magic{{4, "ftypavif"}, {4, "ftypavis"}}},
+	{"a HEIC image", true, pillow, "and the package pillow-heif", []string{"heic", "heif"}, []magic{{4, "ftypheic"}, {4, "ftypheix"}, {4, "ftyphevc"}, {4, "ftypmif1"}, {4, "ftypmsf1"}}},
+	{"a JPEG 2000 image", true, pillow, "", []string{"jp2", "j2k", "jpx", "j2c"}, []magic{{0, "\x00\x00\x00\x0cjP  "}, {0, "\xff\x4f\xff\x51"}}},
+	{"a JPEG XL image", true, pillow, "and the package pillow-jxl-plugin", []string{"jxl"}, []magic{{0, "\xff\x0a"}, {0, "\x00\x00\x00\x0cJXL "}}},
 
 	{"a FITS file", false, None, "astropy", []string{"fits", "fit", "fts", "fits.gz", "fits.fz"}, []magic{{0, "SIMPLE  ="}}},
 	{"a DICOM file", false, None, "pydicom; their headers, with data of patients, go into the shards", []string{"dcm", "dicom"}, []magic{{128, "DICM"}}},
@@ -136,7 +136,7 @@ func Notes(schema []shardify.Field) []string {
 				k = Ext(f.Media)
 			}
 			switch {
-			case k != nil && k.Decoder != Ours:
+			case k != nil && k.Decoder != ours:
 				out = append(out, "field "+f.Name+": "+k.note())
 			case k == nil && !slices.Contains([]string{"txt", "json", "cls", "bin", "image"}, f.Media):
 				unknown = append(unknown, f.Name)
@@ -160,7 +160,7 @@ func (k *Kind) note() string {
 		return fmt.Sprintf("%ss, copied byte for byte; the Loader delivers the bytes, and transform= can read them with the Python package %s", noun, k.Needs)
 	}
 	s := noun + "s, which the Loader decodes with " + strings.TrimSpace("Pillow "+k.Needs)
-	if k.Decoder == Pillow {
+	if k.Decoder == pillow {
 		s += "; --augment and --check-images do not decode them"
 	}
 	return s

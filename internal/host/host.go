@@ -45,13 +45,13 @@ const (
 	largestBudget  = 16 << 30
 )
 
-// Probe looks at the machine.
+// probe looks at the machine.
 func Probe(getenv func(string) string) Machine {
-	return Env{Getenv: getenv, LookPath: exec.LookPath, Procs: runtime.GOMAXPROCS(0)}.Probe()
+	return Env{Getenv: getenv, LookPath: exec.LookPath, Procs: runtime.GOMAXPROCS(0)}.probe()
 }
 
-// Probe looks at the machine that e describes.
-func (e Env) Probe() Machine {
+// probe looks at the machine that e describes.
+func (e Env) probe() Machine {
 	var m Machine
 	m.Cores, m.CoresFrom = e.cores()
 	m.Memory, m.MemoryFrom = e.memory()

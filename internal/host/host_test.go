@@ -25,7 +25,7 @@ func machine(t *testing.T, procs int, env map[string]string, files map[string]st
 			}
 			return "", errors.New("not found")
 		},
-	}.Probe()
+	}.probe()
 }
 
 const (

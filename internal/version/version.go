@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Release is the release that this source is, or will become. Wheels, citations and the
+// release is the release that this source is, or will become. Wheels, citations and the
 // changelog follow it: a test compares them.
-const Release = "0.1.0"
+const release = "0.1.0"
 
 // String is Release for builds of its tag, and otherwise Release with the commit:
 // 0.1.0-dev+1a2b3c4d5e6f. It depends on the source alone, not on flags of the linker.
@@ -22,8 +22,8 @@ func String() string {
 
 // of makes the version from those of the module and of the checkout.
 func of(module string, settings []debug.BuildSetting) string {
-	if module == "v"+Release {
-		return Release
+	if module == "v"+release {
+		return release
 	}
 	commit, changed := "", ""
 	for _, s := range settings {
@@ -39,7 +39,7 @@ func of(module string, settings []debug.BuildSetting) string {
 		commit = module[i+1:]
 	}
 	if commit == "" {
-		return Release + "-dev"
+		return release + "-dev"
 	}
-	return Release + "-dev+" + commit + changed
+	return release + "-dev+" + commit + changed
 }

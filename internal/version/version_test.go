@@ -15,11 +15,11 @@ func TestOf(t *testing.T) {
 		settings []debug.BuildSetting
 		want     string
 	}{
-		{"v" + Release, []debug.BuildSetting{revision}, Release},
-		{"(devel)", nil, Release + "-dev"},
-		{"", []debug.BuildSetting{revision}, Release + "-dev+0123456789ab"},
-		{"v0.0.0-20261123000000-0123456789ab+dirty", []debug.BuildSetting{revision, changed}, Release + "-dev+0123456789ab.changed"},
-		{"v0.0.0-20261123000000-fedcba987654", nil, Release + "-dev+fedcba987654"},
+		{"v" + release, []debug.BuildSetting{revision}, release},
+		{"(devel)", nil, release + "-dev"},
+		{"", []debug.BuildSetting{revision}, release + "-dev+0123456789ab"},
+		{"v0.0.0-20261123000000-0123456789ab+dirty", []debug.BuildSetting{revision, changed}, release + "-dev+0123456789ab.changed"},
+		{"v0.0.0-20261123000000-fedcba987654", nil, release + "-dev+fedcba987654"},
 	} {
 		if got := of(c.module, c.settings); got != c.want {
 			t.Errorf("%s: %s, want %s", c.module, got, c.want)
@@ -34,7 +34,7 @@ func TestOneVersion(t *testing.T) {
 		"CITATION.cff":                                    `(?m)^version: (.*)$`,
 		"CHANGELOG.md":                                    `(?m)^## ([0-9.]+)`,
 		"packaging/conda/recipe.yaml":                     `(?m)^  version: "(.*)"$`,
-		"packaging/easybuild/shardify-" + Release + ".eb": `(?m)^version = '(.*)'$`,
+		"packaging/easybuild/shardify-" + release + ".eb": `(?m)^version = '(.*)'$`,
 		"packaging/homebrew/shardify.rb":                  `tag: "v(.*)"`,
 		"packaging/spack/packages/shardify/package.py":    `tag="v(.*)"`,
 	} {
@@ -43,8 +43,8 @@ func TestOneVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := regexp.MustCompile(pattern).FindSubmatch(b)
-		if m == nil || string(m[1]) != Release {
-			t.Errorf("%s has %q, and the release is %s", file, m, Release)
+		if m == nil || string(m[1]) != release {
+			t.Errorf("%s has %q, and the release is %s", file, m, release)
 		}
 	}
 }

@@ -140,8 +140,8 @@ func (o *IO) Note(format string, args ...any) {
 	}
 }
 
-// Warn writes a line that every user should see, quiet or not.
-func (o *IO) Warn(format string, args ...any) {
+// warn writes a line that every user should see, quiet or not.
+func (o *IO) warn(format string, args ...any) {
 	o.write(o.Err, fmt.Sprintf(format, args...)+"\n")
 }
 

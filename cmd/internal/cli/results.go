@@ -31,7 +31,7 @@ func (o *IO) NotePlan(x *pipeline.Prepared) {
 	o.Object("plan", x.Facts())
 	if o.Quiet {
 		for _, l := range unreadLines(x) {
-			o.Warn("%s", l)
+			o.warn("%s", l)
 		}
 		return
 	}

@@ -43,7 +43,7 @@ func planLines(p *pipeline.Prepared) []string {
 		line("left out", "%s", l)
 	}
 	for _, s := range f.Skipped[:min(len(f.Skipped), maxShown)] {
-		line("skipped", "%s", Skipped(s))
+		line("skipped", "%s", skipped(s))
 	}
 	if n := len(f.Skipped) - maxShown; n > 0 {
 		line("skipped", "and %s", printable.Of(int64(n), "further damaged input"))
@@ -147,8 +147,8 @@ func unreadLines(p *pipeline.Prepared) (out []string) {
 	return out
 }
 
-// Skipped is a damaged input that is left out, in words.
-func Skipped(s format.Skip) string {
+// skipped is a damaged input that is left out, in words.
+func skipped(s format.Skip) string {
 	if s.Object == "" {
 		return s.Input + ": " + s.Reason
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/shardify/shardify/convert"
 )
 
-// Patience is how long a request to stop may take: batch systems kill soon after
+// patience is how long a request to stop may take: batch systems kill soon after
 // they ask.
-const Patience = 4 * time.Second
+const patience = 4 * time.Second
 
 // ErrNotice is the request to stop that a batch system makes before the time limit. It is an
 // ErrStopped. TERM may come from a user who wants to end the job; this never does.
@@ -25,7 +25,7 @@ var ErrNotice = fmt.Errorf("%w: the time limit is near", convert.ErrStopped)
 // by exit; nothing half is ever published, so that is safe. The same happens when no process reads
 // the output any more: the cause is errPipe.
 func (o *IO) Signals(parent context.Context, exit func(code int)) (ctx context.Context, stop func()) {
-	return signals(parent, Patience, o.pipe.gone, exit)
+	return signals(parent, patience, o.pipe.gone, exit)
 }
 
 func signals(parent context.Context, patience time.Duration, gone <-chan struct{}, exit func(code int)) (ctx context.Context, stop func()) {

@@ -92,10 +92,10 @@ func TestADeviceThatIsClosedAnswersSo(t *testing.T) {
 	check(t, err)
 	check(t, d.Close())
 	f.End(t)
-	if _, err := d.Alloc(1, 0); !errors.Is(err, ErrClosed) {
+	if _, err := d.Alloc(1, 0); !errors.Is(err, errClosed) {
 		t.Error(err)
 	}
-	if err := s.Send(0, nil); !errors.Is(err, ErrClosed) {
+	if err := s.Send(0, nil); !errors.Is(err, errClosed) {
 		t.Error(err)
 	}
 	for _, err := range []error{d.Close(), s.Close(), w.Close(), d.Free(b)} {

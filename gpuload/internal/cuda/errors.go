@@ -12,7 +12,7 @@ var (
 	// ErrNoDevice: the driver knows no such GPU.
 	ErrNoDevice = errors.New("no CUDA device")
 	// ErrClosed: the Device was closed.
-	ErrClosed = errors.New("CUDA device is closed")
+	errClosed = errors.New("CUDA device is closed")
 	// errLost: an earlier error made the context unusable. Only a new process can
 	// use the device again.
 	errLost = errors.New("CUDA context is lost")

@@ -23,10 +23,10 @@ type Figure struct {
 // rounds is how often a figure is measured, after once to warm up.
 const rounds = 5
 
-// Figures measures what Speed leaves out, over memory of so many bytes, and passes each
+// figures measures what Speed leaves out, over memory of so many bytes, and passes each
 // figure to add as soon as it is known. It ends with ctx. It is for benches; nothing else may
 // use the device meanwhile.
-func (d *Device) Figures(ctx context.Context, bytes int64, rows []int64, add func(Figure)) (err error) {
+func (d *Device) figures(ctx context.Context, bytes int64, rows []int64, add func(Figure)) (err error) {
 	m, err := d.newMeter(bytes)
 	if err != nil {
 		return err

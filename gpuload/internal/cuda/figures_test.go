@@ -64,7 +64,7 @@ func TestFigures(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	n := 0
-	err = d.Figures(ctx, bytes, rows, func(f Figure) {
+	err = d.figures(ctx, bytes, rows, func(f Figure) {
 		n++
 		if f.Rate <= 0 && f.Time <= 0 || f.Worst > f.Rate {
 			t.Errorf("%+v", f)
@@ -90,7 +90,7 @@ func TestFiguresEndInTime(t *testing.T) {
 	d := f.open(t, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	n := 0
-	err := d.Figures(ctx, 1<<20, []int64{4096}, func(Figure) {
+	err := d.figures(ctx, 1<<20, []int64{4096}, func(Figure) {
 		if n++; n == 3 {
 			cancel()
 		}

@@ -56,7 +56,7 @@ func pinMatrix(t *testing.T, d *Device) {
 			t.Logf("%s: %v", c.name, err)
 			continue
 		}
-		err = d.Register(m, c.readOnly)
+		err = d.register(m, c.readOnly)
 		t.Logf("%s: %v", c.name, err)
 		if err == nil {
 			check(t, d.Free(m))

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unknown is the stream of a consumer that does not say which it is.
-const Unknown = ^uintptr(0)
+// unknown is the stream of a consumer that does not say which it is.
+const unknown = ^uintptr(0)
 
 // handover is what a slot knows of its consumer: between Done and Release it is the
 // consumer's, and afterwards its streams have to leave it. It is used inside visits.
@@ -54,7 +54,7 @@ func (u user) handle() uintptr {
 
 func (h *handover) add(stream uintptr) {
 	h.handed = true
-	if stream == Unknown {
+	if stream == unknown {
 		h.unknown = true
 		return
 	}

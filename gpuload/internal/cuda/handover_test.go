@@ -74,10 +74,10 @@ var readers = []reader{
 		return errors.Join(s.Ready(own), s.Leave(own), s.Ready(own), read(own), s.Release())
 	}, 1},
 	{"an unknown stream", func(d *Device, s *Slot, own uintptr, read func(uintptr) error) error {
-		return errors.Join(s.Wait(bg), s.Use(Unknown), read(own), s.Release())
+		return errors.Join(s.Wait(bg), s.Use(unknown), read(own), s.Release())
 	}, 1},
 	{"an unknown stream that Release is given", func(d *Device, s *Slot, own uintptr, read func(uintptr) error) error {
-		return errors.Join(s.Wait(bg), s.Use(Unknown), read(own), s.Release(own))
+		return errors.Join(s.Wait(bg), s.Use(unknown), read(own), s.Release(own))
 	}, 1},
 	{"no reader", func(d *Device, s *Slot, own uintptr, read func(uintptr) error) error { return s.Release() }, 1},
 }

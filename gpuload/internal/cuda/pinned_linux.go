@@ -58,7 +58,7 @@ func (d *Device) Alloc(n, row int64) ([]byte, error) {
 	if second == nil {
 		return b, nil
 	}
-	if errors.Is(second, ErrClosed) || errors.Is(err, errLost) {
+	if errors.Is(second, errClosed) || errors.Is(err, errLost) {
 		return nil, err
 	}
 	return nil, fmt.Errorf("pinning %s: %w; and %w", shardify.FormatSize(n), err, second)
@@ -87,10 +87,10 @@ func (d *Device) allocByDriver(n, size int64) ([]byte, error) {
 	return b[:n], nil
 }
 
-// Register pins memory of the caller, which must be a writable mapping of whole
+// register pins memory of the caller, which must be a writable mapping of whole
 // pages that is not Go's: shards staged in /dev/shm, say. A read-only one is tried
 // where the device has the ability. Unregister it before unmapping it.
-func (d *Device) Register(b []byte, readOnly bool) error {
+func (d *Device) register(b []byte, readOnly bool) error {
 	if len(b) == 0 {
 		return nil
 	}

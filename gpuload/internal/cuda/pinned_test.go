@@ -95,27 +95,27 @@ func TestRegisterOfTheCallersMapping(t *testing.T) {
 	defer unix.Munmap(m)
 	f := newFake(t)
 	d := f.open(t, Options{})
-	check(t, d.Register(m, false))
-	if err := d.Register(m, false); code(err) != codeAlreadyRegistered {
+	check(t, d.register(m, false))
+	if err := d.register(m, false); code(err) != codeAlreadyRegistered {
 		t.Errorf("%v: want error 712 of a second registration", err)
 	}
 	if d.find(addressOf(m)+4096, 8192) == nil || d.find(addressOf(m)+4096, 8193) != nil {
 		t.Error("the range is not found")
 	}
 	check(t, d.Free(m))
-	check(t, d.Register(m, true))
+	check(t, d.register(m, true))
 	check(t, d.Free(m))
 	m[0] = 1 // still mapped
 	if err := d.Free(m); err == nil {
 		t.Error("a second Free is not noticed")
 	}
-	if err := d.Register(m[1:], false); err == nil {
+	if err := d.register(m[1:], false); err == nil {
 		t.Error("half a page was registered")
 	}
 	f.Configure(fakecuda.Mode, "noreadonly")
 	check(t, d.Close())
 	d = f.open(t, Options{})
-	if err := d.Register(m, true); code(err) != codeNotSupported {
+	if err := d.register(m, true); code(err) != codeNotSupported {
 		t.Errorf("%v: want 801", err)
 	}
 }

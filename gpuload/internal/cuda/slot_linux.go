@@ -297,7 +297,7 @@ func (s *Slot) Close() error {
 		}
 		return errors.Join(d.settle(), s.destroy())
 	})
-	if errors.Is(err, ErrClosed) {
+	if errors.Is(err, errClosed) {
 		return nil
 	}
 	rows := s.rows

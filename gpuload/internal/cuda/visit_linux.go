@@ -120,7 +120,7 @@ func (d *Device) visit(f func() error) error {
 	d.order.Lock()
 	defer d.order.Unlock()
 	if d.ended {
-		return ErrClosed
+		return errClosed
 	}
 	return d.noted(d.bracket(f))
 }
@@ -146,7 +146,7 @@ func (d *Device) await(ctx context.Context, events ...*event) error {
 	d.order.Lock()
 	err := d.lost
 	if d.ended {
-		err = ErrClosed
+		err = errClosed
 	}
 	for _, e := range events {
 		if e.recorded > 0 && (e.number == 0 || e.number > d.reached) {

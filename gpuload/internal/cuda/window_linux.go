@@ -135,7 +135,7 @@ func (w *Window) Close() error {
 		}
 		return errors.Join(d.settle(), w.destroy())
 	})
-	if errors.Is(err, ErrClosed) {
+	if errors.Is(err, errClosed) {
 		return nil
 	}
 	return err

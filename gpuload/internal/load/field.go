@@ -104,7 +104,7 @@ func (l *Reader) lengthsOf(t *Table, f *shardify.Field, rows int64, runs []Run) 
 		}
 		return view.Ints(t.Bytes(c.Values), f.DType), nil
 	}
-	if err := l.Measure(context.Background(), t, rows, runs); err != nil {
+	if err := l.measure(context.Background(), t, rows, runs); err != nil {
 		return nil, err
 	}
 	list := t.Int64s(c.Offsets)

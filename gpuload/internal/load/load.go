@@ -53,8 +53,8 @@ func (l *Reader) Load(ctx context.Context, t *Table, rows int64, runs []Run) err
 	return l.passes(ctx, t, tarBytes > 0 || l.has(index.LeadOffsets))
 }
 
-// Measure is Load without the data: where the lists of rows begin.
-func (l *Reader) Measure(ctx context.Context, t *Table, rows int64, runs []Run) error {
+// measure is Load without the data: where the lists of rows begin.
+func (l *Reader) measure(ctx context.Context, t *Table, rows int64, runs []Run) error {
 	if _, err := l.begin(t, rows, runs); err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ type Bad struct {
 }
 
 // Result type of values: as stored, but whole numbers that are normalised or logarithms are f32.
-func (f *Form) Made() shardify.DType {
+func (f *Form) made() shardify.DType {
 	if (f.Normalize != 0 || f.Log1p) && f.Values != shardify.F64 {
 		return shardify.F32
 	}
@@ -109,7 +109,7 @@ func (f *Form) check(in *Rows, out *Result) error {
 		last = at
 	}
 	if f.Dense {
-		size := max(f.Made().Size(), 1)
+		size := max(f.made().Size(), 1)
 		if f.Kept > 0 && rows > len(out.Values)/size/f.Kept {
 			return shardify.Unsupported("%d rows of %d columns, and room for %d bytes", rows, f.Kept, len(out.Values))
 		}
@@ -125,9 +125,9 @@ func (f *Form) check(in *Rows, out *Result) error {
 	} else if n > math.MaxInt32 {
 		return shardify.Unsupported("%d values counted by int32", n)
 	}
-	if len(out.Starts) < bytes*(rows+1) || len(out.Columns) < bytes*n || len(out.Values) < f.Made().Size()*n {
+	if len(out.Starts) < bytes*(rows+1) || len(out.Columns) < bytes*n || len(out.Values) < f.made().Size()*n {
 		return shardify.Unsupported("room for fewer than %d values of %d rows", n, rows)
 	}
-	out.Starts, out.Columns, out.Values = out.Starts[:bytes*(rows+1)], out.Columns[:bytes*n], out.Values[:f.Made().Size()*n]
+	out.Starts, out.Columns, out.Values = out.Starts[:bytes*(rows+1)], out.Columns[:bytes*n], out.Values[:f.made().Size()*n]
 	return nil
 }

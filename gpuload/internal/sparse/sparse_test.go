@@ -114,7 +114,7 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Abs(b) }
 
 func checkDense(t *testing.T, f *Form, got []byte, s *stored) {
 	t.Helper()
-	v := numbersOf(f.Made(), got)
+	v := numbersOf(f.made(), got)
 	for r, pairs := range s.rows {
 		want := reference(f, pairs)
 		if !slices.EqualFunc(v[r*f.Kept:(r+1)*f.Kept], want, near) {
@@ -126,7 +126,7 @@ func checkDense(t *testing.T, f *Form, got []byte, s *stored) {
 // dense makes a dense array of a result of rows, whose columns must rise.
 func dense(t *testing.T, f *Form, out Result, rows int) []byte {
 	t.Helper()
-	kind, size := shardify.I32, f.Made().Size()
+	kind, size := shardify.I32, f.made().Size()
 	if f.Wide {
 		kind = shardify.I64
 	}
@@ -167,7 +167,7 @@ func TestRowsAreThoseOfTheWords(t *testing.T) {
 				rows := r.IntN(6)
 				s := random(r, rows, width, trial%5 < 2)
 				in := Rows{Values: bytesOf(values, s.values), Indices: bytesOf(indices, s.columns), Offsets: s.offsets}
-				size, n := f.Made().Size(), len(s.values)
+				size, n := f.made().Size(), len(s.values)
 				out := Result{Values: make([]byte, n*size), Columns: make([]byte, n*8), Starts: make([]byte, (rows+1)*8)}
 				if !f.Wide {
 					out.Columns, out.Starts = out.Columns[:n*4], out.Starts[:(rows+1)*4]

@@ -20,7 +20,7 @@ import (
 )
 
 // ErrBusy: another process publishes an extension of the same set.
-var ErrBusy = errors.New("another process is extending this set")
+var errBusy = errors.New("another process is extending this set")
 
 func (e *Extension) lock() (unlock func(), err error) {
 	name := filepath.Join(e.dir, filepath.FromSlash(lockName))
@@ -34,7 +34,7 @@ func (e *Extension) lock() (unlock func(), err error) {
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		f.Close()
-		return nil, shardify.Annotate(ErrBusy, "extend", e.dir, "")
+		return nil, shardify.Annotate(errBusy, "extend", e.dir, "")
 	}
 	// A file system without locks must do without: two that publish at once are rare.
 	return func() { f.Close() }, nil

@@ -10,8 +10,8 @@ type Buf struct {
 	Left int // tables still allowed: offsets may make a small buffer a large tree
 }
 
-// Has reports whether n bytes are there.
-func (r *Buf) Has(at, n int) bool {
+// has reports whether n bytes are there.
+func (r *Buf) has(at, n int) bool {
 	if at < 0 || n > len(r.B) || at > len(r.B)-n {
 		r.Bad = true
 		return false
@@ -21,7 +21,7 @@ func (r *Buf) Has(at, n int) bool {
 
 // U8 is a byte.
 func (r *Buf) U8(at int) byte {
-	if !r.Has(at, 1) {
+	if !r.has(at, 1) {
 		return 0
 	}
 	return r.B[at]
@@ -29,7 +29,7 @@ func (r *Buf) U8(at int) byte {
 
 // U16 is a number of two bytes.
 func (r *Buf) U16(at int) int {
-	if !r.Has(at, 2) {
+	if !r.has(at, 2) {
 		return 0
 	}
 	return int(binary.LittleEndian.Uint16(r.B[at:]))
@@ -37,7 +37,7 @@ func (r *Buf) U16(at int) int {
 
 // I32 is a number of four bytes.
 func (r *Buf) I32(at int) int {
-	if !r.Has(at, 4) {
+	if !r.has(at, 4) {
 		return 0
 	}
 	return int(int32(binary.LittleEndian.Uint32(r.B[at:])))
@@ -56,7 +56,7 @@ func (r *Buf) Follow(at int) int {
 // Slot is where a table has its field i; 0 without one.
 func (r *Buf) Slot(table, i int) int {
 	vtable := table - r.I32(table)
-	if r.Bad || !r.Has(vtable, 4) || 4+2*i+2 > r.U16(vtable) {
+	if r.Bad || !r.has(vtable, 4) || 4+2*i+2 > r.U16(vtable) {
 		return 0
 	}
 	if off := r.U16(vtable + 4 + 2*i); off > 0 {
@@ -81,7 +81,7 @@ func (r *Buf) Text(table, i int) string {
 		return ""
 	}
 	n := r.I32(at)
-	if n < 0 || !r.Has(at+4, n) {
+	if n < 0 || !r.has(at+4, n) {
 		r.Bad = true
 		return ""
 	}
@@ -95,7 +95,7 @@ func (r *Buf) List(table, i int) []int {
 		return nil
 	}
 	n := r.I32(at)
-	if r.Left -= n; n < 0 || n > len(r.B)/4 || r.Left < 0 || !r.Has(at+4, 4*n) {
+	if r.Left -= n; n < 0 || n > len(r.B)/4 || r.Left < 0 || !r.has(at+4, 4*n) {
 		r.Bad = true
 		return nil
 	}
@@ -108,7 +108,7 @@ func (r *Buf) List(table, i int) []int {
 
 // I64 is a number of eight bytes.
 func (r *Buf) I64(at int) int64 {
-	if !r.Has(at, 8) {
+	if !r.has(at, 8) {
 		return 0
 	}
 	return int64(binary.LittleEndian.Uint64(r.B[at:]))
@@ -119,7 +119,7 @@ func (r *Buf) Structs(table, i, size int) (at, n int) {
 	if at = r.Ref(table, i); at == 0 {
 		return 0, 0
 	}
-	if n = r.I32(at); n < 0 || n > len(r.B)/size || !r.Has(at+4, n*size) {
+	if n = r.I32(at); n < 0 || n > len(r.B)/size || !r.has(at+4, n*size) {
 		r.Bad = true
 		return 0, 0
 	}

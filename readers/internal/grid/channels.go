@@ -142,8 +142,8 @@ func (c *Channels) values(field string) (list []string) {
 // Place is the position of a part's value among those that are read; -1 without a value.
 func (c *Channels) Place(p *Part) int { return slices.Index(c.values(p.Field), p.Value) }
 
-// Pick is what is taken of a field's dimension more; nil for all of it.
-func (c *Channels) Pick(field string, a *Axis) (Pick, error) {
+// pick is what is taken of a field's dimension more; nil for all of it.
+func (c *Channels) pick(field string, a *Axis) (Pick, error) {
 	values := c.values(field)
 	if len(values) == 0 {
 		return nil, nil

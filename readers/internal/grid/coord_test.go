@@ -14,7 +14,7 @@ func picked(t *testing.T, sel string, c *Coord) ([]int64, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.Pick(&Axis{Name: "x", N: c.Len(), Coord: func() (*Coord, error) { return c, nil }})
+	p, err := s.pick(&Axis{Name: "x", N: c.Len(), Coord: func() (*Coord, error) { return c, nil }})
 	var at []int64
 	p.each(func(i int64) { at = append(at, i) })
 	return at, err
@@ -80,7 +80,7 @@ func TestChannelsTakeOnePlaceEach(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range [][]float64{{850, 500}, {850, 500, 500}} {
-		p, err := c.Pick("z", &Axis{Name: "level", N: int64(len(v)), Coord: func() (*Coord, error) { return &Coord{Floats: v}, nil }})
+		p, err := c.pick("z", &Axis{Name: "level", N: int64(len(v)), Coord: func() (*Coord, error) { return &Coord{Floats: v}, nil }})
 		if len(v) == 2 && (err != nil || p.Len(0) != 2) || len(v) == 3 && (err == nil || !strings.Contains(err.Error(), "500")) {
 			t.Errorf("%v: %v, %v", v, p, err)
 		}
@@ -93,7 +93,7 @@ func TestStepsOfLongAxes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.Pick(&Axis{Name: "x", N: 1 << 50})
+	p, err := s.pick(&Axis{Name: "x", N: 1 << 50})
 	if err != nil || p.Len(0) != 1<<48 {
 		t.Fatal(p, err)
 	}

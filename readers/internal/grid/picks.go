@@ -51,7 +51,7 @@ func (t *Taker) Take(a *Array, more int) (picks []Pick, err error) {
 		}
 		if d == more {
 			at := Axis{Name: strings.Join(a.Names[d][:min(1, len(a.Names[d]))], ""), N: a.Shape[d], Coord: a.Coord(d)}
-			one, err := t.Channels.Pick(a.Field, &at)
+			one, err := t.Channels.pick(a.Field, &at)
 			if err != nil {
 				return nil, err
 			}
@@ -88,10 +88,10 @@ func (t *Taker) dimension(a *Array, d int) (Pick, error) {
 	var p Pick
 	var err error
 	if a.Rows && d == 0 {
-		p, err = t.Sel.Rows(&at, t.Input, t.Several)
+		p, err = t.Sel.rows(&at, t.Input, t.Several)
 		t.Rows = p
 	} else {
-		p, err = t.Sel.Pick(&at)
+		p, err = t.Sel.pick(&at)
 	}
 	if err != nil {
 		return nil, err
@@ -104,12 +104,12 @@ func (t *Taker) dimension(a *Array, d int) (Pick, error) {
 	return p, nil
 }
 
-// Unknown is the error about a dimension that --sel names and that no array has.
+// unknown is the error about a dimension that --sel names and that no array has.
 func (t *Taker) Unknown() error {
 	if t.Sel == nil {
 		return nil
 	}
-	if name := t.Sel.Unknown(t.names); name != "" {
+	if name := t.Sel.unknown(t.names); name != "" {
 		slices.Sort(t.names)
 		return shardify.Mismatch("--sel: no dimension %s; the fields have %s", name, strings.Join(slices.Compact(t.names), ", "))
 	}

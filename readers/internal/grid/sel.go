@@ -173,8 +173,8 @@ func (s *Selection) Text() string {
 	return s.text
 }
 
-// Unknown is the first dimension of the selection that is not in dims; "" if all are.
-func (s *Selection) Unknown(dims []string) string {
+// unknown is the first dimension of the selection that is not in dims; "" if all are.
+func (s *Selection) unknown(dims []string) string {
 	for _, c := range s.clauses {
 		if !slices.ContainsFunc(dims, func(d string) bool { return s.clause(d) == c }) {
 			return c.dim
@@ -186,9 +186,9 @@ func (s *Selection) Unknown(dims []string) string {
 // takes reports whether the selection names a dimension.
 func (s *Selection) takes(dim string) bool { return s.clause(dim) != nil }
 
-// Pick is what is taken of an axis, nil for all of it. A value that the axis does not have is an
+// pick is what is taken of an axis, nil for all of it. A value that the axis does not have is an
 // error, and so is an empty result.
-func (s *Selection) Pick(a *Axis) (Pick, error) {
+func (s *Selection) pick(a *Axis) (Pick, error) {
 	if c := s.clause(a.Name); c != nil {
 		return c.pick(a)
 	}
@@ -227,10 +227,10 @@ func (c *clause) pick(a *Axis) (Pick, error) {
 	return p, nil
 }
 
-// Rows is what is taken of the axis of the samples of an input, which keep their order: nil
+// rows is what is taken of the axis of the samples of an input, which keep their order: nil
 // for all of it, and maybe nothing, since other inputs have other samples. several: there
 // are such.
-func (s *Selection) Rows(a *Axis, input string, several bool) (Pick, error) {
+func (s *Selection) rows(a *Axis, input string, several bool) (Pick, error) {
 	c := s.clause(a.Name)
 	if c == nil {
 		return nil, nil

@@ -148,7 +148,7 @@ func (c *Classes) Find() (f Found) {
 		return f
 	}
 	if n := level.bare.Count; n > 0 {
-		f.Reason = level.bare.Of("sample", "samples") + " in no folder"
+		f.Reason = level.bare.of("sample", "samples") + " in no folder"
 		return f
 	}
 	for _, l := range slices.Sorted(maps.Keys(level.set)) {

@@ -153,13 +153,13 @@ func FindFiles(tables []*Table, p *Paths, missing string, alike func(name []byte
 		}
 	}
 	if twice.Count > 0 {
-		return nil, shardify.Mismatch("%s: a file is of one row", twice.Of("file that is named twice", "files that are named twice"))
+		return nil, shardify.Mismatch("%s: a file is of one row", twice.of("file that is named twice", "files that are named twice"))
 	}
 	if err := t.nearly(p, lost, alike); err != nil {
 		return nil, err
 	}
 	if absent.Count > 0 && missing == "fail" {
-		return nil, shardify.Mismatch("%s; --missing drop leaves such rows out, and without also= a column stays text", absent.Of("file is not there", "files are not there"))
+		return nil, shardify.Mismatch("%s; --missing drop leaves such rows out, and without also= a column stays text", absent.of("file is not there", "files are not there"))
 	}
 	f.choose(named, missing)
 	return f, nil

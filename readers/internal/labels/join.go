@@ -73,7 +73,7 @@ func JoinAll(tables []*Table, samples int, names Names, missing string, scratch 
 				out.Kept[k] = out.Kept[k] && row != j.none()
 			}
 		case t.spec.rows == rowsMany:
-			out.Notes = append(out.Notes, fmt.Sprintf("%s without a row in %s: empty lists (--missing fill)", j.bare.Of("sample", "samples"), t.File))
+			out.Notes = append(out.Notes, fmt.Sprintf("%s without a row in %s: empty lists (--missing fill)", j.bare.of("sample", "samples"), t.File))
 		}
 		all = append(all, j)
 	}
@@ -137,8 +137,8 @@ func (l *Listed) add(name func() string) {
 	}
 }
 
-// Of says "3 samples (a, b, c)".
-func (l *Listed) Of(one, many string) string {
+// of says "3 samples (a, b, c)".
+func (l *Listed) of(one, many string) string {
 	if l.Count != 1 {
 		one = many
 	}

@@ -317,7 +317,7 @@ func (n *Named) CheckKeys(memberMax int, check func(key []byte) error) error {
 	if !strings.Contains(why.Error(), "--keys ordinal") {
 		cure = "; --keys ordinal numbers them instead"
 	}
-	return fmt.Errorf("names of %s do not fit the output: %w%s", bad.Of("sample", "samples"), why, cure)
+	return fmt.Errorf("names of %s do not fit the output: %w%s", bad.of("sample", "samples"), why, cure)
 }
 
 // Inputs sets which inputs are samples, after ReadNamed.

@@ -34,10 +34,10 @@ const (
 
 var kindOf = [256]byte{' ': blank, '\t': blank, '\r': blank, '\n': feed, '"': quote, ',': comma, '[': opens, '{': opens, ']': closes, '}': closes}
 
-// Cut makes lines of what of b was not yet looked at, and returns where the first item ends that
+// cut makes lines of what of b was not yet looked at, and returns where the first item ends that
 // ends at from or behind: behind its comma; -1 without one. The next call gets the same text and
 // more of it, or the text behind the returned end. wrong is the place of an error, -1 without one.
-func (x *Items) Cut(b []byte, from int) (end, wrong int, why string) {
+func (x *Items) cut(b []byte, from int) (end, wrong int, why string) {
 	i, depth := x.at, x.depth
 	for i < len(b) {
 		k := kindOf[b[i]]
@@ -114,7 +114,7 @@ func stringEnd(b []byte) int {
 func again(b []byte, first, last bool) bool {
 	x := Items{comma: !first}
 	for i := 0; i < len(b); {
-		end, wrong, _ := x.Cut(b[i:], len(b)-i)
+		end, wrong, _ := x.cut(b[i:], len(b)-i)
 		switch {
 		case wrong >= 0:
 			return false
@@ -134,7 +134,7 @@ type Array struct {
 
 // cutItems is fill for the items of an array: where the first of them ends behind pieceBytes.
 func (r *run) cutItems(p *Piece) (at int, err error) {
-	at, wrong, why := r.items.Cut(p.Data, pieceBytes)
+	at, wrong, why := r.items.cut(p.Data, pieceBytes)
 	if wrong >= 0 {
 		n := p.Line + int64(bytes.Count(p.Data[:wrong], []byte{'\n'})) + 1
 		return -1, shardify.Corrupt(p.Off+int64(wrong), "item %d: %s", n, why)

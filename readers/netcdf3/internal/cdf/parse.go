@@ -46,8 +46,8 @@ const (
 	maxName    = 1 << 12
 	maxText    = 1 << 20
 	maxNumbers = 1 << 14
-	// MaxRank is the most dimensions of a variable.
-	MaxRank = 64
+	// maxRank is the most dimensions of a variable.
+	maxRank = 64
 )
 
 // File is what a header says.
@@ -365,7 +365,7 @@ func (p *parser) variable() (v Variable) {
 	} else {
 		v.Begin = int64(min(p.u64(), math.MaxInt64))
 	}
-	if len(v.Shape) > MaxRank {
+	if len(v.Shape) > maxRank {
 		v.Err = shardify.Unsupported("%d dimensions", len(v.Shape))
 	}
 	h := fnv.New64a()

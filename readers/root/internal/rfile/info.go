@@ -80,8 +80,8 @@ func (s *Infos) Version(class string, version int) *StreamerInfo {
 	return nil
 }
 
-// CheckSum returns the info of a class with this checksum, or nil.
-func (s *Infos) CheckSum(class string, sum uint32) *StreamerInfo {
+// checkSum returns the info of a class with this checksum, or nil.
+func (s *Infos) checkSum(class string, sum uint32) *StreamerInfo {
 	for _, i := range s.byClass[className(class)] {
 		if i.CheckSum == sum {
 			return i
@@ -94,7 +94,7 @@ func (s *Infos) CheckSum(class string, sum uint32) *StreamerInfo {
 // its own, a checksum select. A single info of the class serves if neither does.
 func (s *Infos) Find(class string, version int, sum uint32) *StreamerInfo {
 	if sum != 0 {
-		if i := s.CheckSum(class, sum); i != nil && (version <= 1 || i.Version == version) {
+		if i := s.checkSum(class, sum); i != nil && (version <= 1 || i.Version == version) {
 			return i
 		}
 	}

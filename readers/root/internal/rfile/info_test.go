@@ -78,7 +78,7 @@ func TestStreamerInfos(t *testing.T) {
 		t.Fatalf("%d infos, problem %v", len(infos.All()), infos.Problem)
 	}
 	i := infos.Version("Good", 3)
-	if i == nil || i != infos.CheckSum("Good", 0x1234) || infos.Latest("Good").Version != 4 || infos.Find("Good", 0, 0x99).Version != 4 || infos.Find("Good", 5, 0) != nil {
+	if i == nil || i != infos.checkSum("Good", 0x1234) || infos.Latest("Good").Version != 4 || infos.Find("Good", 0, 0x99).Version != 4 || infos.Find("Good", 5, 0) != nil {
 		t.Fatalf("lookups give %+v", i)
 	}
 	if len(i.Elements) != 5 {

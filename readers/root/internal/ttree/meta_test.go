@@ -88,7 +88,7 @@ func TestFileByUproot(t *testing.T) {
 	if tree.Entries != 12 || !slices.Equal(got, want) {
 		t.Errorf("%d entries\n%s", tree.Entries, strings.Join(got, "\n"))
 	}
-	if got := string(readAll(t, f, tree.Branch("i"))); got != "\x00\x00\x00\x00"+"\x00\x00\x00\x01"+"\x00\x00\x00\x02"+"\x00\x00\x00\x03" {
+	if got := string(readAll(t, f, tree.branch("i"))); got != "\x00\x00\x00\x00"+"\x00\x00\x00\x01"+"\x00\x00\x00\x02"+"\x00\x00\x00\x03" {
 		t.Errorf("first basket of i is %q", got)
 	}
 }

@@ -39,7 +39,7 @@ type friend struct {
 	Tree  string
 }
 
-// Branch is a branch and the table of its baskets.
+// branch is a branch and the table of its baskets.
 type Branch struct {
 	Tree  *Tree
 	Index int    // in Tree.All
@@ -131,9 +131,9 @@ func (b *Baskets) IsEmbedded(i int) bool { return b.Embedded != nil && b.Embedde
 // Read reads the metadata of a tree.
 func Read(f *rfile.File, o rfile.Object) (*Tree, error) { return read(f, o) }
 
-// Branch returns the branch with a dotted name, a path or, if only one has it, a name; or
+// branch returns the branch with a dotted name, a path or, if only one has it, a name; or
 // nil.
-func (t *Tree) Branch(name string) *Branch {
+func (t *Tree) branch(name string) *Branch {
 	if b := t.byDotted[name]; b != nil {
 		return b
 	}

@@ -45,7 +45,7 @@ func plainLeaf(o *out) { o.leaf("x", 0) }
 func ints(t *testing.T, file []byte, name string) []int32 {
 	t.Helper()
 	f, tree := readTree(t, file)
-	b := tree.Branch(name)
+	b := tree.branch(name)
 	if b == nil || b.Err != nil {
 		t.Fatalf("branch %s: %+v", name, b)
 	}
@@ -262,7 +262,7 @@ func TestDamageStaysInItsBranch(t *testing.T) {
 				t.Errorf("the good branch has %v", got)
 			}
 			_, tree := readTree(t, file)
-			b := tree.Branch("bad")
+			b := tree.branch("bad")
 			if b == nil || !errors.Is(b.Err, shardify.ErrCorrupt) {
 				t.Errorf("bad branch: %+v", b)
 			}
@@ -301,8 +301,8 @@ func TestCounterBehindItsUser(t *testing.T) {
 		})
 	})
 	_, tree := readTree(t, m.file())
-	count := tree.Branch("x").Leaves[0].Count
-	if count == nil || count.Name != "n" || count.Branch != tree.Branch("n") {
+	count := tree.branch("x").Leaves[0].Count
+	if count == nil || count.Name != "n" || count.Branch != tree.branch("n") {
 		t.Fatalf("counter is %+v", count)
 	}
 }
@@ -331,11 +331,11 @@ func TestNamesOfBranches(t *testing.T) {
 		t.Errorf("paths %q", paths)
 	}
 	for _, b := range tree.All {
-		if tree.Branch(b.Dotted) != b {
+		if tree.branch(b.Dotted) != b {
 			t.Errorf("%q finds another branch", b.Dotted)
 		}
 	}
-	if tree.Branch("P.x") == nil || tree.Branch("x").Index != 0 || tree.Branch("pt") != nil {
+	if tree.branch("P.x") == nil || tree.branch("x").Index != 0 || tree.branch("pt") != nil {
 		t.Error("names that only one branch has find it, others do not")
 	}
 }
@@ -402,7 +402,7 @@ func TestBasketsInAnotherFile(t *testing.T) {
 	b := branch{name: "x", leaf: plainLeaf, write: 1, first: []int64{0}, end: 2, bytes: []int{len(rec)}, seek: []int64{m.raw(rec)}, file: "part2.root"}
 	m.add("TTree", "t", func(o *out) { o.tree(2, 1, func(int) { o.branch(b) }) })
 	_, tree := readTree(t, m.file())
-	if err := tree.Branch("x").Err; !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "part2.root") {
+	if err := tree.branch("x").Err; !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "part2.root") {
 		t.Errorf("error is %v", err)
 	}
 }
