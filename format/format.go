@@ -31,7 +31,7 @@ type Input struct {
 	// first that is there stands for the folder in the table. nil: folders are no inputs.
 	Roots []string
 	// Mark is the name of a file that only folders of this format have, though it is no input; "" if
-	// there is none.
+	// no file marks them.
 	Mark string
 	// StandIn is the name of the file that stands for one of this name and is read with it, "" if
 	// none does; nil if all files stand for themselves.

@@ -11,8 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"

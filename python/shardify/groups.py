@@ -71,7 +71,7 @@ class Parting:
     def __init__(self, plan: Plan, size: int, short: bool, step: int, ids: Callable[..., Any]) -> None:
         self.schema, self.size, self.short, self.step, self.ids = plan.schema, size, short, step, ids
         self.names: List[Tuple[str, int, Make]] = []  # of one row a sample
-        # And the tensor of offsets of lists, else -1; what makes all of it of both, if its tensors are others.
+        # And the tensor of offsets of lists, else -1; what converts all values, if the result has other tensors.
         self.all: List[Tuple[str, int, Make, int, Make, Optional[Callable[[Array, Array], Any]]]] = []
         for p in plan.parts:
             if p.valid >= 0:

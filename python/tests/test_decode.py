@@ -602,7 +602,7 @@ def images(folder, n=12):
 
 @needs_library
 def test_torchvision_augments_the_tensors_of_a_loader(tmp_path):
-    """Its results are those on tensors that nobody delivered."""
+    """Its results are those on tensors made without a loader."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     v2 = pytest.importorskip("torchvision.transforms.v2", reason="torchvision.transforms.v2 is not installed")
     augment = v2.Compose([v2.RandomHorizontalFlip(), v2.ColorJitter(0.3), v2.RandomCrop(16), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5] * 3, [0.2] * 3)])

@@ -115,7 +115,7 @@ func (b *builder) fields(ctx context.Context, columns []string, jobs int) (table
 		tables, err = b.readLabels(ctx, columns, jobs)
 	}
 	if err == nil {
-		err = b.apart(tables)
+		err = b.distinct(tables)
 	}
 	if err == nil {
 		err = b.choose(columns, tables)

@@ -42,8 +42,8 @@ func (b *builder) readLabels(ctx context.Context, columns []string, jobs int) ([
 	return tables, nil
 }
 
-// apart refuses columns that are called as files are, or as others.
-func (b *builder) apart(tables []*labels.Table) error {
+// distinct refuses columns that are called as files are, or as others.
+func (b *builder) distinct(tables []*labels.Table) error {
 	from := map[string]string{}
 	for i := range b.all {
 		from[b.all[i].Field] = "there are files *." + b.all[i].Field

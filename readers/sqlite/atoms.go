@@ -57,7 +57,7 @@ func (s *source) isAtoms(ctx context.Context, path string) (bool, error) {
 	return has == 6, nil
 }
 
-// openAtoms opens databases of ASE; nil if they are none.
+// openAtoms opens databases of ASE; nil for other databases.
 func (s *source) openAtoms(ctx context.Context, a format.OpenArgs, opts format.Options) (shardify.Source, error) {
 	if a.State == nil && (a.Table == nil || a.Table.Len() == 0) {
 		return nil, nil

@@ -53,8 +53,8 @@ type key struct {
 	n     int64  // frames that have it
 	kinds [4]met // of values: see slot
 	dims  [3]met
-	wide  met    // an integer that f64 may not hold
-	none  met    // None, which Python writes where there is no value; a text where all others are
+	wide  met // an integer that f64 may not hold
+	none  met // None, which Python writes where there is no value; a text where all others are
 	nones int64
 	span  [4]int // least and most words, rows: of vectors and matrices
 	bytes int64
@@ -118,7 +118,9 @@ func (k *key) see(v *frame.Value, at met) {
 }
 
 // isNone reports whether a value is Python's None.
-func isNone(v *frame.Value) bool { return v.DType == shardify.U8 && v.Dims == 0 && string(v.Text) == "None" }
+func isNone(v *frame.Value) bool {
+	return v.DType == shardify.U8 && v.Dims == 0 && string(v.Text) == "None"
+}
 
 func (k *key) widen(s [4]int) {
 	if k.span == [4]int{} {

@@ -35,12 +35,12 @@ func tables(ctx context.Context, src shardify.Source, t *format.Table) (out []Pr
 		if names == nil {
 			names = namesOfFiles(src, t)
 		}
-		on, many, others, apart := joins(ctx, fs, list[0], names)
+		on, many, others, unique := joins(ctx, fs, list[0], names)
 		if on == "" {
 			continue
 		}
 		why := "column " + on + " of " + path.Base(list[0]) + " has names of the files"
-		if p, ok := src.(format.Foldered); apart && !many && (!ok || p.Folders() == nil) {
+		if p, ok := src.(format.Foldered); unique && !many && (!ok || p.Folders() == nil) {
 			for i := range list {
 				list[i] += " on=" + on + " also=" + strings.Join(others, " also=")
 			}
@@ -116,8 +116,8 @@ func namesOfFiles(src shardify.Source, t *format.Table) map[string]int {
 }
 
 // joins finds the column of a table that has names of files; many: they come again; others: so do other
-// columns, with extensions; apart: no file is in two of them, or twice. "" if no column has them, or there is no other column.
-func joins(ctx context.Context, fs storage.FS, file string, names map[string]int) (on string, many bool, others []string, apart bool) {
+// columns, with extensions; unique: no file is in two of them, or twice. "" if no column has them, or there is no other column.
+func joins(ctx context.Context, fs storage.FS, file string, names map[string]int) (on string, many bool, others []string, unique bool) {
 	f, _, err := readers.Choose(ctx, fs, "", []string{file})
 	if strings.EqualFold(path.Ext(file), ".txt") { // --labels reads it so
 		i := slices.IndexFunc(readers.Formats, func(f format.Input) bool { return f.Sniff != nil && f.Sniff(nil, "x.csv") })

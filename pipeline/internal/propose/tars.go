@@ -16,8 +16,8 @@ const mostTars = 64
 var (
 	// aTar is the name of a tar: what it holds, and its number.
 	aTar = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_-]*?)([-_.]?[0-9]+)?\.tar$`)
-	// aPart is a name of what is a part of samples, and no class.
-	aPart = regexp.MustCompile(`^(images?|imgs?|rgb|jpegimages|masks?|labels?|annotations?|segmentations?|depths?|gt|targets?|captions?|texts?|boxes|bboxes)$`)
+	// partName is a name of what is a part of samples, and no class.
+	partName = regexp.MustCompile(`^(images?|imgs?|rgb|jpegimages|masks?|labels?|annotations?|segmentations?|depths?|gt|targets?|captions?|texts?|boxes|bboxes)$`)
 )
 
 // Tars are tars side by side that hold parts of the same samples, by their names: images.tar and masks.tar,
@@ -35,7 +35,7 @@ func Tars(t *format.Table) *Proposal {
 		}
 		kinds = append(kinds, m[1])
 		name, folder := strings.ToLower(m[1]), path.Base(t.Name(i))
-		parts = parts || aPart.MatchString(name)
+		parts = parts || partName.MatchString(name)
 		if m[2] != "" {
 			folder = m[1] + strings.TrimRight(m[2], "0123456789") + "[0-9]*.tar"
 		}

@@ -25,7 +25,7 @@ func (m *model) indexOf(path string) (name string, named bool) {
 	return "index", false
 }
 
-// indexAt is the array of the names of a frame's rows, nil where there is none, and its path. Where they are of
+// indexAt is the array of the names of a frame's rows, nil where the frame has no names, and its path. Where they are of
 // a type that may have missing values, as strings of pandas 3, it is that of the values.
 func (m *model) indexAt(path, index string) (string, *Array, error) {
 	p := m.at(path) + "/" + index

@@ -35,7 +35,7 @@ type Source struct {
 	// Items reports by the format's own part of the blob whether records are the items of an
 	// array; nil if they never are.
 	Items func(own []byte) bool
-	// Made makes the texts of files that are none; nil: they are texts.
+	// Made makes texts of files that are not text; nil: they are texts.
 	Made     *made.Text
 	encoding string
 	parser   func(own []byte, in *set.Input, columns []shardify.Column) (Parser, error)

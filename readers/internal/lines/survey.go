@@ -42,7 +42,7 @@ type Piece struct {
 	asked  int        // a place in Data that LineAt was asked for
 	before int64      // line feeds before it
 	left   []int64    // places in the text of records that are left out
-	made   *made.Text // the text is none of the file; Line is the records before it
+	made   *made.Text // the text is not in the file; Line is the records before it
 }
 
 // LineAt is the number of the line that contains Data[at], from 1; 0 if unknown.
@@ -82,7 +82,7 @@ type Survey struct {
 	Replace bool
 	// Head gets the first piece before all other code, and says how many bytes of it are not records.
 	Head func(p *Piece) (int, error)
-	// Made makes the texts of files that are none; nil: they are texts.
+	// Made makes texts of files that are not text; nil: they are texts.
 	Made *made.Text
 	// Path is where the file is, for Made.
 	Path string
