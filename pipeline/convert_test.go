@@ -64,7 +64,7 @@ func TestWrongSettingsAreUsage(t *testing.T) {
 		"--copies 70000: want":             func(s *Settings) { s.Copies = 70000 },
 		"--split and --split-from exclude": func(s *Settings) { s.Split, s.SplitFrom = "a=1", "dirs" },
 		"--stratify goes with --split":     func(s *Settings) { s.Stratify = "y" },
-		`--format "tfrecord": want one of`: func(s *Settings) { s.Format = "tfrecord" },
+		`--format "lance": want one of`:    func(s *Settings) { s.Format = "lance" },
 		"--labels is an option of":         func(s *Settings) { s.Options["labels"] = "folder" },
 		"--where: z > 1: no field z":       func(s *Settings) { s.Where = []string{"z > 1"} },
 		"try --where 'y > 1'":              func(s *Settings) { s.Where = []string{"yy > 1"} },

@@ -93,7 +93,7 @@ func TestFormatIsFoundByFirstBytesThenNameThenCensus(t *testing.T) {
 		{"empty folder", map[string]string{"d/": ""}, []string{"d"}, "", "no input files"},
 		{"missing", nil, []string{"none.npz"}, "", "does not exist"},
 		{"address", nil, []string{"s3a://b/k"}, "", "aws s3"},
-		{"another tool's kind", map[string]string{"t.tfrecord": "a,b"}, []string{"t.tfrecord"}, "", "tfrecord reads it"},
+		{"another tool's kind", map[string]string{"t.array_record": "a,b"}, []string{"t.array_record"}, "", "array_record reads it"},
 		{"a table", map[string]string{"t.csv": "a,b"}, []string{"t.csv"}, "csv", "name of t.csv"},
 		{"a table beside images", map[string]string{"d/1.jpg": "", "d/2.jpg": "", "d/3.jpg": "", "d/labels.csv": "a,b"}, []string{"d"}, "files", ""},
 		{"a data set of Hugging Face", map[string]string{"d/train/data-00000-of-00001.arrow": "", "d/train/state.json": "{}", "d/train/dataset_info.json": "{}", "d/dataset_dict.json": "{}"}, []string{"d"}, "arrow", "1 of 1 files"},

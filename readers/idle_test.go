@@ -149,6 +149,9 @@ func idles(t *testing.T) []idle {
 		{format: "tar", option: "text", value: "bytes", with: []string{put("a.tar", members(t, "a.png", "a.txt"))}, columns: []string{"png"}},
 		{format: "hdf5", option: "genes", value: "first", without: h5("calo.hdf5"), with: []string{"testdata/cells/a.h5ad"}},
 		{format: "zarr", option: "genes", value: "first", without: in("plain.zarr"), with: []string{"testdata/cells/a_v2.zarr.zip"}},
+		{format: "hdf5", option: "csc", value: "transpose", without: h5("calo.hdf5"), with: h5("anndata_csc.h5ad")},
+		{format: "zarr", option: "csc", value: "transpose", without: in("plain.zarr"), with: []string{"testdata/cells/csc_v2.zarr.zip"}},
+		{format: "tfrecord", option: "text", value: "bytes", with: []string{"tfrecord/testdata/some.tfrecord"}, columns: []string{"x"}},
 		{format: "files", option: "labels", value: "none", without: in("flat"), with: in("images")},
 		{format: "files", option: "text", value: "bytes", without: in("images"), with: in("flat")},
 	}

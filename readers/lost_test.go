@@ -183,7 +183,7 @@ func lostSeeds(t testing.TB) (all []*lostSeed) {
 	mutate("sqlite", "rows.db", "sqlite", nil)
 	mutate("tar", "samples.tar", "tar", nil)
 	text := func(kind, name, format string, data []byte, head int) {
-		all = append(all, &lostSeed{kind: kind, format: format, name: name, files: map[string][]byte{name: data}, known: lostLines(name, head)})
+		all = append(all, &lostSeed{kind: kind, format: format, name: name, files: map[string][]byte{name: data}, known: lostLines(name, head, 1)})
 	}
 	var csv, jsonl, lines []byte
 	csv = append(csv, "id,x,name,ok\n"...)
@@ -199,7 +199,7 @@ func lostSeeds(t testing.TB) (all []*lostSeed) {
 	for i := range 12 {
 		atoms = fmt.Appendf(atoms, "2\nProperties=species:S:1:pos:R:3 energy=%v tag=frame%d\nH %v 0.0 1.0\nO 0.5 %d.25 2.0\n", -float64(i)-.5, i, float64(i)/8, i)
 	}
-	all = append(all, &lostSeed{kind: "xyz", format: "xyz", name: "a.xyz", files: map[string][]byte{"a.xyz": atoms}})
+	all = append(all, &lostSeed{kind: "xyz", format: "xyz", name: "a.xyz", files: map[string][]byte{"a.xyz": atoms}, known: lostLines("a.xyz", 0, 4)})
 	cells := map[string][]byte{
 		"matrix.mtx":   []byte("%%MatrixMarket matrix coordinate integer general\n%made by hand\n3 4 5\n1 1 5\n3 1 2\n2 2 7\n1 4 1\n3 4 9\n"),
 		"barcodes.tsv": []byte("AAAC-1\nAAAG-1\nAAAT-1\nACAT-1\n"), "features.tsv": []byte("ENSG1\tA\nENSG2\tB\nENSG3\tC\n"),
@@ -343,7 +343,7 @@ func lostZip(t testing.TB, files map[string][]byte) []byte {
 
 // lostLines knows files of lines, where a line that is cut off or joined with another one is
 // another file without a fault: there are as many samples as lines.
-func lostLines(name string, head int) func(map[string][]byte, int64, *lostRead, *lostRead) bool {
+func lostLines(name string, head, each int) func(map[string][]byte, int64, *lostRead, *lostRead) bool {
 	return func(files map[string][]byte, times int64, was, is *lostRead) bool {
 		lines := 0
 		for l := range bytes.SplitSeq(files[name], []byte("\n")) {
@@ -351,7 +351,7 @@ func lostLines(name string, head int) func(map[string][]byte, int64, *lostRead, 
 				lines++
 			}
 		}
-		return is.samples == (times-1)*was.samples+int64(lines-head) && len(is.fields) >= len(was.fields)
+		return (lines-head)%each == 0 && is.samples == (times-1)*was.samples+int64((lines-head)/each) && len(is.fields) >= len(was.fields)
 	}
 }
 

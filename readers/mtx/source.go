@@ -36,7 +36,20 @@ var Format = format.Input{
 	Open:      open,
 }
 
-var options = append([]format.Option{survey.Option}, anndata.Options...)
+// options are those of AnnData. Each matrix has names of genes, and is brought into rows whatever its order.
+var options = func() []format.Option {
+	out := []format.Option{survey.Option}
+	for _, o := range anndata.Options {
+		switch o.Name {
+		case "csc":
+			continue
+		case "genes":
+			o.Idle = format.Always
+		}
+		out = append(out, o)
+	}
+	return out
+}()
 
 func sniff(head []byte, name string) bool {
 	plain := name

@@ -41,6 +41,11 @@ def main():
         name = f"{here}/a_v{version}.zarr"
         shutil.make_archive(name, "zip", store)
         shutil.rmtree(store)
+    c = anndata.AnnData(sp.csc_matrix(a.X), obs=pd.DataFrame(index=a.obs_names), var=pd.DataFrame(index=a.var_names))
+    anndata.settings.zarr_write_format = 2
+    c.write_zarr(store)
+    shutil.make_archive(f"{here}/csc_v2.zarr", "zip", store)
+    shutil.rmtree(store)
 
 
 main()
