@@ -152,7 +152,8 @@ class _Driver:
             raise ShardifyError("%s is not complete after %d rounds; this shows why: shardify status %s" % (self.out, rounds, self.out))
         finally:
             if self.make is not None:
-                self.engine.shutdown(wait=False)
+                # Of a pool whose last worker is killed while it takes a task, Python waits for the others for ever.
+                getattr(self.engine, "kill_workers", lambda: self.engine.shutdown(wait=False))()
 
     def status(self) -> Dict[str, Any]:
         for k in range(self.tries):

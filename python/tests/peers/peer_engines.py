@@ -267,3 +267,5 @@ def main():
 
 if __name__ == "__main__":
     main()
+    sys.stdout.flush()
+    os._exit(0)  # Python waits for ever for a pool whose last workers were killed while they took a task
