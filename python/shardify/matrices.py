@@ -81,6 +81,11 @@ class Matrix(NamedTuple):
         return np.dtype("f8" if self.kind == "f64" else "f4") if self.changes else None
 
 
+def _unchecked(torch: Any) -> Dict[str, bool]:
+    """The library has checked them. PyTorch before 2.0 checks always."""
+    return {"check_invariants": False} if hasattr(torch.sparse, "check_sparse_tensor_invariants") else {}
+
+
 class Matrices:
     """The matrices of the batches of one loader, made of its lists."""
 
@@ -321,11 +326,11 @@ class Matrices:
 
     def _csr(self, starts: Any, columns: Any, values: Any, shape: Tuple[int, int]) -> Any:
         torch = self.framework.torch  # type: ignore[attr-defined]
-        return torch.sparse_csr_tensor(starts, columns, values, shape, check_invariants=False)
+        return torch.sparse_csr_tensor(starts, columns, values, shape, **_unchecked(torch))
 
     def _coo(self, places: Any, values: Any, shape: Tuple[int, int]) -> Any:
         torch = self.framework.torch  # type: ignore[attr-defined]
-        return torch.sparse_coo_tensor(places, values, shape, check_invariants=False, is_coalesced=True)
+        return torch.sparse_coo_tensor(places, values, shape, **_unchecked(torch))._coalesced_(True)
 
     # ---- where the batch is on a GPU: torch's own operations there
 

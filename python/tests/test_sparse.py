@@ -67,7 +67,8 @@ def array(x):
         import torch
 
         if x.layout == torch.sparse_csr:
-            torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), x.values(), x.shape, check_invariants=True)
+            checks = {"check_invariants": True} if hasattr(torch.sparse, "check_sparse_tensor_invariants") else {}  # always before 2.0
+            torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), x.values(), x.shape, **checks)
             assert x.crow_indices().dtype == x.col_indices().dtype
             out = np.zeros(tuple(x.shape), x.values().numpy().dtype)
             rows = np.repeat(np.arange(x.shape[0]), np.diff(x.crow_indices().numpy()))
@@ -121,8 +122,8 @@ def test_cases(tmp_path, framework, layout, where):
         folder = write(tmp_path / str(k), rows, pair(KINDS[c["dtype"]], kind, width))
         how = Sparse(layout, columns=c.get("columns"), normalize=c.get("normalise"), log1p=bool(c.get("log1p")))
         cast = {"X/data": c["cast"]} if "cast" in c else None
-        if where != "host" and c["dtype"] == "uint16" and not cast:
-            continue  # torch computes little with them
+        if c["dtype"] == "uint16" and not cast and (where != "host" or framework == "torch" and not hasattr(pytest.importorskip("torch"), "uint16")):
+            continue  # torch computes little with them, and has none before 2.3
         with shardify.Loader(folder, len(rows), sparse=how, framework=framework, device="cpu", cast=cast) as loader:
             got = all_of(loader)
         want = np.array(c["dense"], c["csr"]["dtype"]).reshape(got.shape)

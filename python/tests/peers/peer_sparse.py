@@ -53,7 +53,7 @@ def array(x: Any) -> Any:
     if isinstance(x, np.ndarray):
         return x
     if x.layout == torch.sparse_csr:
-        torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), x.values(), x.shape, check_invariants=True)
+        torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), x.values(), x.shape, **({"check_invariants": True} if hasattr(torch.sparse, "check_sparse_tensor_invariants") else {}))
         if x.dtype == torch.uint16:  # which torch adds no values of
             return sp.csr_matrix((x.values().numpy(), x.col_indices().numpy(), x.crow_indices().numpy()), shape=x.shape).toarray()
     if x.dtype == torch.uint16 and x.layout == torch.sparse_coo:
