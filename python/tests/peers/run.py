@@ -54,7 +54,7 @@ ENVIRONMENTS: Dict[str, Dict[str, List[str]]] = {
     "recipe": {"pip": [], "torch": ["needed"]},
     "sparse": {"pip": ["scipy==1.17.1", "anndata==0.12.19"], "torch": ["wanted"]},
     "cells": {"pip": ["anndata==0.12.19", "zarr==3.1.6", "h5py==3.16.0", "scipy==1.17.1"]},
-    "engines": {"pip": ["distributed==2026.7.1", "ray==2.60.0", "parsl==2026.9.7"]},
+    "engines": {"pip": ["distributed==2026.8.0", "ray==2.60.0", "parsl==2026.10.26"]},
     "shape": {"pip": ["h5py==3.16.0", "uproot==5.7.7", "awkward==2.14.0"]},
     # "beside": torchvision, if it is here, needs no NumPy of its age for its data sets.
     "conventions": {
