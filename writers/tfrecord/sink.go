@@ -26,7 +26,6 @@ type sink struct {
 	samples  int64
 	size     int64
 	enc      tfrecord.Encoder
-	wide     []byte // a batch's values as they are written, if they are of another type
 	wides    [][]byte
 	key      []byte
 	err      error

@@ -116,13 +116,13 @@ func (m *model) tenx() error {
 // loom finds the columns of Loom's matrices. Its fields have the names that they have in the file.
 func (m *model) loom() error {
 	turn := m.tree.(Turner).Turn
-	a, err := m.tree.Array(m.at("matrix"))
-	if err != nil {
+	if _, err := m.tree.Array(m.at("matrix")); err != nil {
 		return shardify.Annotate(err, "", "", m.at("matrix"))
 	}
 	m.main, m.cells, m.vars = "matrix", "matrix", "row_attrs"
 	turn(m.at("matrix"))
-	if a, err = m.tree.Array(m.at("matrix")); err != nil || a == nil || len(a.Shape) != 2 {
+	a, err := m.tree.Array(m.at("matrix"))
+	if err != nil || a == nil || len(a.Shape) != 2 {
 		return shardify.Annotate(err, "", "", m.at("matrix"))
 	}
 	m.rows = a.Shape[0]

@@ -83,7 +83,6 @@ type looker struct {
 	plain     *list            // decimal keys; nil if others were met
 	groups    map[string]*list // by prefix; nil if others were met
 	announced int64            // entries, by one of them; -1 without one
-	named     string           // of the first named database
 }
 
 // Open finds the tree of a plan.

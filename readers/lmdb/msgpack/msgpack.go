@@ -21,8 +21,6 @@ import (
 	"unicode/utf8"
 )
 
-var be = binary.BigEndian
-
 // maxDepth bounds arrays and maps in each other.
 const maxDepth = 64
 
