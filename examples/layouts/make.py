@@ -213,18 +213,14 @@ def metadata_two_csv(m: Maker) -> None:
 
 @layout
 def metadata_depth(m: Maker) -> None:
-    """A second file beside each image, and a table of Parquet."""
+    """A second file beside each image."""
     rows = []
     for i in range(m.n):
         name, w, h = m.photo("%04d" % i, "png")
         m.mask("%04d-depth.png" % i, w, h)
         rows.append({"file_name": name, "depth_file_name": "%04d-depth.png" % i, "focal": m.rng.random()})
     m.rng.shuffle(rows)
-    pq = m.library("pyarrow.parquet", "metadata.parquet")
-    if pq:
-        import pyarrow
-
-        pq.write_table(pyarrow.Table.from_pylist(rows), os.path.join(m.folder, "metadata.parquet"))
+    m.put("metadata.csv", "file_name,depth_file_name,focal\n" + "".join("%(file_name)s,%(depth_file_name)s,%(focal)r\n" % r for r in rows))
 
 
 @layout
