@@ -140,7 +140,7 @@ func (b *submitter) note(format string, args ...any) {
 // complete fills in missing settings: from the submission before, from the site.
 func (b *submitter) complete() (err error) {
 	s := &b.s
-	if err := s.check(b.engine); err != nil {
+	if err := s.check(b.engine, b.title()); err != nil {
 		return err
 	}
 	if s.Missing {
@@ -149,7 +149,7 @@ func (b *submitter) complete() (err error) {
 		}
 	}
 	s.remember(&b.rec)
-	if b.out.Site, err = s.site(); err != nil {
+	if b.out.Site, err = s.site(b.engine, b.title()); err != nil {
 		return err
 	}
 	if s.Program == "" && b.engine != nil && b.engine.Program != "" {
@@ -209,7 +209,7 @@ func (b *submitter) partition(ctx context.Context, p *plan.Plan) error {
 		s.Tasks = s.Elements
 	}
 	if s.Elements > cluster.MaxElements || s.Tasks > cluster.MaxTasks {
-		return shardify.Usage("--elements %d --tasks %d: Slurm has no arrays of more than %d", s.Elements, s.Tasks, cluster.MaxElements)
+		return shardify.Usage("--elements %d --tasks %d: %s has no arrays of more than %d", s.Elements, s.Tasks, b.title(), cluster.MaxElements)
 	}
 	elements := min(s.Elements, s.Tasks)
 	var why []string
@@ -278,16 +278,15 @@ func (b *submitter) arrays(ctx context.Context, p *Prepared) error {
 // submit writes the scripts and the record, and with Now submits.
 func (b *submitter) submit(ctx context.Context) (*Submission, error) {
 	scripts, err := b.job.Scripts()
-	if m := (*cluster.Misplaced)(nil); errors.As(err, &m) {
-		return nil, shardify.Hint(shardify.Usage("%v", m), m.Cure)
-	} else if err != nil {
-		return nil, err
+	if err != nil {
+		return nil, misplaced(err)
 	}
 	dir := b.s.Scripts
 	for _, c := range scripts {
-		if err := b.write(ctx, dir, c.Stage, c.Name, c.Text); err != nil {
-			return nil, err
-		}
+		b.out.Scripts = append(b.out.Scripts, SubmittedScript{Stage: c.Stage, File: filepath.Join(dir, c.Name), Text: c.Text})
+	}
+	if err := b.write(ctx); err != nil {
+		return nil, err
 	}
 	var ids []string
 	var failed error
@@ -337,15 +336,14 @@ func (b *submitter) refused(r *cluster.Refused) error {
 // enqueue writes the job files and the record, and with Now runs the commands that submit them.
 func (b *submitter) enqueue(ctx context.Context) (*Submission, error) {
 	files, err := b.engine.Files(&queues.Job{Submission: b.job, Image: b.s.Image, Volume: b.s.Volume})
-	if m := (*cluster.Misplaced)(nil); errors.As(err, &m) {
-		return nil, shardify.Hint(shardify.Usage("%v", m), m.Cure)
-	} else if err != nil {
-		return nil, err
+	if err != nil {
+		return nil, misplaced(err)
 	}
 	for _, f := range files {
-		if err := b.write(ctx, b.s.Scripts, f.Stage, f.Name, f.Text); err != nil {
-			return nil, err
-		}
+		b.out.Scripts = append(b.out.Scripts, SubmittedScript{Stage: f.Stage, File: filepath.Join(b.s.Scripts, f.Name), Text: f.Text})
+	}
+	if err := b.write(ctx); err != nil {
+		return nil, err
 	}
 	b.out.Commands = b.engine.Commands(b.s.Scripts, files)
 	if err := b.rec.Write(ctx, b.set); err != nil || !b.s.Now {
@@ -377,15 +375,25 @@ func (b *submitter) title() string {
 	return b.engine.Title
 }
 
-// write puts a job file into its folder. It makes the folder of the logs, too: a job whose log
-// cannot be opened fails without a message.
-func (b *submitter) write(ctx context.Context, dir, stage, name, text string) error {
+// write puts the job files into their folder. It makes the folder of the logs, too: a job
+// whose log cannot be opened fails without a message.
+func (b *submitter) write(ctx context.Context) error {
 	if err := os.MkdirAll(b.job.Logs, 0o777); err != nil {
 		return err
 	}
-	if err := local.NewDir(dir, local.SyncNone).Replace(ctx, name, []byte(text)); err != nil {
-		return err
+	store := local.NewDir(b.s.Scripts, local.SyncNone)
+	for _, f := range b.out.Scripts {
+		if err := store.Replace(ctx, filepath.Base(f.File), []byte(f.Text)); err != nil {
+			return err
+		}
 	}
-	b.out.Scripts = append(b.out.Scripts, SubmittedScript{Stage: stage, File: filepath.Join(dir, name), Text: text})
 	return nil
+}
+
+// misplaced makes a wrong usage of what a job file cannot say.
+func misplaced(err error) error {
+	if m := (*cluster.Misplaced)(nil); errors.As(err, &m) {
+		return shardify.Hint(shardify.Usage("%v", m), m.Cure)
+	}
+	return err
 }

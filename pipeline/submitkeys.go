@@ -127,7 +127,7 @@ func (s *SubmitSettings) remember(r *cluster.Record) {
 }
 
 // site reads the file of defaults that is given, else the user's, if there is one, and returns its name.
-func (s *SubmitSettings) site() (string, error) {
+func (s *SubmitSettings) site(engine *queues.Engine, title string) (string, error) {
 	name := s.Site
 	if name == "" {
 		dir, err := os.UserConfigDir()
@@ -148,10 +148,11 @@ func (s *SubmitSettings) site() (string, error) {
 		return "", shardify.Usage("%s %v", name, err)
 	}
 	for _, x := range list {
-		if x.Key == "sbatch" { // sbatch takes the last word, and that is the caller's
-			s.Sbatch = append(x.Values, s.Sbatch...)
-		} else if x.Key == "directive" {
-			s.Directives = append(x.Values, s.Directives...)
+		if slices.Contains(lacks(engine), x.Key) {
+			return "", shardify.Usage("%s line %d: %s: %s has no word for it here", name, x.Line, x.Key, title)
+		}
+		if list, ok := submitKey(x.Key).Of(s).(*value.Texts); ok { // batch systems take the last word, and that is the caller's
+			*list = append(x.Values, *list...)
 		} else if err := s.fill(x.Key, x.Values); err != nil {
 			return "", shardify.Usage("%s line %d: %v", name, x.Line, err)
 		}
@@ -160,12 +161,8 @@ func (s *SubmitSettings) site() (string, error) {
 }
 
 // check refuses settings that are wrong whatever the plan is, and makes paths absolute.
-func (s *SubmitSettings) check(engine *queues.Engine) (err error) {
-	lacks, title := []string{"directive", "image", "volume"}, "Slurm"
-	if engine != nil {
-		lacks, title = engine.Lacks, engine.Title
-	}
-	for _, name := range lacks {
+func (s *SubmitSettings) check(engine *queues.Engine, title string) (err error) {
+	for _, name := range lacks(engine) {
 		if len(s.given(name)) > 0 {
 			return shardify.Usage("--%s: %s has no word for it here", name, title)
 		}
@@ -198,6 +195,17 @@ func (s *SubmitSettings) check(engine *queues.Engine) (err error) {
 		}
 	}
 	return nil
+}
+
+// LacksSlurm are the settings of other engines, which Slurm has no word for.
+var LacksSlurm = []string{"directive", "image", "volume"}
+
+// lacks are the settings that an engine has no word for; nil is Slurm.
+func lacks(engine *queues.Engine) []string {
+	if engine == nil {
+		return LacksSlurm
+	}
+	return engine.Lacks
 }
 
 // timeLimit is the time limit of a job.

@@ -1,9 +1,12 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/shardify/shardify/pipeline"
+	"github.com/spf13/cobra"
+)
 
 func slurmCommand(p *program) *cobra.Command {
-	return submission(p, "slurm", []string{"directive", "image", "volume"}, &cobra.Command{
+	return submission(p, "slurm", pipeline.LacksSlurm, &cobra.Command{
 		Use:   "slurm FOLDER [-- FLAG OF work...]",
 		Short: "write the scripts of a job array and a merge, and submit them",
 		Long: `Writes scripts for sbatch: an array of jobs that do the tasks of the plan in FOLDER (two arrays with --shuffle global), and the

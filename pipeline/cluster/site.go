@@ -19,10 +19,13 @@ var SiteKeys = []string{
 	"account", "constraint", "cpus", "directive", "elements", "image", "logs", "mail-user", "mem", "merge-mem", "merge-time", "partition", "prologue", "qos", "sbatch", "throttle", "time", "volume",
 }
 
+// several are the keys that take a list.
+var several = []string{"directive", "sbatch"}
+
 // Setting is one key of a file of site defaults.
 type Setting struct {
 	Key    string
-	Values []string // several for sbatch and directive alone
+	Values []string // several for some keys alone
 	Line   int
 }
 
@@ -63,7 +66,7 @@ func ParseSite(r io.Reader) ([]Setting, error) {
 func setting(k, v *yaml.Node) (Setting, error) {
 	s := Setting{Key: k.Value, Line: k.Line}
 	list := []*yaml.Node{v}
-	if v.Kind == yaml.SequenceNode && (k.Value == "sbatch" || k.Value == "directive") {
+	if v.Kind == yaml.SequenceNode && slices.Contains(several, k.Value) {
 		list = v.Content
 	}
 	for _, x := range list {

@@ -45,10 +45,9 @@ func command(ctx context.Context, name string, args ...string) ([]byte, error) {
 	return out, err
 }
 
-// Shell runs commands of a batch system in one shell, and returns what they have written.
+// Shell runs commands of a batch system in one shell, and returns what they have written. They may
+// wait for jobs.
 func Shell(ctx context.Context, text string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, commandPatience)
-	defer cancel()
 	out, err := command(ctx, "sh", "-c", text)
 	return string(out), err
 }

@@ -90,19 +90,48 @@ func (s *Submission) Check() error {
 	return nil
 }
 
-func (s *Submission) array(a Array, needs bool) Script {
-	var b strings.Builder
-	b.WriteString("#!/bin/bash\n")
-	purpose := map[string]string{
+// Purpose is what the jobs of a stage do, for the comments of scripts.
+func Purpose(stage string) string {
+	return map[string]string{
 		StageWork:    "makes the shards of the data set",
 		StageScatter: "reads the inputs, the first stage of the shuffle",
 		StageGather:  "writes the shards, the second stage of the shuffle",
-	}[a.Stage]
-	each := fmt.Sprintf("Element k does task k of %d.", s.Tasks)
+		StageMerge:   "checks what the array has made and completes the data set",
+	}[stage]
+}
+
+// Each is what an element of an array does, for the comments of scripts.
+func (s *Submission) Each() string {
 	if s.Stride < s.Tasks {
-		each = fmt.Sprintf("Element k does the tasks k, k+%d, ... of %d.", s.Stride, s.Tasks)
+		return fmt.Sprintf("Element k does the tasks k, k+%d, ... of %d.", s.Stride, s.Tasks)
 	}
-	s.comment(&b, fmt.Sprintf("This array %s", purpose), each,
+	return fmt.Sprintf("Element k does task k of %d.", s.Tasks)
+}
+
+// Command is the program and its arguments in a stage, as words of the shell. task is the word for the
+// number of the task, more is arguments of the batch system's own.
+func (s *Submission) Command(stage, task string, more ...string) []string {
+	if stage == StageMerge {
+		return []string{printable.Quote(s.Program), "merge", printable.Quote(s.Folder)}
+	}
+	words := []string{printable.Quote(s.Program), "work", printable.Quote(s.Folder), "--task " + task, fmt.Sprintf("--tasks %d", s.Tasks)}
+	if s.Stride < s.Tasks {
+		words = append(words, fmt.Sprintf("--stride %d", s.Stride))
+	}
+	if stage != StageWork {
+		words = append(words, "--stage "+stage)
+	}
+	words = append(words, more...)
+	for _, w := range s.Work {
+		words = append(words, inJob(w))
+	}
+	return words
+}
+
+func (s *Submission) array(a Array, needs bool) Script {
+	var b strings.Builder
+	b.WriteString("#!/bin/bash\n")
+	s.comment(&b, "This array "+Purpose(a.Stage), s.Each(),
 		"An element that is stopped before its time limit has itself queued again and",
 		"goes on; what is done is never done again.")
 	s.options(&b, a.Stage, s.Job)
@@ -114,17 +143,7 @@ func (s *Submission) array(a Array, needs bool) Script {
 	fmt.Fprintf(&b, "#SBATCH --signal=B:USR1@%d\n", min(notice, s.Job.Time/4)/time.Second)
 	s.log(&b, a.Stage+"-%A_%a.log")
 	s.begin(&b)
-	words := []string{"exec", printable.Quote(s.Program), "work", printable.Quote(s.Folder), `--task "$SLURM_ARRAY_TASK_ID"`, fmt.Sprintf("--tasks %d", s.Tasks)}
-	if s.Stride < s.Tasks {
-		words = append(words, fmt.Sprintf("--stride %d", s.Stride))
-	}
-	if a.Stage != StageWork {
-		words = append(words, "--stage "+a.Stage)
-	}
-	words = append(words, "--requeue")
-	for _, w := range s.Work {
-		words = append(words, InJob(w))
-	}
+	words := append([]string{"exec"}, s.Command(a.Stage, `"$SLURM_ARRAY_TASK_ID"`, "--requeue")...)
 	b.WriteString(strings.Join(words, " ") + "\n")
 	return Script{a.Stage, a.Stage + ".sbatch", b.String(), needs}
 }
@@ -132,13 +151,13 @@ func (s *Submission) array(a Array, needs bool) Script {
 func (s *Submission) merge(needs bool) Script {
 	var b strings.Builder
 	b.WriteString("#!/bin/bash\n")
-	s.comment(&b, "This job checks what the array has made and completes the data set",
+	s.comment(&b, "This job "+Purpose(StageMerge),
 		"It is to start when all elements have succeeded. Exit code 3 says that shards are",
 		"missing, or that damaged input was left out; its log names them.")
 	s.options(&b, StageMerge, s.Merge)
 	s.log(&b, "merge-%j.log")
 	s.begin(&b)
-	fmt.Fprintf(&b, "exec %s merge %s\n", printable.Quote(s.Program), printable.Quote(s.Folder))
+	fmt.Fprintf(&b, "exec %s\n", strings.Join(s.Command(StageMerge, ""), " "))
 	return Script{StageMerge, "merge.sbatch", b.String(), needs}
 }
 
@@ -244,8 +263,8 @@ func Directive(s string) string {
 // variable is a word that only the job can fill in: $SLURM_TMPDIR, ${TMPDIR}/x.
 var variable = regexp.MustCompile(`^\$(?:\{\w+\}|\w+)(/[\w./-]*)?$`)
 
-// InJob writes a word for the shell of the job, which fills in a variable at its beginning.
-func InJob(s string) string {
+// inJob writes a word for the shell of the job, which fills in a variable at its beginning.
+func inJob(s string) string {
 	if variable.MatchString(s) {
 		return `"` + s + `"`
 	}

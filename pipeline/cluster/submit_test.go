@@ -53,7 +53,7 @@ func TestVariablesOfTheJobAreFilledIn(t *testing.T) {
 	for word, want := range map[string]string{
 		"$SLURM_TMPDIR": `"$SLURM_TMPDIR"`, "${TMPDIR}/my-set": `"${TMPDIR}/my-set"`, "$(rm -rf x)": `'$(rm -rf x)'`, "$X;rm": `'$X;rm'`, "$X/`y`": "'$X/`y`'", "a$X": `'a$X'`, "${X": `'${X'`,
 	} {
-		if got := InJob(word); got != want {
+		if got := inJob(word); got != want {
 			t.Errorf("%s: %s, want %s", word, got, want)
 		}
 	}

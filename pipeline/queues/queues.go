@@ -90,13 +90,6 @@ func chain(first, next, number string) func(string, []File) []string {
 	}
 }
 
-var purposes = map[string]string{
-	cluster.StageWork:    "makes the shards of the data set",
-	cluster.StageScatter: "reads the inputs, the first stage of the shuffle",
-	cluster.StageGather:  "writes the shards, the second stage of the shuffle",
-	cluster.StageMerge:   "checks what the array has made and completes the data set",
-}
-
 // dialect is how a shell script for one system is written.
 type dialect struct {
 	name, ending, prefix string // "pbs", ".pbs", "#PBS "
@@ -199,13 +192,9 @@ func (j *Job) script(d *dialect, stage string, elements []int, r cluster.Resourc
 
 // comment is the head of a file.
 func (j *Job) comment(mark, stage, engine string) string {
-	lines := []string{fmt.Sprintf("This job %s in", purposes[stage]), "  " + j.Folder}
+	lines := []string{fmt.Sprintf("This job %s in", cluster.Purpose(stage)), "  " + j.Folder}
 	if stage != cluster.StageMerge {
-		each := fmt.Sprintf("Element k does task k of %d.", j.Tasks)
-		if j.Stride < j.Tasks {
-			each = fmt.Sprintf("Element k does the tasks k, k+%d, ... of %d.", j.Stride, j.Tasks)
-		}
-		lines = append(lines, each+" What is done is never done again.")
+		lines = append(lines, j.Each()+" What is done is never done again.")
 	} else {
 		lines = append(lines, "Exit code 3 says that shards are missing, or that damaged input was left out; its log names them.")
 	}
@@ -214,27 +203,16 @@ func (j *Job) comment(mark, stage, engine string) string {
 	return mark + strings.Join(lines, "\n"+mark) + "\n"
 }
 
-// command is the words of the program. word is the shell word for the number of the task.
-func (j *Job) command(stage, word string) []string {
-	if stage == cluster.StageMerge {
-		return []string{printable.Quote(j.Program), "merge", printable.Quote(j.Folder)}
-	}
-	out := []string{printable.Quote(j.Program), "work", printable.Quote(j.Folder), "--task " + word, fmt.Sprintf("--tasks %d", j.Tasks)}
-	if j.Stride < j.Tasks {
-		out = append(out, fmt.Sprintf("--stride %d", j.Stride))
-	}
-	if stage != cluster.StageWork {
-		out = append(out, "--stage "+stage)
-	}
+// command is the words of the program. An element keeps to what it asks for: the node may have more,
+// which is for others.
+func (j *Job) command(stage, task string) []string {
+	var more []string
 	for _, x := range []struct{ flag, value string }{{"--jobs", strconv.Itoa(j.Job.CPUs)}, {"--memory", fmt.Sprintf("%dMiB", mib(j.Job.Memory))}} {
 		if !slices.ContainsFunc(j.Work, func(w string) bool { return w == x.flag || strings.HasPrefix(w, x.flag+"=") }) {
-			out = append(out, x.flag+" "+x.value) // the node may have more, which is for others
+			more = append(more, x.flag+" "+x.value)
 		}
 	}
-	for _, w := range j.Work {
-		out = append(out, cluster.InJob(w))
-	}
-	return out
+	return j.Command(stage, task, more...)
 }
 
 func mib(n int64) int64 { return (n + 1<<20 - 1) >> 20 }
