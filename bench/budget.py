@@ -23,10 +23,10 @@ import os
 import platform
 import statistics
 import subprocess
-import sys
 import time
 
 import numpy as np
+import page
 import torch
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler, Sampler
@@ -225,13 +225,8 @@ def main():
             got = epochs(f, total, a.seconds if r else 0)
             if r:  # the first one warms
                 seen[name].append(got)
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], stdout=subprocess.PIPE, text=True).stdout.strip()
-    text = report(seen, a.samples, a.rounds, a.seconds, first, commit)
-    print(text)
-    if a.out:
-        with open(a.out, "w") as f:
-            f.write(text)
-    sys.stdout.flush()
+    text = report(seen, a.samples, a.rounds, a.seconds, first, page.commit())
+    page.publish(text, a.out)
 
 
 main()

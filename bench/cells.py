@@ -12,7 +12,6 @@ import argparse
 import importlib.metadata
 import os
 import platform
-import resource
 import statistics
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 import anndata
 import h5py
 import numpy as np
+import page
 import scipy.sparse as sp
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
@@ -142,17 +142,12 @@ def ann_batch(path: str, work: str) -> Batches:
     return batches
 
 
-def processor() -> float:
-    r = resource.getrusage(resource.RUSAGE_SELF)
-    return r.ru_utime + r.ru_stime
-
-
 def measure(it: Iterator[int], seconds: float) -> Tuple[float, float]:
     """Cells a second, and microseconds of processor time a cell."""
-    begin, used, n = time.perf_counter(), processor(), 0
+    begin, used, n = time.perf_counter(), page.processor(), 0
     while time.perf_counter() - begin < seconds:
         n += next(it)
-    return n / (time.perf_counter() - begin), 1e6 * (processor() - used) / n
+    return n / (time.perf_counter() - begin), 1e6 * (page.processor() - used) / n
 
 
 def version(name: str) -> str:
@@ -224,7 +219,6 @@ def main() -> None:
 def report(a: Any, path: str, m: Any, running: Any, found: Any, names: Dict[str, str], absent: List[str]) -> None:
     rate = {k: statistics.median(r for r, _ in v) for k, v in found.items()}
     cost = {k: statistics.median(c for _, c in v) for k, v in found.items()}
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=os.path.dirname(os.path.abspath(__file__))).stdout.strip()
     lines = [
         "# Cells",
         "",
@@ -232,7 +226,7 @@ def report(a: Any, path: str, m: Any, running: Any, found: Any, names: Dict[str,
         "",
         "%s cells of %s genes, %s values (%.0f a cell), f32 and i32, %.0f MiB as .h5ad without compression; in page cache. %d rounds of %g s of each in turns, on %s, %d cores, load %.1f at the end; medians. Cells a second depend on that load, processor time does less."
         % (format(m.shape[0], ","), format(m.shape[1], ","), format(m.nnz, ","), m.nnz / m.shape[0], os.path.getsize(path) / 2**20, a.rounds, a.seconds, model(), os.cpu_count() or 0, os.getloadavg()[0]),
-        "Commit %s, Python %s, %s." % (commit, platform.python_version(), ", ".join("%s %s" % (n, version(n)) for n in ("numpy", "scipy", "h5py", "anndata"))),
+        "Commit %s, Python %s, %s." % (page.commit(), platform.python_version(), ", ".join("%s %s" % (n, version(n)) for n in ("numpy", "scipy", "h5py", "anndata"))),
         "",
         "| program | order | batch | cells a second | lowest to highest | processor time a cell |",
         "|---|---|---|---|---|---|",
@@ -250,11 +244,7 @@ def report(a: Any, path: str, m: Any, running: Any, found: Any, names: Dict[str,
     lines += ["Dense batches take %.2f of the processor time of scipy's rows and `toarray()`; both zero %.0f KiB a cell." % (cost[dense] / cost[theirs], m.shape[1] * 4 / 1024)]
     if absent:
         lines += ["", "Not measured: %s." % "; ".join(absent)]
-    text = "\n".join(lines) + "\n"
-    print(text)
-    if a.out:
-        with open(a.out, "w", encoding="utf-8") as f:
-            f.write(text)
+    page.publish("\n".join(lines) + "\n", a.out)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import platform
-import resource
 import shutil
 import statistics
 import subprocess
@@ -21,6 +20,7 @@ from typing import Callable, Dict, List, Tuple
 
 import h5py
 import numpy as np
+import page
 
 GENES, BLOCK, PER = 20_000, 10_000, 200  # genes; cells that are repeated, and values of each
 CHUNK = BLOCK * PER // 8  # values of a chunk
@@ -89,14 +89,13 @@ def used(program: List[str]) -> Tuple[float, float]:
 
 def floor(out: str, cells: int, parts: Dict[str, List[bytes]]) -> float:
     """Processor time of inflating all chunks by zlib and writing what comes out."""
-    r = resource.getrusage(resource.RUSAGE_SELF)
+    begin = page.processor()
     for name, part in parts.items():
         with open(out + "." + name, "wb") as f:
             for k in range(cells * PER // CHUNK):
                 f.write(zlib.decompress(part[k % len(part)]))
         os.remove(out + "." + name)
-    s = resource.getrusage(resource.RUSAGE_SELF)
-    return s.ru_utime + s.ru_stime - r.ru_utime - r.ru_stime
+    return page.processor() - begin
 
 
 def main() -> None:
@@ -121,12 +120,11 @@ def main() -> None:
             found.setdefault(name, []).append(used([os.environ.get("SHARDIFY", "bin/shardify"), "convert", path, "-o", out, "-q", "--sync", "none", "--memory", "512MiB"]))
     shutil.rmtree(out, ignore_errors=True)
     least = statistics.median(x for x, _ in found["zlib and write"])
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=os.path.dirname(os.path.abspath(__file__))).stdout.strip()
     lines = [
         "# A million cells",
         "",
         "Made by `bench/cells_convert.py`. %s cells of %s genes, %d values each, f32 and i32 in chunks of %d values: %.2f GiB decoded, converted with `--memory 512MiB`." % (format(a.cells, ","), format(GENES, ","), PER, CHUNK, a.cells * PER * 8 / 2**30),
-        "The floor inflates the same chunks by zlib and writes what comes out, in Python. %d rounds in turns on %d cores, load %.1f at the end; medians. Commit %s, Python %s, h5py %s." % (a.rounds, os.cpu_count() or 0, os.getloadavg()[0], commit, platform.python_version(), h5py.__version__),
+        "The floor inflates the same chunks by zlib and writes what comes out, in Python. %d rounds in turns on %d cores, load %.1f at the end; medians. Commit %s, Python %s, h5py %s." % (a.rounds, os.cpu_count() or 0, os.getloadavg()[0], page.commit(), platform.python_version(), h5py.__version__),
         "",
         "| input | processor time | of the floor | peak memory |",
         "|---|---|---|---|",
@@ -135,11 +133,7 @@ def main() -> None:
     for name in inputs:
         time, memory = (statistics.median(x[k] for x in found[name]) for k in (0, 1))
         lines.append("| %s | %.1f s | %.2f of its speed | %.0f MiB |" % (name, time, least / time, memory))
-    text = "\n".join(lines) + "\n"
-    print(text)
-    if a.out:
-        with open(a.out, "w", encoding="utf-8") as f:
-            f.write(text)
+    page.publish("\n".join(lines) + "\n", a.out)
 
 
 if __name__ == "__main__":
