@@ -131,9 +131,14 @@ class _Driver:
     def __init__(self, out: str, executor: Any, program: Optional[str]) -> None:
         self.out, self.program, self.start = out, program, time.monotonic()
         self.make = None if hasattr(executor, "submit") else executor
-        self.engine = executor if self.make is None else executor()
+        self.use(executor if self.make is None else executor())
         self.breaks = 0  # pools that broke since a task was done
         self.n_tries = self.n_done = self.n_lost = 0
+
+    def use(self, engine: Any) -> None:
+        self.engine = engine
+        asks = _ASKS.get(type(engine).__module__.partition(".")[0])
+        self.asks: Callable[[int, int], Dict[str, Any]] = asks(engine) if asks else lambda cores, memory: {}
 
     def run(self) -> Done:
         rounds = self.tries + 2
@@ -220,15 +225,14 @@ class _Driver:
         """A future of the engine; one whose processes were killed is replaced."""
         while True:
             try:
-                extra = _EXTRA.get(type(self.engine).__module__.partition(".")[0])
-                return self.engine.submit(worker.call, words, self.program, **(extra(self.engine, cores, memory) if extra else {}))
+                return self.engine.submit(worker.call, words, self.program, **self.asks(cores, memory))
             except BrokenExecutor as e:
                 self.breaks += 1
                 if self.make is None:
                     raise _lost("the executor is broken: %s" % e, "pass a function that makes one, and it is replaced: executor=lambda: ProcessPoolExecutor(8)") from e
                 if self.breaks > self.tries:
                     raise _lost("the executor broke %d times, and no task was done between" % self.breaks, "the workers may need more memory; dmesg shows what the kernel has killed") from e
-                self.engine = self.make()
+                self.use(self.make())
 
     def outcome(self, f: Any, stage: str, task: int) -> Tuple[int, Optional[TaskError]]:
         """What to do after a task has ended."""
@@ -267,18 +271,22 @@ def _failure(stage: str, r: Dict[str, Any], task: int = -1, tasks: Optional[int]
     return e
 
 
-def _dask(client: Any, cores: int, memory: int) -> Dict[str, Any]:
+def _dask(client: Any) -> Callable[[int, int], Dict[str, Any]]:
     """A task is no function of its arguments: each try runs. What the workers declare is asked for."""
-    asked = {"cores": cores, "memory": memory}
     declared = {k for w in client.scheduler_info()["workers"].values() for k in w.get("resources", {})}
-    return {"pure": False, "retries": 0, "resources": {k: v for k, v in asked.items() if k in declared} or None}
+
+    def asks(cores: int, memory: int) -> Dict[str, Any]:
+        resources = {k: v for k, v in (("cores", cores), ("memory", memory)) if k in declared}
+        return {"pure": False, "retries": 0, "resources": resources or None}
+
+    return asks
 
 
-def _ray(executor: Any, cores: int, memory: int) -> Dict[str, Any]:
-    return {"cores": cores, "memory": memory}
-
-
-_EXTRA = {"distributed": _dask, "shardify": _ray}  # by the module of the executor
+# What submit of an engine is asked for a task, by the module of the executor.
+_ASKS: Dict[str, Callable[[Any], Callable[[int, int], Dict[str, Any]]]] = {
+    "distributed": _dask,
+    "shardify": lambda _: lambda cores, memory: {"cores": cores, "memory": memory},
+}
 
 
 class RayExecutor:

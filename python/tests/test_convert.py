@@ -12,6 +12,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from engines import digests
 from loading import PYTHON, needs_library
 
 import shardify
@@ -25,17 +26,6 @@ def npz(tmp_path):
     x = np.arange(400, dtype=np.float32).reshape(100, 4)
     np.savez(path, x=x, y=np.arange(100) % 10)
     return path
-
-
-def digests(folder):
-    """What readers see of a data set."""
-    out = {}
-    for top, folders, names in os.walk(folder):
-        folders[:] = [f for f in folders if f != ".shardify"]
-        for n in names:
-            with open(os.path.join(top, n), "rb") as f:
-                out[os.path.relpath(os.path.join(top, n), folder)] = hashlib.sha256(f.read()).hexdigest()
-    return out
 
 
 BIG = dict(from_="synth", samples=400_000, schema="x:f32[64]", shard_samples=4000, sync="none", jobs=1)
