@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/protowire"
 )
 
 // Kind is what the values of a feature are: the number of its field.
@@ -41,19 +42,19 @@ func (v *Value) Parse(b []byte) error {
 	if v.quick(b) {
 		return nil
 	}
-	f := fields{b: b}
-	for begin := 0; f.next(); begin = f.i {
-		if f.wire != wireBytes || f.num < 1 || f.num > 3 {
+	f := protowire.Fields{B: b}
+	for begin := 0; f.Next(); begin = f.I {
+		if f.Wire != protowire.Bytes || f.Num < 1 || f.Num > 3 {
 			continue
 		}
-		if k := Kind(f.num); k != v.Kind { // of a oneof the last one counts; equal kinds are joined
+		if k := Kind(f.Num); k != v.Kind { // of a oneof the last one counts; equal kinds are joined
 			v.Kind, v.Count, v.Size, v.list = k, 0, 0, b[begin:]
 		}
-		if err := v.add(f.val); err != nil {
-			return shifted(err, f.i-len(f.val))
+		if err := v.add(f.Val); err != nil {
+			return shifted(err, f.I-len(f.Val))
 		}
 	}
-	return f.err
+	return f.Err
 }
 
 // quick reads the form that almost all features have: one list, in it one field.
@@ -107,33 +108,33 @@ func rest(b []byte) ([]byte, bool) {
 
 // add counts the values of a list.
 func (v *Value) add(b []byte) error {
-	f := fields{b: b}
-	for f.next() {
-		if f.num != 1 {
+	f := protowire.Fields{B: b}
+	for f.Next() {
+		if f.Num != 1 {
 			continue
 		}
 		switch {
-		case v.Kind == Bytes && f.wire == wireBytes:
+		case v.Kind == Bytes && f.Wire == protowire.Bytes:
 			v.Count++
-			v.Size += len(f.val)
-		case v.Kind == Floats && f.wire == wire32, v.Kind == Ints && f.wire == wireVarint:
+			v.Size += len(f.Val)
+		case v.Kind == Floats && f.Wire == protowire.Fixed32, v.Kind == Ints && f.Wire == protowire.Varint:
 			v.Count++
-		case v.Kind == Floats && f.wire == wireBytes:
-			if len(f.val)%4 != 0 {
-				return shardify.Corrupt(int64(f.i-len(f.val)), "packed floats of %d bytes", len(f.val))
+		case v.Kind == Floats && f.Wire == protowire.Bytes:
+			if len(f.Val)%4 != 0 {
+				return shardify.Corrupt(int64(f.I-len(f.Val)), "packed floats of %d bytes", len(f.Val))
 			}
-			v.Count += len(f.val) / 4
-		case v.Kind == Ints && f.wire == wireBytes:
-			n, err := numbers(f.val)
+			v.Count += len(f.Val) / 4
+		case v.Kind == Ints && f.Wire == protowire.Bytes:
+			n, err := numbers(f.Val)
 			if err != nil {
-				return shardify.Amend(err, func(e *shardify.Error) { e.Offset = int64(f.i - len(f.val)) })
+				return shardify.Amend(err, func(e *shardify.Error) { e.Offset = int64(f.I - len(f.Val)) })
 			}
 			v.Count += n
 		default:
-			return shardify.Corrupt(int64(f.i), "wire type %d in a list of %s", f.wire, v.Kind)
+			return shardify.Corrupt(int64(f.I), "wire type %d in a list of %s", f.Wire, v.Kind)
 		}
 	}
-	return f.err
+	return f.Err
 }
 
 // each calls do for each part of the values: packed numbers, one float, one value of bytes; or one
@@ -145,13 +146,13 @@ func (v *Value) each(do func(packed []byte, n uint64, one bool)) {
 		}
 		return
 	}
-	for f := (fields{b: v.list}); f.next(); {
-		if f.wire != wireBytes || Kind(f.num) != v.Kind {
+	for f := (protowire.Fields{B: v.list}); f.Next(); {
+		if f.Wire != protowire.Bytes || Kind(f.Num) != v.Kind {
 			continue
 		}
-		for in := (fields{b: f.val}); in.next(); {
-			if in.num == 1 {
-				do(in.val, in.n, in.wire == wireVarint)
+		for in := (protowire.Fields{B: f.Val}); in.Next(); {
+			if in.Num == 1 {
+				do(in.Val, in.N, in.Wire == protowire.Varint)
 			}
 		}
 	}
@@ -227,14 +228,14 @@ func unpackInts(dst, b []byte) int {
 
 // Steps calls do for each feature of a list of features.
 func Steps(b []byte, do func(feature []byte) error) error {
-	f := fields{b: b}
-	for f.next() {
-		if f.num != 1 || f.wire != wireBytes {
+	f := protowire.Fields{B: b}
+	for f.Next() {
+		if f.Num != 1 || f.Wire != protowire.Bytes {
 			continue
 		}
-		if err := do(f.val); err != nil {
-			return shifted(err, f.i-len(f.val))
+		if err := do(f.Val); err != nil {
+			return shifted(err, f.I-len(f.Val))
 		}
 	}
-	return f.err
+	return f.Err
 }

@@ -5,88 +5,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/protowire"
 )
-
-// The wire types of Protocol Buffers that are read. Groups (3 and 4) are old and in no record.
-const (
-	wireVarint = 0
-	wire64     = 1
-	wireBytes  = 2
-	wire32     = 5
-)
-
-// fields walks through the fields of a message.
-type fields struct {
-	b    []byte
-	i    int
-	num  uint32
-	wire uint8
-	val  []byte // of wireBytes, wire32 and wire64
-	n    uint64 // of wireVarint
-	err  error
-}
-
-// varint reads a number; its bytes are at most ten.
-func (f *fields) varint() (v uint64, ok bool) {
-	if f.i < len(f.b) && f.b[f.i] < 0x80 {
-		f.i++
-		return uint64(f.b[f.i-1]), true
-	}
-	for s := 0; s < 70; s += 7 {
-		if f.i >= len(f.b) {
-			return 0, f.fail("a number is cut")
-		}
-		c := f.b[f.i]
-		f.i++
-		v |= uint64(c&0x7f) << s
-		if c < 0x80 {
-			return v, true
-		}
-	}
-	return 0, f.fail("a number of more than 10 bytes")
-}
-
-func (f *fields) fail(format string, args ...any) bool {
-	f.err = shardify.Corrupt(int64(f.i), format, args...)
-	return false
-}
-
-// next goes to the next field; false at the end, or with err set.
-func (f *fields) next() bool {
-	if f.i >= len(f.b) {
-		return false
-	}
-	tag, ok := f.varint()
-	if !ok {
-		return false
-	}
-	if tag>>3 == 0 || tag>>32 != 0 {
-		return f.fail("field number %d", tag>>3)
-	}
-	f.num, f.wire = uint32(tag>>3), uint8(tag&7)
-	size := uint64(0)
-	switch f.wire {
-	case wireVarint:
-		f.n, ok = f.varint()
-		return ok
-	case wireBytes:
-		if size, ok = f.varint(); !ok {
-			return false
-		}
-	case wire64:
-		size = 8
-	case wire32:
-		size = 4
-	default:
-		return f.fail("wire type %d", f.wire)
-	}
-	if size > uint64(len(f.b)-f.i) {
-		return f.fail("a field of %d bytes is cut", size)
-	}
-	f.val = f.b[f.i : f.i+int(size)]
-	f.i += int(size)
-	return true
-}
 
 // Entry is an entry of a map: a key, and the message of a feature, or of a list of features.
 type Entry struct{ Key, Value []byte }
@@ -103,51 +23,51 @@ type Example struct {
 // Parse reads a record. What it finds are parts of b. The error's offset counts from b.
 func (x *Example) Parse(b []byte) error {
 	x.Features, x.Lists, x.Sequence = x.Features[:0], x.Lists[:0], false
-	f := fields{b: b}
-	for f.next() {
-		if f.wire != wireBytes || f.num > 2 {
+	f := protowire.Fields{B: b}
+	for f.Next() {
+		if f.Wire != protowire.Bytes || f.Num > 2 {
 			continue
 		}
 		to := &x.Features
-		if f.num == 2 {
+		if f.Num == 2 {
 			to, x.Sequence = &x.Lists, true
 		}
-		if err := entries(to, f.val, f.i-len(f.val)); err != nil {
+		if err := entries(to, f.Val, f.I-len(f.Val)); err != nil {
 			return err
 		}
 	}
-	return f.err
+	return f.Err
 }
 
 func entries(to *[]Entry, b []byte, base int) error {
-	f := fields{b: b}
-	for f.next() {
-		if f.num != 1 || f.wire != wireBytes {
+	f := protowire.Fields{B: b}
+	for f.Next() {
+		if f.Num != 1 || f.Wire != protowire.Bytes {
 			continue
 		}
 		var e Entry
-		in, values := fields{b: f.val}, 0
-		for in.next() {
-			if in.wire != wireBytes {
+		in, values := protowire.Fields{B: f.Val}, 0
+		for in.Next() {
+			if in.Wire != protowire.Bytes {
 				continue
 			}
-			switch in.num {
+			switch in.Num {
 			case 1:
-				e.Key = in.val
+				e.Key = in.Val
 			case 2:
-				e.Value = in.val
+				e.Value = in.Val
 				values++
 			}
 		}
-		if in.err != nil {
-			return shifted(in.err, base+f.i-len(f.val))
+		if in.Err != nil {
+			return shifted(in.Err, base+f.I-len(f.Val))
 		}
 		if values > 1 {
 			return shardify.Unsupported("the feature %.100q has several messages", e.Key)
 		}
 		*to = append(*to, e)
 	}
-	return shifted(f.err, base)
+	return shifted(f.Err, base)
 }
 
 // shifted adds to the offset of an error of a message inside of another one.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs/inflate"
+	"github.com/shardify/shardify/codecs/protowire"
 	"github.com/shardify/shardify/internal/filekind"
 	"github.com/shardify/shardify/readers/lmdb/msgpack"
 )
@@ -204,80 +205,35 @@ type ADatum struct {
 
 var errDatum = shardify.Corrupt(-1, "not a Caffe Datum, or damaged")
 
-// varint reads a number.
-func varint(b []byte) (v uint64, n int) {
-	for i := 0; i < len(b) && i < 10; i++ {
-		v |= uint64(b[i]&0x7f) << (7 * i)
-		if b[i] < 0x80 {
-			return v, i + 1
-		}
-	}
-	return 0, 0
-}
-
-// part is a field of a protobuf message.
-type part struct {
-	number int
-	wire   uint64
-	value  uint64
-	bytes  []byte
-}
-
-// next reads a field, and returns what is behind it; nil if it is damaged, or of a form that a Datum does not have.
-func (p *part) next(b []byte) []byte {
-	tag, n := varint(b)
-	if n == 0 || tag > 7<<3|7 {
-		return nil
-	}
-	b = b[n:]
-	*p = part{number: int(tag >> 3), wire: tag & 7}
-	switch p.wire {
-	case 0, 2:
-		if p.value, n = varint(b); n == 0 || p.wire == 2 && p.value > uint64(len(b)-n) {
-			return nil
-		}
-		if b = b[n:]; p.wire == 2 {
-			p.bytes, b = b[:p.value], b[p.value:]
-		}
-		return b
-	case 5:
-		if len(b) >= 4 {
-			p.bytes = b[:4]
-			return b[4:]
-		}
-	}
-	return nil
-}
-
 // ParseDatum reads a record of Caffe. Its data are part of b, but for floats that are not in one piece.
 func ParseDatum(b []byte) (d ADatum, err error) {
 	owned := false
-	var p part
-	for len(b) > 0 {
-		if b = p.next(b); b == nil {
-			return d, errDatum
-		}
-		switch v := p.value; {
-		case p.number >= 1 && p.number <= 3 && p.wire == 0 && v > 0 && v < 1<<24:
-			d.Dims[p.number-1] = int(v)
-		case p.number == 4 && p.wire == 2:
-			d.Data = p.bytes
-		case p.number == 5 && p.wire == 0:
+	f := protowire.Fields{B: b}
+	for f.Next() {
+		switch v := f.N; {
+		case f.Num >= 1 && f.Num <= 3 && f.Wire == protowire.Varint && v > 0 && v < 1<<24:
+			d.Dims[f.Num-1] = int(v)
+		case f.Num == 4 && f.Wire == protowire.Bytes:
+			d.Data = f.Val
+		case f.Num == 5 && f.Wire == protowire.Varint:
 			d.Label = int64(int32(v))
-		case p.number == 6 && (p.wire == 5 || p.wire == 2 && len(p.bytes)%4 == 0):
+		case f.Num == 6 && (f.Wire == protowire.Fixed32 || f.Wire == protowire.Bytes && len(f.Val)%4 == 0):
 			if d.Floats == nil {
-				d.Floats = p.bytes
+				d.Floats = f.Val
 				break
 			}
 			if !owned {
 				d.Floats, owned = bytes.Clone(d.Floats), true
 			}
-			d.Floats = append(d.Floats, p.bytes...)
-		case p.number == 7 && p.wire == 0 && v < 2:
+			d.Floats = append(d.Floats, f.Val...)
+		case f.Num == 7 && f.Wire == protowire.Varint && v < 2:
 			d.Encoded = v == 1
 		default:
 			return d, errDatum
 		}
+	}
+	if f.Err != nil {
+		return d, errDatum
 	}
 	return d, d.check()
 }
