@@ -155,17 +155,18 @@ func idles(t *testing.T) []idle {
 		{format: "files", option: "labels", value: "none", without: in("flat"), with: in("images")},
 		{format: "files", option: "text", value: "bytes", without: in("images"), with: in("flat")},
 	}
-	for _, f := range []string{"npz", "hdf5"} { // which share the options
+	copies := map[string]string{"hdf5": "hdf5/testdata/cosmo_0.hdf5", "nifti": "nifti/testdata/scaled_i16.nii"}
+	for _, f := range []string{"npz", "hdf5", "nifti"} { // which share the options
 		with, one := in("classes"), in("one")
-		if f == "hdf5" {
-			for i, to := range []string{"cat/a.1", "cat/b", "dog/c", "dog/d"} {
-				b, err := os.ReadFile(fmt.Sprintf("hdf5/testdata/cosmo_%d.hdf5", i%3))
-				if err != nil {
-					t.Fatal(err)
-				}
-				put("cosmo/"+to+".hdf5", string(b))
+		if of := copies[f]; of != "" {
+			b, err := os.ReadFile(of)
+			if err != nil {
+				t.Fatal(err)
 			}
-			with, one = in("cosmo"), h5("cosmo_0.hdf5")
+			for _, to := range []string{"cat/a.1", "cat/b", "dog/c", "dog/d"} {
+				put(f+"/"+to+filepath.Ext(of), string(b))
+			}
+			with, one = in(f), []string{of}
 		}
 		list = append(list,
 			idle{format: f, option: "labels", value: "none", without: one, with: with, others: byFile},

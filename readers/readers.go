@@ -20,6 +20,7 @@ import (
 	"github.com/shardify/shardify/readers/mmap"
 	"github.com/shardify/shardify/readers/mtx"
 	"github.com/shardify/shardify/readers/netcdf3"
+	"github.com/shardify/shardify/readers/nifti"
 	"github.com/shardify/shardify/readers/npz"
 	"github.com/shardify/shardify/readers/parquet"
 	"github.com/shardify/shardify/readers/root"
@@ -35,7 +36,7 @@ import (
 
 // Formats is every input format. The first whose Sniff says yes is chosen, so
 // what takes most comes last.
-var Formats = []format.Input{npz.Format, hdf5.Format, netcdf3.Format, root.Format, parquet.Format, arrow.Format, sqlite.Format, lmdb.Format, zarr.Format, mmap.Format, wds.Format, mds.Format, tfrecord.Format, megatron.Format, tar.Format, mtx.Format, csv.Format, jsonl.Format, xyz.Format, files.Format, text.Format, synth.Format}
+var Formats = []format.Input{npz.Format, hdf5.Format, netcdf3.Format, nifti.Format, root.Format, parquet.Format, arrow.Format, sqlite.Format, lmdb.Format, zarr.Format, mmap.Format, wds.Format, mds.Format, tfrecord.Format, megatron.Format, tar.Format, mtx.Format, csv.Format, jsonl.Format, xyz.Format, files.Format, text.Format, synth.Format}
 
 // CutTable separates the name of a table beside the inputs from its own options, FILE[ KEY=VALUE]...
 func CutTable(text string) (name string, own []string) {

@@ -1,0 +1,115 @@
+package arrayfile
+
+import (
+	"context"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/columns"
+	"github.com/shardify/shardify/readers/internal/rows"
+	"github.com/shardify/shardify/readers/internal/rows/set"
+	"github.com/shardify/shardify/readers/internal/rows/survey"
+	"github.com/shardify/shardify/storage"
+)
+
+// The blobs of facts: what a sample is.
+const (
+	isFile    = "file"
+	isSection = "section"
+)
+
+// read reads the header of an open file, which is its owner's after an error.
+func (k *Kind) read(ctx context.Context, fs storage.FS, name string, in storage.File, o format.Options) (*File, error) {
+	f, err := newFile(ctx, fs, name, in)
+	if err != nil {
+		return nil, err
+	}
+	if f.Header, err = k.Look(f, o); err == nil {
+		err = f.check()
+	}
+	if err != nil {
+		for _, b := range f.beside {
+			b.Close()
+		}
+		return nil, err
+	}
+	return f, nil
+}
+
+// samples of the file.
+func (h *Header) samples() int64 {
+	if h.Sections > 0 {
+		return h.Sections
+	}
+	return 1
+}
+
+// check refuses fields that are none, and values that are not there.
+func (f *File) check() error {
+	for i := range f.Arrays {
+		a := &f.Arrays[i]
+		a.given = a.Name
+		a.Name = format.PlainName(a.Name)
+		if err := a.Validate(); err != nil {
+			return err
+		}
+		if a.Rows < 0 || a.Rows > rows.MaxSamples || f.Sections < 0 {
+			return shardify.Corrupt(-1, "%d rows, %d sections", a.Rows, f.Sections)
+		}
+		if a.Value != nil || a.Read != nil {
+			continue
+		}
+		if a.In == nil {
+			a.In = f
+		}
+		n := rows.SatMul(rows.SatMul(int64(a.Elem()), int64(a.width())), f.samples())
+		if a.Levels > 0 {
+			n = rows.SatMul(n, a.Rows)
+		}
+		if err := a.In.Room(a.At, n); err != nil && a.In != f {
+			return shardify.Annotate(err, "open", a.In.path, "")
+		} else if err != nil {
+			return err
+		}
+		if f.Whole && !a.In.Packed && a.In.Size > a.At+n && f.Remark == "" {
+			f.Remark = "bytes that follow the values are not read"
+		}
+	}
+	return nil
+}
+
+// facts are what the survey knows of a file.
+func (k *Kind) facts(f *File, want *columns.Wanted) *survey.Facts {
+	x := &survey.Facts{Samples: f.samples(), Size: f.Size, Lines: f.Lines, Remark: f.Remark, Blob: []byte(isFile)}
+	if f.Sections > 0 {
+		x.Blob, x.Borders = []byte(isSection), set.Borders{Every: 1}
+	}
+	var asked []string
+	for i := range f.Arrays {
+		a := &f.Arrays[i]
+		hit, exact := want.Match(a.given, a.given+shardify.ShapeSuffix)
+		if a.Asked && !exact {
+			asked = append(asked, a.Name)
+			continue
+		}
+		if !hit {
+			continue
+		}
+		field := survey.Field{Field: a.Field}
+		if a.Levels > 0 {
+			field.Bytes = a.values() * int64(a.DType.Size())
+		}
+		x.Fields = append(x.Fields, field)
+		if a.Value == nil && (f.Packed || a.In != nil && a.In.Packed) { // decoded from its beginning
+			x.Borders = set.Borders{}
+			if n := rows.SatMul(a.values()*int64(a.DType.Size()), f.samples()); n > x.PieceBytes {
+				x.Piece, x.PieceBytes = a.Name, n
+			}
+		}
+	}
+	if asked != nil {
+		x.Lines = append(x.Lines, "--columns names further fields: "+strings.Join(asked, ", "))
+	}
+	return x
+}

@@ -1,0 +1,212 @@
+package nifti
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/readers/internal/arrayfile/arrayfiletest"
+	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/corpus"
+)
+
+// TestCorpus compares with nibabel. Where the two differ, the standard is followed: vox_offset 0 makes
+// voxels of the header, and a header of another size is none.
+func TestCorpus(t *testing.T) {
+	arrayfiletest.Corpus(t, "nifti", Format, map[string]string{
+		"offset0.nii":      "vox_offset is 0, which lies in the header",
+		"bomb_tail.nii.gz": "follow the values",
+		"analyze.hdr":      "Analyze 7.5",
+	})
+}
+
+// copyOf copies files of testdata, so that several inputs are different files.
+func copyOf(t testing.TB, name, as string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return readertest.Put(t, as, string(b))
+}
+
+func TestConformance(t *testing.T) {
+	for _, c := range []struct {
+		sample string
+		names  []string
+	}{
+		{"file", []string{"scaled_i16.nii", "qform_qfac-1.nii", "scaled_i16.nii"}}, // scaled, and not
+		{"volume", []string{"bold4d.nii.gz", "bold4d.nii.gz"}},
+		{"file", []string{"nifti2_big.nii", "qform_qfac-1.nii"}}, // shapes that differ
+	} {
+		var files []string
+		for _, name := range c.names {
+			files = append(files, copyOf(t, name, name))
+		}
+		readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
+			return Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(files...), Columns: columns, State: state, Options: format.Options{"sample": c.sample}, Jobs: 2})
+		})
+	}
+}
+
+// TestVolumes compares the volumes of a file with the file: volume t is [:, :, :, t].
+func TestVolumes(t *testing.T) {
+	load := func(sample string) *readertest.Columns {
+		src, err := arrayfiletest.Open(Format, format.Options{"sample": sample}, nil, "testdata/bold4d.nii.gz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		c, err := readertest.Load(src, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	file, volumes := load("file"), load("volume")
+	whole, parts := shardify.View[int16](file.ByName["image"].Data), shardify.View[int16](volumes.ByName["image"].Data)
+	n := int(volumes.Samples)
+	if shape := volumes.ByName["image"].Shape; !slices.Equal(shape, []int{8, 8, 4}) || n != 5 || len(whole) != len(parts) {
+		t.Fatalf("%d volumes of %v", n, shape)
+	}
+	for i, v := range whole {
+		if got := parts[i%n*len(whole)/n+i/n]; got != v {
+			t.Fatalf("value %d of volume %d is %d; want %d", i/n, i%n, got, v)
+		}
+	}
+}
+
+// TestFieldsOnDemand compares the affine and the spacing with what nibabel says.
+func TestFieldsOnDemand(t *testing.T) {
+	root := filepath.Join(corpus.Dir(t, "science_images"), "nifti")
+	compared := 0
+	for _, pattern := range []string{"*.nii", "*.nii.gz", "pair.hdr", "real/*.nii", "real/*.nii.gz", "nnunet/*/*.gz"} {
+		names, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			e := arrayfiletest.Read(t, name)
+			var affine [][]float64
+			var zooms []float64
+			if json.Unmarshal(e.Attributes["affine"], &affine) != nil || json.Unmarshal(e.Attributes["zooms"], &zooms) != nil || filepath.Base(name) == "offset0.nii" {
+				continue
+			}
+			src, err := arrayfiletest.Open(Format, nil, []string{"image.affine", "image.spacing", "image.units"}, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := readertest.Load(src, 100)
+			src.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, v := range shardify.View[float64](c.ByName["image.affine"].Data) {
+				if want := affine[i/4][i%4]; math.Abs(v-want) > 1e-6*max(1, math.Abs(want)) {
+					t.Errorf("%s: element %d of the affine is %v; want %v", filepath.Base(name), i, v, want)
+				}
+			}
+			if got := shardify.View[float64](c.ByName["image.spacing"].Data); !slices.EqualFunc(got, zooms, func(a, b float64) bool { return math.Abs(a-b) < 1e-6 }) {
+				t.Errorf("%s: spacing %v; want %v", filepath.Base(name), got, zooms)
+			}
+			if units := string(c.ByName["image.units"].Data); strings.Count(units, ",") != 1 {
+				t.Errorf("%s: units %q", filepath.Base(name), units)
+			}
+			compared++
+		}
+	}
+	if compared < 30 {
+		t.Errorf("only %d files were compared", compared)
+	}
+}
+
+// TestStoredNumbers come with their scale.
+func TestStoredNumbers(t *testing.T) {
+	src, err := arrayfiletest.Open(Format, format.Options{"scaled": "no"}, nil, "testdata/scaled_i16.nii")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	stored, err := readertest.Load(src, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err = arrayfiletest.Open(Format, nil, nil, "testdata/scaled_i16.nii")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	scaled, err := readertest.Load(src, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slope, inter := shardify.View[float64](stored.ByName["image.slope"].Data)[0], shardify.View[float64](stored.ByName["image.inter"].Data)[0]
+	values := shardify.View[float64](scaled.ByName["image"].Data)
+	for i, v := range shardify.View[int16](stored.ByName["image"].Data) {
+		if want := float64(float64(v)*slope) + inter; values[i] != want || slope == 1 {
+			t.Fatalf("value %d is %v; want %v", i, values[i], want)
+		}
+	}
+}
+
+// TestPlannedFromTheFirstBytes: of a packed file the plan reads no more than a block.
+func TestPlannedFromTheFirstBytes(t *testing.T) {
+	b, err := os.ReadFile("testdata/scaled_i16.nii")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = b[:352]
+	for i, d := range []uint16{3, 100, 100, 10} {
+		binary.LittleEndian.PutUint16(b[40+2*i:], d)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200_000 {
+		b = append(b, byte(rng.Uint32()))
+	}
+	b = readertest.Gzip(b)
+	b[len(b)/2] ^= 1 // stays unread
+	name := readertest.Put(t, "a.nii.gz", string(b))
+	src, err := arrayfiletest.Open(Format, nil, nil, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if _, err := readertest.Load(src, 100); !errors.Is(err, shardify.ErrCorrupt) {
+		t.Errorf("a damaged checksum: %v", err)
+	}
+}
+
+func FuzzHeader(f *testing.F) {
+	for _, name := range []string{"scaled_i16.nii", "nifti2_big.nii", "pair.hdr", "bold4d.nii.gz"} {
+		b, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, b []byte) {
+		name := filepath.Join(dir, "a.nii")
+		if err := os.WriteFile(name, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		for _, sample := range []string{"file", "volume"} {
+			_, err := readertest.Walk(func(ctx context.Context) (shardify.Source, error) {
+				return Format.Open(ctx, format.OpenArgs{Table: readertest.TableOf(name), Options: format.Options{"sample": sample}, Jobs: 1})
+			}, 1<<20, func(*shardify.Batch) {})
+			if err != nil && !errors.Is(err, shardify.ErrCorrupt) && !errors.Is(err, shardify.ErrUnsupported) && !errors.Is(err, shardify.ErrSchema) {
+				t.Error(err)
+			}
+		}
+	})
+}
