@@ -37,6 +37,7 @@ var injected = []struct {
 	{"parquet", "plain.parquet", "", "", false}, {"parquet", "snappy.parquet", "", "", false}, {"tar", "samples.tar", "", "", false},
 	{"csv", "rows.csv", "", "", false}, {"jsonl", "rows.jsonl", "", "", false}, {"xyz", "frames.xyz", "", "", false}, {"mtx", "cells", "", "matrix.mtx", false}, {"mtx", "cells", "", "barcodes.tsv", false}, {"tfrecord", "../../tfrecord/testdata/some.tfrecord", "", "", false}, {"arrow", "../../arrow/testdata/types_lz4.feather", "", "", false}, {"arrow", "../../arrow/testdata/stream.arrows", "", "", false},
 	{"netcdf3", "../../netcdf3/testdata/weather_1.nc", "", "", false},
+	{"mat", "../../mat/testdata/columns.mat", "", "", false}, {"mat", "../../mat/testdata/types_z.mat", "", "", false},
 	{"nifti", "../../nifti/testdata/bold4d.nii.gz", "", "", false}, {"nifti", "../../nifti/testdata/pair.hdr", "", "", false}, {"nifti", "../../nifti/testdata/pair.hdr", "", "pair.img", false},
 	{"zarr", "../../../testdata/demo/digits.zarr.zip", "object=x", "", false},
 	{"mmap", "mmap set", "", "shard-000000.safetensors", false}, {"mmap", "mmap set", "", "shardify.json", true},

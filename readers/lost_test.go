@@ -171,6 +171,8 @@ func lostSeeds(t testing.TB) (all []*lostSeed) {
 	mutate("netcdf", "../../hdf5/testdata/dims_nine.nc", "hdf5", nil)
 	mutate("netcdf3", "../../netcdf3/testdata/weather_2.nc", "netcdf3", nil)
 	mutate("netcdf3", "../../netcdf3/testdata/fixed_1.nc", "netcdf3", map[string]string{"object": "x,y"})
+	mutate("mat", "../../mat/testdata/columns.mat", "mat", nil)
+	mutate("mat compressed", "../../mat/testdata/types_z.mat", "mat", map[string]string{"sample": "file"})
 	mutate("nifti", "../../nifti/testdata/scaled_i16.nii", "nifti", nil)
 	mutate("nifti gzip", "../../nifti/testdata/bold4d.nii.gz", "nifti", map[string]string{"sample": "volume"})
 	mutate("npz", "stored.npz", "npz", nil)

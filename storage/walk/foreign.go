@@ -22,7 +22,6 @@ var unpacked = []foreignKind{{".fits", ""}}
 // foreignKinds says how to convert files that no reader understands into some that one
 // does, by the end of the name.
 var foreignKinds = []foreignKind{
-	{".mat", `in Python: numpy.savez("x.npz", **scipy.io.loadmat("x.mat")); version 7.3 is HDF5`},
 	{".fits", `in Python: numpy.savez("x.npz", **{h.name: h.data for h in astropy.io.fits.open("x.fits") if h.data is not None})`},
 	{".grib", `GRIB, of weather models; in Python: xarray.open_dataset("x.grib", engine="cfgrib").to_zarr("x.zarr")`},
 	{".grib2", `GRIB, of weather models; in Python: xarray.open_dataset("x.grib2", engine="cfgrib").to_zarr("x.zarr")`},

@@ -1,0 +1,166 @@
+package mat5
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/shardify/shardify"
+)
+
+// head4 is the header of a variable of MATLAB 4.
+type head4 struct {
+	order      binary.ByteOrder
+	typ, kind  uint32
+	rows, cols int64
+	complex    bool
+	name       int64 // bytes
+}
+
+const head4Bytes = 20
+
+// types4 are the types of elements by the digit of version 4.
+var types4 = [6]uint32{9, 7, 5, 3, 4, 2}
+
+var numpy4 = [6]string{"<f8", "<f4", "<i4", "<i2", "<u2", "|u1"}
+
+func parse4(b []byte) (h head4, ok bool) {
+	for _, h.order = range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
+		mopt := h.order.Uint32(b)
+		machine := mopt / 1000
+		h.typ, h.kind = mopt/10%10, mopt%10
+		if mopt >= 5000 || mopt/100%10 != 0 || h.typ > 5 || h.kind > 2 || (machine == 1) != (h.order == binary.BigEndian) || machine > 1 {
+			continue
+		}
+		h.rows, h.cols, h.name = int64(h.order.Uint32(b[4:])), int64(h.order.Uint32(b[8:])), int64(h.order.Uint32(b[16:]))
+		imag := h.order.Uint32(b[12:])
+		h.complex = imag == 1
+		if imag > 1 || h.name < 1 || h.name > 64 || h.rows > 1<<31 || h.cols > 1<<31 {
+			continue
+		}
+		return h, true
+	}
+	return h, false
+}
+
+// bytes of the numbers.
+func (h *head4) bytes() int64 {
+	n := h.rows * h.cols * sizes[types4[h.typ]]
+	if h.complex {
+		n *= 2
+	}
+	return n
+}
+
+// Is4 reports whether a file of size bytes begins as one of MATLAB 4 does, which have no mark.
+func Is4(head []byte, size int64) bool {
+	if len(head) < head4Bytes {
+		return false
+	}
+	h, ok := parse4(head)
+	return ok && head4Bytes+h.name+h.bytes() <= size
+}
+
+// parse4 finds the variables of a file of MATLAB 4.
+func (f *File) parse4() error {
+	in := &input{at: f.in, size: f.size}
+	for in.pos < in.size {
+		at := in.pos
+		b, err := in.take(head4Bytes)
+		if err != nil {
+			return err
+		}
+		h, ok := parse4(b)
+		if !ok {
+			return shardify.Corrupt(at, "no header of a variable of MATLAB 4")
+		}
+		name, err := in.take(h.name)
+		if err != nil {
+			return err
+		}
+		if len(f.Variables) == maxVariables {
+			return shardify.Unsupported("more than %d variables", maxVariables)
+		}
+		v := Variable{Name: cString(name), Class: "MATLAB 4", version: 4, dims: []int64{h.rows, h.cols}, element: element{at: in.pos, n: h.bytes(), size: h.bytes(), number: int(at)}}
+		v.Shape, v.NumPy, v.Err = h.becomes()
+		v.digest()
+		f.Variables = append(f.Variables, v)
+		if err := in.skip(h.bytes()); err != nil {
+			return err
+		}
+	}
+	return f.twice()
+}
+
+func (h *head4) becomes() (shape []int64, numpy string, err error) {
+	shape, numpy = []int64{h.rows, h.cols}, numpy4[h.typ]
+	if h.cols == 1 {
+		if shape = shape[:1]; h.rows == 1 {
+			shape = nil
+		}
+	}
+	switch {
+	case h.kind == 1:
+		if shape = shape[:1]; h.rows <= 1 {
+			shape = nil
+		}
+		return shape, "<U" + itoa(max(h.cols, 1)), nil
+	case h.kind == 2:
+		return nil, "", shardify.Unsupported("a sparse matrix of MATLAB 4")
+	case h.complex && h.typ == 0:
+		numpy = "<c16"
+	case h.complex && h.typ == 1:
+		numpy = "<c8"
+	case h.complex:
+		return nil, "", shardify.Unsupported("complex whole numbers of MATLAB 4")
+	}
+	return shape, numpy, nil
+}
+
+// values4 are the values of a variable of MATLAB 4.
+func (f *File) values4(v *Variable) ([]byte, error) {
+	b := make([]byte, head4Bytes)
+	if err := readFull(f.in, b, int64(v.element.number)); err != nil {
+		return nil, err
+	}
+	h, ok := parse4(b)
+	if !ok {
+		return nil, shardify.Corrupt(int64(v.element.number), "no header of a variable of MATLAB 4")
+	}
+	src := make([]byte, v.element.n)
+	if err := readFull(f.in, src, v.element.at); err != nil {
+		return nil, err
+	}
+	count, width := h.rows*h.cols, sizes[types4[h.typ]]
+	if h.kind == 1 {
+		return h.texts(src, count), nil
+	}
+	swap(src, src, int(width), h.order == binary.BigEndian)
+	parts := 1
+	if h.complex {
+		parts = 2
+	}
+	out := make([]byte, len(src))
+	for k := range parts {
+		half := src[int64(k)*count*width:]
+		turn(out[int64(k)*width:], half[:count*width], v.dims, int(width), parts)
+	}
+	return out, nil
+}
+
+// texts makes texts of the codes of characters, which are numbers of any type.
+func (h *head4) texts(src []byte, count int64) []byte {
+	if count == 0 {
+		return make([]byte, 4*max(h.cols, 1))
+	}
+	r, w := newReader(types4[h.typ], h.order), sizes[types4[h.typ]]
+	out := make([]byte, 4*count)
+	for i := range count {
+		c := r.float(src[i*w:])
+		if !(c >= 0 && c <= math.MaxUint16) {
+			c = '?'
+		}
+		row, col := i%h.rows, i/h.rows
+		binary.LittleEndian.PutUint32(out[4*(row*h.cols+col):], uint32(c))
+	}
+	return out
+}
