@@ -49,7 +49,7 @@ func (j *Job) kubernetes() (out []File) {
 			{"completionMode", "Indexed"}, {"completions", j.Stride}, {"parallelism", cmp.Or(j.Throttle, j.Stride)}, {"backoffLimitPerIndex", 10}, {"maxFailedIndexes", j.Stride},
 			{"podFailurePolicy", object{{"rules", []object{
 				{{"action", "FailIndex"}, {"onExitCodes", object{{"containerName", a.Stage}, {"operator", "In"}, {"values", []int{1, 2, 3, 4}}}}},
-				{{"action", "Ignore"}, {"onPodConditions", []object{{{"type", "DisruptionTarget"}}}}},
+				{{"action", "Ignore"}, {"onPodConditions", []object{{{"type", "DisruptionTarget"}, {"status", "True"}}}}},
 			}}}},
 		}
 		out = append(out, j.manifest(a.Stage, spec, command, j.Job))
@@ -77,7 +77,7 @@ func (j *Job) manifest(stage string, spec object, command []string, r cluster.Re
 		pod = append(pod, entry{"containers", []object{container}})
 	}
 	spec = append(spec, entry{"template", object{{"spec", pod}}})
-	text := encode(object{{"apiVersion", "batch/v1"}, {"kind", "Job"}, {"metadata", object{{"name", "shardify-" + stage}}}, {"spec", spec}})
+	text := encode(object{{"apiVersion", "batch/v1"}, {"kind", "Job"}, {"metadata", object{{"generateName", "shardify-" + stage + "-"}}}, {"spec", spec}})
 	return File{stage, stage + ".yaml", j.comment("# ", stage, "kubernetes") + text}
 }
 
@@ -89,12 +89,18 @@ func encode(o object) string {
 	return b.String()
 }
 
-// kubectl waits for each stage before it starts the next.
+// kubectl starts each stage when the one before it is complete. Each submission makes jobs of its own:
+// what has failed is no obstacle to the next. The wait for a job that completes does not end when it fails.
 func kubectl(folder string, files []File) (out []string) {
 	for i, f := range files {
-		out = append(out, "kubectl apply -f "+printable.Quote(filepath.Join(folder, f.Name)))
+		out = append(out, f.Stage+"=$(kubectl create -o name -f "+printable.Quote(filepath.Join(folder, f.Name))+")")
 		if i < len(files)-1 {
-			out = append(out, "kubectl wait --for=condition=complete --timeout=24h job/shardify-"+f.Stage)
+			complete := func(timeout string) string {
+				return "kubectl wait --for=condition=complete --timeout=" + timeout + ` "$` + f.Stage + `"`
+			}
+			out = append(out,
+				"until "+complete("60s")+`; do kubectl get "$`+f.Stage+`" && ! kubectl wait --for=condition=failed --timeout=1s "$`+f.Stage+`" || break; done`,
+				complete("1s"))
 		}
 	}
 	return out
@@ -153,5 +159,6 @@ func (j *Job) description(a cluster.Array) string {
 }
 
 func condor(folder string, files []File) []string {
-	return []string{"condor_submit_dag " + printable.Quote(filepath.Join(folder, files[len(files)-1].Name))}
+	return []string{"condor_submit_dag -f " + // what an earlier submission has left there is replaced
+		printable.Quote(filepath.Join(folder, files[len(files)-1].Name))}
 }

@@ -68,6 +68,9 @@ func (e *Engine) Files(j *Job) ([]File, error) {
 	if err := j.Check(); err != nil {
 		return nil, err
 	}
+	if i := slices.IndexFunc(j.Work, func(w string) bool { return strings.HasPrefix(w, "$") && !strings.HasPrefix(w, "$(") }); i >= 0 && slices.Contains(e.Lacks, "prologue") {
+		return nil, &cluster.Misplaced{What: fmt.Sprintf("%s: no shell of %s fills in the variable", j.Work[i], e.Title), Cure: "give its value"}
+	}
 	return e.files(j), nil
 }
 

@@ -46,6 +46,12 @@ func all(n int) (out []int) {
 func TestTexts(t *testing.T) {
 	for _, e := range queues.Engines {
 		for name, j := range map[string]*queues.Job{"all": job(all(8)...), "missing": job(2, 5, 6), "one": job(3), "site": site(job(all(8)...))} {
+			if e.Name == "kubernetes" || e.Name == "htcondor" {
+				if _, err := e.Files(j); err == nil || !strings.Contains(err.Error(), "$TMPDIR: no shell of") {
+					t.Errorf("%s: %v, and no shell for a variable", e.Name, err)
+				}
+				j.Work[1] = "/scratch"
+			}
 			files, err := e.Files(j)
 			if err != nil {
 				t.Fatal(err)
@@ -116,7 +122,7 @@ func TestScriptsNumberTheirTasks(t *testing.T) {
 
 func TestPodsAreYAML(t *testing.T) {
 	j := job(all(8)...)
-	j.Folder = "s3://bucket/a: b # \"c\""
+	j.Folder, j.Work = "s3://bucket/a: b # \"c\"", nil
 	files, err := queues.Find("kubernetes").Files(j)
 	if err != nil {
 		t.Fatal(err)
@@ -137,6 +143,42 @@ func TestPodsAreYAML(t *testing.T) {
 		if c := pod.Spec.Template.Spec.Containers[0].Command; c[0] != j.Program || c[2] != j.Folder {
 			t.Errorf("%q", c)
 		}
+	}
+}
+
+// TestPodsInOrder runs the commands with a kubectl whose job completes, fails, or is deleted while they wait.
+func TestPodsInOrder(t *testing.T) {
+	e := queues.Find("kubernetes")
+	j := job(all(8)...)
+	j.Work = nil
+	files, err := e.Files(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	program := `#!/bin/sh
+echo "$@" >>log
+waits=$(grep -c "wait --for=condition=complete" log)
+case "$1 $2" in
+create*) echo "job.batch/$(basename "$5" .yaml)-x7k2p" ;;
+get*) [ $END != deleted ] ;;
+*complete) [ $waits -ge 2 ] && [ $END = complete ] ;;
+*failed) [ $END = failed ] ;;
+esac
+`
+	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(program), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for end, merged := range map[string]bool{"complete": true, "failed": false, "deleted": false} {
+		cmd := exec.Command("sh", "-c", "set -e\n"+strings.Join(e.Commands("jobs", files), "\n"))
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "END="+end, "PATH="+dir+":"+os.Getenv("PATH"))
+		out, err := cmd.CombinedOutput()
+		log, _ := os.ReadFile(filepath.Join(dir, "log"))
+		if got := strings.Contains(string(log), "create -o name -f jobs/merge.yaml"); got != merged || (err == nil) != merged || !strings.Contains(string(log), `job.batch/work-x7k2p`) {
+			t.Errorf("%s: merged %v, %v\n%s%s", end, got, err, log, out)
+		}
+		os.Remove(filepath.Join(dir, "log"))
 	}
 }
 

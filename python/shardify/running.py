@@ -133,12 +133,13 @@ class _Driver:
         self.make = None if hasattr(executor, "submit") else executor
         self.use(executor if self.make is None else executor())
         self.breaks = 0  # pools that broke since a task was done
+        self.seconds = 0.0  # time limit of a task of this stage
         self.n_tries = self.n_done = self.n_lost = 0
 
     def use(self, engine: Any) -> None:
         self.engine = engine
         asks = _ASKS.get(type(engine).__module__.partition(".")[0])
-        self.asks: Callable[[int, int], Dict[str, Any]] = asks(engine) if asks else lambda cores, memory: {}
+        self.asks: _Asks = asks(engine) if asks else lambda cores, memory, seconds: {}
 
     def run(self) -> Done:
         rounds = self.tries + 2
@@ -151,8 +152,10 @@ class _Driver:
                 self.tasks = todo["tasks"]
                 left = [s for s in todo["stages"] if s["tasks"]]
                 if left:
+                    self.seconds = todo["seconds"]
                     self.stage(left[0]["stage"], left[0]["tasks"], self.cores or todo["cores"], self.memory or todo["memory_bytes"])
                 else:
+                    self.seconds = todo["merge_seconds"]
                     self.stage("merge", [0], 1, todo["merge_memory_bytes"])
             raise ShardifyError("%s is not complete after %d rounds; this shows why: shardify status %s" % (self.out, rounds, self.out))
         finally:
@@ -182,7 +185,11 @@ class _Driver:
             open_ = failed is None and len(running) < self.at_once
             if open_ and waiting and waiting[0][0] <= time.monotonic():
                 t = heapq.heappop(waiting)[1]
-                f = self.submit(self.words(name, t, cores, sizes[t]), cores, sizes[t])
+                try:
+                    f = self.submit(self.words(name, t, cores, sizes[t]), cores, sizes[t])
+                except TaskError as e:  # no worker is large enough, or they all broke: what runs ends first
+                    failed = e
+                    continue
                 running[f], tries[t] = t, tries[t] + 1
                 self.n_tries += 1
                 f.add_done_callback(ended.put)
@@ -225,7 +232,7 @@ class _Driver:
         """A future of the engine; one whose processes were killed is replaced."""
         while True:
             try:
-                return self.engine.submit(worker.call, words, self.program, **self.asks(cores, memory))
+                return self.engine.submit(worker.call, words, self.program, **self.asks(cores, memory, self.seconds))
             except BrokenExecutor as e:
                 self.breaks += 1
                 if self.make is None:
@@ -271,21 +278,54 @@ def _failure(stage: str, r: Dict[str, Any], task: int = -1, tasks: Optional[int]
     return e
 
 
-def _dask(client: Any) -> Callable[[int, int], Dict[str, Any]]:
-    """A task is no function of its arguments: each try runs. What the workers declare is asked for."""
-    declared = {k for w in client.scheduler_info()["workers"].values() for k in w.get("resources", {})}
+# What submit of an engine is asked for a task of so many cores, bytes and seconds.
+_Asks = Callable[[int, int, float], Dict[str, Any]]
 
-    def asks(cores: int, memory: int) -> Dict[str, Any]:
-        resources = {k: v for k, v in (("cores", cores), ("memory", memory)) if k in declared}
+
+def _dask(client: Any) -> _Asks:
+    """A task is no function of its arguments: each try runs. What the workers declare is asked for."""
+    most: Dict[str, float] = {}
+    for w in client.scheduler_info()["workers"].values():
+        for k, v in w.get("resources", {}).items():
+            most[k] = max(v, most.get(k, 0))
+
+    def asks(cores: int, memory: int, seconds: float) -> Dict[str, Any]:
+        resources = {k: v for k, v in (("cores", cores), ("memory", memory)) if k in most}
+        for k, v in resources.items():  # it would wait without end
+            if v > most[k]:
+                raise _too_small(k, v, "the largest worker of Dask declares %d" % most[k], 'start workers with more: dask worker --resources "%s=%d"' % (k, v))
         return {"pure": False, "retries": 0, "resources": resources or None}
 
     return asks
 
 
-# What submit of an engine is asked for a task, by the module of the executor.
-_ASKS: Dict[str, Callable[[Any], Callable[[int, int], Dict[str, Any]]]] = {
+def _parsl(pool: Any) -> _Asks:
+    """Work Queue and TaskVine give each task what it asks for; workers of other executors are as large as the configuration says."""
+    executors = [e for label, e in pool._dfk.executors.items() if label != "_parsl_internal" and (pool.executors == "all" or label in pool.executors)]
+    by_task = all(type(e).__name__ in ("WorkQueueExecutor", "TaskVineExecutor") for e in executors)
+
+    def asks(cores: int, memory: int, seconds: float) -> Dict[str, Any]:
+        if by_task:
+            # Megabytes and minutes. Results go to the output, not to the disk of the worker; Work Queue wants a number.
+            return {"parsl_resource_specification": {"cores": cores, "memory": -(-memory // 10**6), "disk": 1000, "running_time_min": -(-int(seconds) // 60)}}
+        for e in executors:
+            has = getattr(e, "mem_per_worker", None)  # GiB
+            if has is not None and memory > has * 2**30:
+                raise _too_small("memory", memory, "a worker of Parsl's %s has mem_per_worker=%s" % (e.label, has), "give the executor a larger mem_per_worker=")
+        return {}
+
+    return asks
+
+
+def _too_small(what: str, wanted: float, has: str, cure: str) -> TaskError:
+    return _lost("a task needs %d %s, and %s" % (wanted, "bytes of memory" if what == "memory" else what, has), "give a task less: %s=" % what, cure)
+
+
+# By the module of the executor.
+_ASKS: Dict[str, Callable[[Any], _Asks]] = {
     "distributed": _dask,
-    "shardify": lambda _: lambda cores, memory: {"cores": cores, "memory": memory},
+    "parsl": _parsl,
+    "shardify": lambda _: lambda cores, memory, seconds: {"cores": cores, "memory": memory},
 }
 
 

@@ -13,8 +13,11 @@ from typing import Any, Dict, List, Optional, Sequence
 SHOWN = 4000  # bytes of a failed task's messages that are kept
 
 
-def call(words: Sequence[str], program: Optional[str] = None) -> Dict[str, Any]:
-    """Runs the program: its exit code, the last object of each type that it printed, and its messages if it failed."""
+def call(words: Sequence[str], program: Optional[str] = None, **_: Any) -> Dict[str, Any]:
+    """Runs the program: its exit code, the last object of each type that it printed, and its messages if it failed.
+
+    Parsl passes to a function, too, what it was asked for the task.
+    """
     start = time.monotonic()
     # A process group of its own: Ctrl-C at the driver ends tasks by the engine, which asks each once.
     p = subprocess.Popen([*_command(program), *words, "--json", "--quiet"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)

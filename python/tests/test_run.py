@@ -168,6 +168,70 @@ def test_a_task_that_needs_more_memory_than_its_limit(inputs, wanted, tmp_path):
     assert engines.digests(out) == wanted
 
 
+class Declared:
+    """A client of Dask, as far as it is asked, whose workers declare what they have."""
+
+    __module__ = "distributed.client"
+
+    def __init__(self, **has):
+        self.has, self.asked = has, []
+
+    def scheduler_info(self):
+        return {"workers": {"a": {"resources": {k: v // 2 for k, v in self.has.items()}}, "b": {"resources": self.has}, "c": {}}}
+
+    def submit(self, function, *words, pure, retries, resources):
+        assert (pure, retries) == (False, 0)
+        self.asked.append(resources)
+        f = Future()
+        f.set_result({"code": 137, "objects": {}, "text": "", "host": "h", "seconds": 0.0} if words[0][0] == "work" and len(self.asked) < 3 else function(*words))
+        return f
+
+
+def test_a_task_that_no_worker_has_room_for(inputs, tmp_path):
+    out = engines.plan(inputs, str(tmp_path / "out"))
+    with pytest.raises(shardify.TaskError, match=r'needs 1073741824 bytes of memory, and the largest worker of Dask declares 1048576\nhint: .*memory=\nhint: .*"memory=1073741824"'):
+        shardify.run(out, executor=Declared(memory=1 << 20), tasks=1, memory="1GiB")
+    grown = Declared(memory=3 << 30)  # room for twice as much, not for four times
+    with pytest.raises(shardify.TaskError, match="needs 4294967296 bytes"):
+        shardify.run(out, executor=grown, tasks=1, memory="1GiB", grow="double", backoff=0.001)
+    assert grown.asked == [{"memory": 1 << 30}, {"memory": 2 << 30}]
+    enough = Declared(memory=4 << 30, cores=2)
+    assert shardify.run(out, executor=enough, tasks=1, memory="1GiB", grow="double", cores=2, backoff=0.001).samples == 48000
+    assert [a["memory"] >> 30 for a in enough.asked[:3]] == [1, 2, 4] and enough.asked[0]["cores"] == 2
+
+
+class Pool:
+    """A ParslPoolExecutor, as far as it is asked."""
+
+    __module__ = "parsl.concurrent"
+    executors = "all"
+
+    def __init__(self, kind, **has):
+        self.asked = []
+        executor = type(kind, (), dict(has, label="htex"))()
+        self._dfk = type("DataFlowKernel", (), {"executors": {"htex": executor, "_parsl_internal": object()}})()
+
+    def submit(self, function, *words, **asked):
+        self.asked.append(asked)
+        f = Future()
+        f.set_result(function(*words, **asked))
+        return f
+
+
+def test_sizes_in_the_words_of_parsl(inputs, wanted, tmp_path):
+    out = engines.plan(inputs, str(tmp_path / "out"))
+    with pytest.raises(shardify.TaskError, match="Parsl's htex has mem_per_worker=0.5"):
+        shardify.run(out, executor=Pool("HighThroughputExecutor", mem_per_worker=0.5), tasks=1, memory="1GiB")
+    pool = Pool("TaskVineExecutor")
+    shardify.run(out, executor=pool, tasks=1, memory="1GiB", cores=2)
+    asked = [a["parsl_resource_specification"] for a in pool.asked]
+    assert asked[0] == {"cores": 2, "memory": 1074, "disk": 1000, "running_time_min": 10} and asked[1]["running_time_min"] == 60
+    assert engines.digests(out) == wanted
+    roomy = Pool("HighThroughputExecutor", mem_per_worker=1)
+    shardify.run(engines.plan(inputs, str(tmp_path / "other")), executor=roomy, tasks=1, memory="1GiB")
+    assert roomy.asked == [{}, {}]
+
+
 KILLED = """\
 import os, random, sys, traceback
 from concurrent.futures import ProcessPoolExecutor

@@ -55,6 +55,7 @@ ENVIRONMENTS: Dict[str, Dict[str, List[str]]] = {
     "sparse": {"pip": ["scipy==1.17.1", "anndata==0.12.19"], "torch": ["wanted"]},
     "cells": {"pip": ["anndata==0.12.19", "zarr==3.1.6", "h5py==3.16.0", "scipy==1.17.1"]},
     "engines": {"pip": ["distributed==2026.8.0", "ray==2.60.0", "parsl==2026.10.26"]},
+    "kubernetes": {"pip": ["kubernetes-validate==1.37.0"]},
     "shape": {"pip": ["h5py==3.16.0", "uproot==5.7.7", "awkward==2.14.0"]},
     # "beside": torchvision, if it is here, needs no NumPy of its age for its data sets.
     "conventions": {
@@ -99,6 +100,7 @@ PEERS = {
     "sparse": "sparse",
     "cells": "cells",
     "engines": "engines",
+    "kubernetes": "kubernetes",
     "zarr": "zarr",
     "grid": "zarr",
     "netcdf3": "zarr",
