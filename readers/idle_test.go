@@ -158,9 +158,12 @@ func idles(t *testing.T) []idle {
 		{format: "files", option: "labels", value: "none", without: in("flat"), with: in("images")},
 		{format: "files", option: "text", value: "bytes", without: in("images"), with: in("flat")},
 	}
-	copies := map[string]string{"hdf5": "hdf5/testdata/cosmo_0.hdf5", "nifti": "nifti/testdata/scaled_i16.nii"}
-	for _, f := range []string{"npz", "hdf5", "nifti"} { // which share the options
-		with, one := in("classes"), in("one")
+	copies := map[string]string{"hdf5": "hdf5/testdata/cosmo_0.hdf5", "nifti": "nifti/testdata/scaled_i16.nii", "mrc": "mrc/testdata/mode12.mrc", "wav": "wav/testdata/u8_1ch.wav"}
+	for _, f := range []string{"npz", "hdf5", "nifti", "mrc", "wav"} { // which share the options
+		with, one, others := in("classes"), in("one"), byFile
+		if f == "wav" { // a sample is always a file
+			others = nil
+		}
 		if of := copies[f]; of != "" {
 			b, err := os.ReadFile(of)
 			if err != nil {
@@ -172,9 +175,9 @@ func idles(t *testing.T) []idle {
 			with, one = in(f), []string{of}
 		}
 		list = append(list,
-			idle{format: f, option: "labels", value: "none", without: one, with: with, others: byFile},
-			idle{format: f, option: "keys", value: "ordinal", without: one, with: with, others: byFile},
-			idle{format: f, option: "stem", value: "last", without: one, with: with, others: byFile})
+			idle{format: f, option: "labels", value: "none", without: one, with: with, others: others},
+			idle{format: f, option: "keys", value: "ordinal", without: one, with: with, others: others},
+			idle{format: f, option: "stem", value: "last", without: one, with: with, others: others})
 	}
 	for i := range list {
 		if list[i].without == nil {

@@ -39,6 +39,7 @@ var injected = []struct {
 	{"netcdf3", "../../netcdf3/testdata/weather_1.nc", "", "", false},
 	{"mat", "../../mat/testdata/columns.mat", "", "", false}, {"mat", "../../mat/testdata/types_z.mat", "", "", false},
 	{"nifti", "../../nifti/testdata/bold4d.nii.gz", "", "", false}, {"nifti", "../../nifti/testdata/pair.hdr", "", "", false}, {"nifti", "../../nifti/testdata/pair.hdr", "", "pair.img", false},
+	{"mrc", "../../mrc/testdata/stack.mrcs", "", "", false}, {"wav", "../../wav/testdata/i24_1ch.wav", "", "", false},
 	{"zarr", "../../../testdata/demo/digits.zarr.zip", "object=x", "", false},
 	{"mmap", "mmap set", "", "shard-000000.safetensors", false}, {"mmap", "mmap set", "", "shardify.json", true},
 	{"wds", "wds set", "", "shard-000000.tar", false}, {"wds", "wds set", "", "shard-000000.tar.idx", false},

@@ -175,6 +175,8 @@ func lostSeeds(t testing.TB) (all []*lostSeed) {
 	mutate("mat compressed", "../../mat/testdata/types_z.mat", "mat", map[string]string{"sample": "file"})
 	mutate("nifti", "../../nifti/testdata/scaled_i16.nii", "nifti", nil)
 	mutate("nifti gzip", "../../nifti/testdata/bold4d.nii.gz", "nifti", map[string]string{"sample": "volume"})
+	mutate("mrc", "../../mrc/testdata/stack.mrcs", "mrc", nil)
+	mutate("wav", "../../wav/testdata/i24_1ch.wav", "wav", nil)
 	mutate("npz", "stored.npz", "npz", nil)
 	mutate("npz", "deflated.npz", "npz", nil)
 	mutate("npy", "rows.npy", "npz", nil)

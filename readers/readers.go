@@ -19,6 +19,7 @@ import (
 	"github.com/shardify/shardify/readers/mds"
 	"github.com/shardify/shardify/readers/megatron"
 	"github.com/shardify/shardify/readers/mmap"
+	"github.com/shardify/shardify/readers/mrc"
 	"github.com/shardify/shardify/readers/mtx"
 	"github.com/shardify/shardify/readers/netcdf3"
 	"github.com/shardify/shardify/readers/nifti"
@@ -30,6 +31,7 @@ import (
 	"github.com/shardify/shardify/readers/tar"
 	"github.com/shardify/shardify/readers/text"
 	"github.com/shardify/shardify/readers/tfrecord"
+	"github.com/shardify/shardify/readers/wav"
 	"github.com/shardify/shardify/readers/wds"
 	"github.com/shardify/shardify/readers/xyz"
 	"github.com/shardify/shardify/readers/zarr"
@@ -37,7 +39,7 @@ import (
 
 // Formats is every input format. The first whose Sniff says yes is chosen, so
 // what takes most comes last.
-var Formats = []format.Input{npz.Format, mat.Format, hdf5.Format, netcdf3.Format, nifti.Format, root.Format, parquet.Format, arrow.Format, sqlite.Format, lmdb.Format, zarr.Format, mmap.Format, wds.Format, mds.Format, tfrecord.Format, megatron.Format, tar.Format, mtx.Format, csv.Format, jsonl.Format, xyz.Format, files.Format, text.Format, synth.Format}
+var Formats = []format.Input{npz.Format, mat.Format, hdf5.Format, netcdf3.Format, nifti.Format, mrc.Format, wav.Format, root.Format, parquet.Format, arrow.Format, sqlite.Format, lmdb.Format, zarr.Format, mmap.Format, wds.Format, mds.Format, tfrecord.Format, megatron.Format, tar.Format, mtx.Format, csv.Format, jsonl.Format, xyz.Format, files.Format, text.Format, synth.Format}
 
 // CutTable separates the name of a table beside the inputs from its own options, FILE[ KEY=VALUE]...
 func CutTable(text string) (name string, own []string) {

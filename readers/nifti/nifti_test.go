@@ -1,7 +1,6 @@
 package nifti
 
 import (
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -30,34 +29,18 @@ func TestCorpus(t *testing.T) {
 	})
 }
 
-// copyOf copies files of testdata, so that several inputs are different files.
-func copyOf(t testing.TB, name, as string) string {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return readertest.Put(t, as, string(b))
-}
+var tested = arrayfiletest.Kind{Input: Format, Samples: []string{"file", "volume"},
+	Seeds: []string{"scaled_i16.nii", "nifti2_big.nii", "qform_qfac-1.nii", "scaled_complex.nii", "rgb24.nii", "bold4d.nii.gz"}}
 
 func TestConformance(t *testing.T) {
-	for _, c := range []struct {
-		sample string
-		names  []string
-	}{
-		{"file", []string{"scaled_i16.nii", "qform_qfac-1.nii", "scaled_i16.nii"}}, // scaled, and not
-		{"volume", []string{"bold4d.nii.gz", "bold4d.nii.gz"}},
-		{"file", []string{"nifti2_big.nii", "qform_qfac-1.nii"}}, // shapes that differ
-	} {
-		var files []string
-		for _, name := range c.names {
-			files = append(files, copyOf(t, name, name))
-		}
-		readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
-			return Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(files...), Columns: columns, State: state, Options: format.Options{"sample": c.sample}, Jobs: 2})
-		})
-	}
+	tested.Conform(t, "file", "scaled_i16.nii", "qform_qfac-1.nii", "scaled_i16.nii") // scaled, and not
+	tested.Conform(t, "volume", "bold4d.nii.gz", "bold4d.nii.gz")
+	tested.Conform(t, "file", "nifti2_big.nii", "qform_qfac-1.nii") // shapes that differ
 }
+
+func TestMutants(t *testing.T) { tested.Mutants(t, 540) }
+
+func FuzzFile(f *testing.F) { tested.Fuzz(f) }
 
 // TestVolumes compares the volumes of a file with the file: volume t is [:, :, :, t].
 func TestVolumes(t *testing.T) {
@@ -184,29 +167,4 @@ func TestPlannedFromTheFirstBytes(t *testing.T) {
 	if _, err := readertest.Load(src, 100); !errors.Is(err, shardify.ErrCorrupt) {
 		t.Errorf("a damaged checksum: %v", err)
 	}
-}
-
-func FuzzHeader(f *testing.F) {
-	for _, name := range []string{"scaled_i16.nii", "nifti2_big.nii", "pair.hdr", "bold4d.nii.gz"} {
-		b, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b)
-	}
-	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, b []byte) {
-		name := filepath.Join(dir, "a.nii")
-		if err := os.WriteFile(name, b, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		for _, sample := range []string{"file", "volume"} {
-			_, err := readertest.Walk(func(ctx context.Context) (shardify.Source, error) {
-				return Format.Open(ctx, format.OpenArgs{Table: readertest.TableOf(name), Options: format.Options{"sample": sample}, Jobs: 1})
-			}, 1<<20, func(*shardify.Batch) {})
-			if err != nil && !errors.Is(err, shardify.ErrCorrupt) && !errors.Is(err, shardify.ErrUnsupported) && !errors.Is(err, shardify.ErrSchema) {
-				t.Error(err)
-			}
-		}
-	})
 }

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/transform/internal/sound"
+	"github.com/shardify/shardify/internal/sound"
 )
 
 // soundFields are the values of a recording, in the place of the file, and how many of them a second has.

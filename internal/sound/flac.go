@@ -45,9 +45,9 @@ func readFLAC(file []byte, short bool) (*Sound, error) {
 	info := file[at+8 : at+42]
 	x := binary.BigEndian.Uint64(info[10:])
 	f := &flac{file: file, bits: uint(x>>36&31) + 1, total: x & (1<<36 - 1), sum: info[18:34], short: short}
-	s := &Sound{DType: shardify.I16, width: 2, Rate: int64(x >> 44), Channels: int(x>>41&7) + 1, flac: f}
+	s := &Sound{DType: shardify.I16, Width: 2, Rate: int64(x >> 44), Channels: int(x>>41&7) + 1, flac: f}
 	if f.bits > 16 {
-		s.DType, s.width = shardify.I32, 4
+		s.DType, s.Width = shardify.I32, 4
 	}
 	if f.bits < 4 {
 		return nil, shardify.Corrupt(int64(at+20), "%d bits", f.bits)
@@ -69,7 +69,7 @@ func readFLAC(file []byte, short bool) (*Sound, error) {
 
 // decode gives the values of all frames, little-endian.
 func (f *flac) decode(s *Sound) (out []byte, err error) {
-	frame := uint64(s.Channels * s.width)
+	frame := uint64(s.Channels * s.Width)
 	if want, most := f.total*frame, uint64(freeSize+mostTimes*len(f.file)); want > most {
 		return nil, shardify.Corrupt(-1, "%d frames of sound in a file of %d bytes", f.total, len(f.file))
 	} else if f.total > 0 {
@@ -98,16 +98,16 @@ func (f *flac) decode(s *Sound) (out []byte, err error) {
 		}
 	}
 	s.Frames = int64(uint64(len(out)) / frame)
-	return out, f.check(out, s.width)
+	return out, f.check(out, s.Width)
 }
 
 // interleave appends a block of n frames; the values are the upper bits of their type.
 func (f *flac) interleave(out []byte, s *Sound, n int) []byte {
-	shift := uint(8*s.width) - f.bits
-	out = slices.Grow(out, n*s.Channels*s.width)
+	shift := uint(8*s.Width) - f.bits
+	out = slices.Grow(out, n*s.Channels*s.Width)
 	for i := range n {
 		for _, h := range f.history {
-			if x := h[i] << shift; s.width == 2 {
+			if x := h[i] << shift; s.Width == 2 {
 				out = binary.LittleEndian.AppendUint16(out, uint16(x))
 			} else {
 				out = binary.LittleEndian.AppendUint32(out, uint32(x))

@@ -15,9 +15,12 @@ type Sound struct {
 	Rate     int64 // frames per second
 	Frames   int64 // of FLAC known after Append only
 
-	width int    // bytes of a stored value
-	data  []byte // little-endian, of WAV
-	flac  *flac
+	Width int   // bytes of a stored value
+	At    int64 // of WAV: the byte of the first value
+	Big   bool  // of WAV: values have their highest byte first
+
+	data []byte // little-endian, of WAV
+	flac *flac
 }
 
 // Read reads the header of a file in a form, "wav" or "flac". With short, the frames that are there are taken of a file that is cut.
@@ -38,14 +41,12 @@ func (s *Sound) Append(dst []byte, as shardify.DType, mix bool) (out []byte, err
 		}
 	}
 	switch {
-	case as != shardify.F32:
-		return s.integers(dst, stored), nil
-	case s.Channels == 1 || !mix:
-		return s.floats(dst, stored), nil
+	case s.Channels == 1 || !mix || as != shardify.F32:
+		return s.Values(dst, stored, as), nil
 	}
 	const block = 1 << 12 // frames
 	var values []byte
-	for step := block * s.Channels * s.width; len(stored) > 0; {
+	for step := block * s.Channels * s.Width; len(stored) > 0; {
 		n := min(step, len(stored))
 		values = s.floats(values[:0], stored[:n])
 		for stored = stored[n:]; len(values) > 0; values = values[4*s.Channels:] {
@@ -59,9 +60,17 @@ func (s *Sound) Append(dst []byte, as shardify.DType, mix bool) (out []byte, err
 	return dst, nil
 }
 
+// Values appends stored values, which are little-endian, in a type as Append has it.
+func (s *Sound) Values(dst, stored []byte, as shardify.DType) []byte {
+	if as != shardify.F32 {
+		return s.integers(dst, stored)
+	}
+	return s.floats(dst, stored)
+}
+
 // integers appends stored values as they are; those of 24 bits are the upper ones of 32.
 func (s *Sound) integers(dst, stored []byte) []byte {
-	if s.width != 3 {
+	if s.Width != 3 {
 		return append(dst, stored...)
 	}
 	dst = slices.Grow(dst, len(stored)/3*4)
@@ -76,10 +85,10 @@ func (s *Sound) floats(dst, stored []byte) []byte {
 	if s.DType == shardify.F32 {
 		return append(dst, stored...)
 	}
-	dst = slices.Grow(dst, len(stored)/s.width*4)
+	dst = slices.Grow(dst, len(stored)/s.Width*4)
 	put := func(x float32) { dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(x)) }
-	for ; len(stored) >= s.width; stored = stored[s.width:] {
-		switch s.width {
+	for ; len(stored) >= s.Width; stored = stored[s.Width:] {
+		switch s.Width {
 		case 1:
 			put((float32(stored[0]) - 128) / (1 << 7))
 		case 2:

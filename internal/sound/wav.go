@@ -24,56 +24,96 @@ var extension = []byte{0x80, 0, 0, 0xaa, 0, 0x38, 0x9b, 0x71}
 
 // wav reads the chunks of a file.
 type wav struct {
-	file  []byte
+	size  uint64                          // of the file
+	read  func(at uint64, p []byte) error // bytes that are within the file
 	order binary.ByteOrder
 	data  uint64 // size of the data that RF64 says
+	riff  uint64 // size of the file that the first chunk says
+	take  string
 	*Sound
 }
 
 // readWAV finds the format and the data.
 func readWAV(file []byte, short bool) (*Sound, error) {
-	w := &wav{file: file, order: binary.LittleEndian, Sound: new(Sound)}
-	if len(file) < 12 {
-		return nil, shardify.Corrupt(0, "%d bytes, too short for WAV", len(file))
+	s, err := ScanWAV(int64(len(file)), func(at uint64, p []byte) error {
+		copy(p, file[at:])
+		return nil
+	}, short, "--parse 'FIELD=wav short=take'")
+	if err != nil {
+		return nil, err
 	}
-	switch id := string(file[:4]); id {
+	s.data = file[s.At : s.At+s.Frames*int64(s.Channels*s.Width)]
+	if s.Big && s.Width > 1 {
+		s.data = swapped(s.data, s.Width)
+	}
+	return s, nil
+}
+
+// mostChunks bounds the chunks before the data.
+const mostChunks = 1 << 12
+
+// ScanWAV finds the format and the data of a file of a size; read gives bytes that are within it. take is the setting
+// that takes what is there of a file that is cut, for which short stands.
+func ScanWAV(size int64, read func(at uint64, p []byte) error, short bool, take string) (*Sound, error) {
+	w := &wav{size: uint64(size), read: read, order: binary.LittleEndian, take: take, Sound: new(Sound)}
+	if size < 12 {
+		return nil, shardify.Corrupt(0, "%d bytes, too short for WAV", size)
+	}
+	head := make([]byte, 12)
+	if err := read(0, head); err != nil {
+		return nil, err
+	}
+	switch id := string(head[:4]); id {
 	case "RIFF", "RF64":
 	case "RIFX":
-		w.order = binary.BigEndian
+		w.order, w.Big = binary.BigEndian, true
 	case "fLaC":
 		return nil, shardify.Corrupt(0, "a file of FLAC, not of WAV: --parse FIELD=flac reads it")
 	default:
 		return nil, shardify.Corrupt(0, "begins with %q, not with RIFF, RIFX or RF64", id)
 	}
-	if kind := file[8:12]; string(kind) != "WAVE" {
+	if kind := head[8:12]; string(kind) != "WAVE" {
 		return nil, shardify.Corrupt(8, "RIFF of type %q, not WAVE", kind)
 	}
-	for at := 12; ; {
-		if len(file)-at < 8 {
+	w.riff = uint64(w.order.Uint32(head[4:])) + 8
+	at := uint64(12)
+	for range mostChunks {
+		if w.size-at < 8 {
 			return nil, shardify.Corrupt(int64(at), "the file ends without a data chunk")
 		}
-		id, size := string(file[at:at+4]), uint64(w.order.Uint32(file[at+4:]))
+		if err := read(at, head[:8]); err != nil {
+			return nil, err
+		}
+		id, size := string(head[:4]), uint64(w.order.Uint32(head[4:]))
 		at += 8
 		if id == "data" {
 			return w.Sound, w.found(at, size, short)
 		}
-		if size > uint64(len(file)-at) {
-			return nil, shardify.Corrupt(int64(at-8), "the chunk %q has %d bytes, and %d are there", id, size, len(file)-at)
+		if size > w.size-at {
+			return nil, shardify.Corrupt(int64(at-8), "the chunk %q has %d bytes, and %d are there", id, size, w.size-at)
 		}
-		if err := w.chunk(id, file[at:at+int(size)], int64(at)); err != nil {
+		if err := w.chunk(id, at, size); err != nil {
 			return nil, err
 		}
-		at = min(at+int(size+size&1), len(file))
+		at = min(at+size+size&1, w.size)
 	}
+	return nil, shardify.Corrupt(int64(at), "%d chunks, and no data among them", mostChunks)
 }
 
 // chunk takes in what is before the data.
-func (w *wav) chunk(id string, c []byte, at int64) error {
+func (w *wav) chunk(id string, at, size uint64) error {
+	if id != "ds64" && id != "fmt " {
+		return nil
+	}
+	c := make([]byte, min(size, 40)) // what is behind is not needed
+	if err := w.read(at, c); err != nil {
+		return err
+	}
 	switch {
-	case id == "ds64" && len(c) >= 16:
-		w.data = w.order.Uint64(c[8:])
 	case id == "fmt ":
-		return w.header(c, at)
+		return w.header(c, int64(at))
+	case size >= 16:
+		w.data = w.order.Uint64(c[8:])
 	}
 	return nil
 }
@@ -95,12 +135,12 @@ func (w *wav) header(c []byte, at int64) error {
 			return shardify.Unsupported("a format of WAV with the name %x", c[24:40])
 		}
 	}
-	s.width = (bits + 7) / 8
+	s.Width = (bits + 7) / 8
 	switch {
-	case tag == tagPCM && s.width > 4:
+	case tag == tagPCM && s.Width > 4:
 		return shardify.Unsupported("whole numbers of %d bits; at most 32", bits)
 	case tag == tagPCM && bits > 0:
-		s.DType = []shardify.DType{shardify.U8, shardify.I16, shardify.I32, shardify.I32}[s.width-1]
+		s.DType = []shardify.DType{shardify.U8, shardify.I16, shardify.I32, shardify.I32}[s.Width-1]
 	case tag == tagFloat && bits == 32:
 		s.DType = shardify.F32
 	case tag == tagFloat && bits == 64:
@@ -117,30 +157,29 @@ func (w *wav) header(c []byte, at int64) error {
 	if err := s.format(at + 2); err != nil {
 		return err
 	}
-	if align := int(w.order.Uint16(c[12:])); align != s.Channels*s.width {
-		return shardify.Corrupt(at+12, "frames of %d bytes; %d channels of %d bits need %d", align, s.Channels, bits, s.Channels*s.width)
+	if align := int(w.order.Uint16(c[12:])); align != s.Channels*s.Width {
+		return shardify.Corrupt(at+12, "frames of %d bytes; %d channels of %d bits need %d", align, s.Channels, bits, s.Channels*s.Width)
 	}
 	return nil
 }
 
 // found takes in the data chunk at an offset.
-func (w *wav) found(at int, size uint64, short bool) error {
+func (w *wav) found(at, size uint64, short bool) error {
 	s := w.Sound
 	if s.Channels == 0 {
 		return shardify.Corrupt(int64(at-8), "the data chunk comes before the header")
 	}
-	there := uint64(len(w.file) - at)
-	riff := uint64(w.order.Uint32(w.file[4:])) + 8
+	there := w.size - at
 	switch {
 	case size == math.MaxUint32 && w.data > 0:
 		size = w.data
-	case size == math.MaxUint32, size == 0 && riff <= uint64(at), size == 0 && riff == math.MaxUint32+8:
+	case size == math.MaxUint32, size == 0 && w.riff <= at, size == 0 && w.riff == math.MaxUint32+8:
 		size = there // a stream, whose header was never completed
 	}
-	frame := uint64(s.Channels * s.width)
+	frame := uint64(s.Channels * s.Width)
 	switch {
 	case size > there && !short:
-		return shardify.Hint(shardify.Corrupt(int64(at), "the data chunk has %d bytes, and %d are there", size, there), "--on-error skip leaves such files out; --parse 'FIELD=wav short=take' takes what is there")
+		return shardify.Hint(shardify.Corrupt(int64(at), "the data chunk has %d bytes, and %d are there", size, there), "--on-error skip leaves such files out; "+w.take+" takes what is there")
 	case size > there:
 		size = there - there%frame
 	}
@@ -150,10 +189,7 @@ func (w *wav) found(at int, size uint64, short bool) error {
 		}
 		size -= size % frame
 	}
-	s.data, s.Frames = w.file[at:at+int(size)], int64(size/frame)
-	if w.order == binary.BigEndian && s.width > 1 {
-		s.data = swapped(s.data, s.width)
-	}
+	s.At, s.Frames = int64(at), int64(size/frame)
 	return nil
 }
 
