@@ -278,16 +278,7 @@ func (m *maker) direct(s *slot) error {
 		m.meter.read(t, s)
 		return err
 	}
-	ids := m.items(s)
-	m.runs = m.runs[:0]
-	for j := 0; j < len(ids); {
-		n := 1
-		for j+n < len(ids) && n < m.piece && ids[j+n] == ids[j]+int64(n) {
-			n++
-		}
-		m.runs = m.from.Shards.Runs(m.runs, ids[j], int64(n), int64(j))
-		j += n
-	}
+	m.runs = m.from.Shards.RunsOf(m.runs, m.items(s), m.piece)
 	err := m.from.Shards.Prepare(m.ctx, m.runs)
 	switch {
 	case err != nil:

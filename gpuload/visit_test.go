@@ -167,6 +167,26 @@ func TestMappedShardThatShrinks(t *testing.T) {
 	}
 }
 
+// TestLongRowsOfLargeBatches: they come out of mappings past the caches, and a shard that shrinks is an error.
+func TestLongRowsOfLargeBatches(t *testing.T) {
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:u8[70001],h:i16[50]", samples: 260, shard: 90})
+	mappable(t, dir)
+	l := mustLoader(t, mustOpen(t, dir), Config{Batch: 130, Tier: TierStream, Shuffle: Global, Verify: load.VerifyNone, Workers: 3, Depth: 1})
+	epochIDs(t, l, contents(t, index.FormatMmap, dir))
+	if mapped(t, dir) == 0 {
+		t.Error("no shard is mapped")
+	}
+	name := shardsOf(t, dir, "*.safetensors")[1]
+	if err := os.Truncate(name, 8200); err != nil {
+		t.Fatal(err)
+	}
+	var e *shardify.Error
+	if err := readAll(l, nil); !errors.As(err, &e) || !errors.Is(err, shardify.ErrCorrupt) || e.File != name {
+		t.Errorf("error is %v", err)
+	}
+	l.Close()
+}
+
 // TestMappedShardThatIsDamaged: values that cannot be are the errors that pread makes of them.
 func TestMappedShardThatIsDamaged(t *testing.T) {
 	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "flag:bool,h:i16*90", samples: 300})

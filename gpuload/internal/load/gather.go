@@ -222,25 +222,33 @@ func copyRows(dst, src []byte, size int, rows []int64) {
 		return
 	}
 	checkRows(dst, src, size, 1, rows)
-	d, s := unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src))
+	copyFrom(unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src)), size, size, rows)
+}
+
+// copyFrom copies rows, of which row r begins r*step bytes behind s. The caller has checked all bounds.
+func copyFrom(d, s unsafe.Pointer, size, step int, rows []int64) {
+	lines := linesRow
+	if step != size { // out of mappings, whose pages are small: the processor looks for pages longer than it moves lines
+		lines = linesMapped
+	}
 	switch {
 	case size < 64: // the processor has several of them under way
-		copyStretch(d, s, size, size, rows)
-	case hasRows && size%64 == 0 && size <= linesRow:
+		copyStretch(d, s, size, step, rows)
+	case hasRows && size%64 == 0 && size <= lines:
 		for len(rows) > 0 {
 			n := min(len(rows), linesPiece)
-			copyLines(d, s, &rows[0], n, size, max(linesAhead/size, 2))
+			copyLines(d, s, &rows[0], n, size, step, max(linesAhead/size, 2))
 			d, rows = unsafe.Add(d, n*size), rows[n:]
 		}
 	default:
-		copyStretches(d, s, size, size, rows)
+		copyStretches(d, s, size, step, rows)
 	}
 }
 
 // Rows of whole cache lines, up to linesRow bytes, are copied linesPiece at a time, which
 // cannot be interrupted; those that are fetched before their turn fill a small part of the
 // nearest cache.
-const linesRow, linesPiece, linesAhead = 1 << 10, 16 << 10, 2 << 10
+const linesRow, linesMapped, linesPiece, linesAhead = 1 << 10, 256, 16 << 10, 4 << 10
 
 // copyStretches copies rows while the first lines of those that follow come from memory:
 // the processor looks ahead by a few rows only, and has the rest of a long row coming once it
@@ -307,16 +315,20 @@ func copyRowsPast(dst, src []byte, size, each int, rows []int64) {
 	checkRows(dst, src, size, each, rows)
 	n := size * each
 	for j, r := range rows {
-		to, from := dst[j*n:(j+1)*n], src[int(r)*size:int(r)*size+n]
-		head := min(int(-Address(to)&15), n)
-		copy(to[:head], from)
-		for to, from = to[head:], from[head:]; len(to) >= 64; {
-			n := min(len(to)&^63, pastPiece)
-			copyPast(unsafe.Pointer(unsafe.SliceData(to)), unsafe.Pointer(unsafe.SliceData(from)), n)
-			to, from = to[n:], from[n:]
-		}
-		copy(to, from)
+		copyRowPast(dst[j*n:(j+1)*n], src[int(r)*size:int(r)*size+n])
 	}
+}
+
+// copyRowPast copies a row past the caches.
+func copyRowPast(to, from []byte) {
+	head := min(int(-Address(to)&15), len(to))
+	copy(to[:head], from)
+	for to, from = to[head:], from[head:]; len(to) >= 64; {
+		n := min(len(to)&^63, pastPiece)
+		copyPast(unsafe.Pointer(unsafe.SliceData(to)), unsafe.Pointer(unsafe.SliceData(from)), n)
+		to, from = to[n:], from[n:]
+	}
+	copy(to, from)
 }
 
 // copyStretch copies rows. The caller has checked all bounds.

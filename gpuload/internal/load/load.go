@@ -259,6 +259,25 @@ func (s *span) fill(l *Reader, t *Table) error {
 	return nil
 }
 
+// RunsOf is the runs of a batch's samples in their order. Those that follow each other are one, of at most so many.
+func (s *Shards) RunsOf(runs []Run, samples []int64, most int) []Run {
+	runs = runs[:0]
+	for j := 0; j < len(samples); {
+		n := 1
+		for j+n < len(samples) && n < most && samples[j+n] == samples[j]+int64(n) {
+			n++
+		}
+		if n > 1 {
+			runs = s.Runs(runs, samples[j], int64(n), int64(j))
+		} else {
+			sh := s.find(samples[j])
+			runs = append(runs, Run{sh, samples[j] - sh.Lo, samples[j] - sh.Lo + 1, int64(j)})
+		}
+		j += n
+	}
+	return runs
+}
+
 // Runs appends n samples that follow each other, cut at shards.
 func (s *Shards) Runs(runs []Run, sample, n, row int64) []Run {
 	var sh *Shard

@@ -9,10 +9,10 @@ import "unsafe"
 func prefetchRows(src unsafe.Pointer, rows *int64, n, size, lines int)
 
 // copyLines copies n rows whose size is a positive multiple of 64, and asks for each so
-// many rows before its turn.
+// many rows before its turn. Row r begins r*step bytes behind src.
 //
 //go:noescape
-func copyLines(dst, src unsafe.Pointer, rows *int64, n, size, ahead int)
+func copyLines(dst, src unsafe.Pointer, rows *int64, n, size, step, ahead int)
 
 // copyPast copies n bytes, a positive multiple of 64, to an address aligned to 16, with
 // stores that leave the caches alone.

@@ -27,14 +27,15 @@ line:
 done:
 	RET
 
-// func copyLines(dst, src unsafe.Pointer, rows *int64, n, size, ahead int)
-TEXT ·copyLines(SB), NOSPLIT, $0-48
+// func copyLines(dst, src unsafe.Pointer, rows *int64, n, size, step, ahead int)
+TEXT ·copyLines(SB), NOSPLIT, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ rows+16(FP), R8
 	MOVQ n+24(FP), CX
 	MOVQ size+32(FP), R9
-	MOVQ ahead+40(FP), R10
+	MOVQ step+40(FP), BX
+	MOVQ ahead+48(FP), R10
 	LEAQ (R8)(CX*8), R11
 	LEAQ (R8)(R10*8), R12
 
@@ -45,7 +46,7 @@ row:
 	JGE   fetched
 	MOVQ  (R12), AX
 	ADDQ  $8, R12
-	IMULQ R9, AX
+	IMULQ BX, AX
 	ADDQ  SI, AX
 	MOVQ  R9, DX
 
@@ -58,7 +59,7 @@ fetch:
 fetched:
 	MOVQ  (R8), AX
 	ADDQ  $8, R8
-	IMULQ R9, AX
+	IMULQ BX, AX
 	ADDQ  SI, AX
 	MOVQ  R9, DX
 

@@ -6,7 +6,7 @@ import "unsafe"
 
 func prefetchRows(src unsafe.Pointer, rows *int64, n, size, lines int) {}
 
-func copyLines(dst, src unsafe.Pointer, rows *int64, n, size, ahead int) { panic("not here") }
+func copyLines(dst, src unsafe.Pointer, rows *int64, n, size, step, ahead int) { panic("not here") }
 
 func copyPast(dst, src unsafe.Pointer, n int) { panic("not here") }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/shardify/shardify"
@@ -18,10 +19,13 @@ import (
 // read again with pread, which names shard and byte.
 
 const (
-	// visitRow is the bytes of a row, a tensor, from which pread is as fast as a mapping.
+	// visitRow is the bytes of a row, a tensor, from which pread is as fast as a mapping, unless rows are
+	// copied past the caches.
 	visitRow = 32 << 10
 	// visitRun is the bytes of a run, a tensor, from which the system reads ahead by itself.
 	visitRun = 1 << 20
+	// visitLook is one of how many visits looks for pages that it waited for, while there are none.
+	visitLook = 8
 	// visitPiece is what one goroutine copies of a batch at least.
 	visitPiece = 4 << 20
 	// gapBytes is how many bytes may be between ranges that are read from storage by one request.
@@ -30,16 +34,18 @@ const (
 
 // visit is what a Reader needs to copy rows out of mappings.
 type visit struct {
-	open  []*OpenShard // by place of a shard: those in use
-	used  []*OpenShard
-	of    []*OpenShard // by run
+	used  []*OpenShard // by the batch
+	open  []int32      // by place of a shard: its number in used, from 1 on
+	first [][]int64    // by tensor, of used: where it begins, from base
+	base  unsafe.Pointer
 	lists [][2][]int64 // by tensor of offsets, by run: the first element, and the one behind the last
 	rows  int64        // of all runs
 	// follow: each run's rows follow those of the one before in the table.
 	follow bool
 	cold   []coldRange
-	// sure: the last visit waited for no page of a file, so that there is no need to ask which are in memory.
-	sure bool
+	// sure: no visit of late waited for a page of a file, so that there is no need to ask which are in memory.
+	sure   bool
+	visits int
 	// warm: the last batch of long runs was in memory, so that a look at a few rows of the next one is enough.
 	warm  bool
 	turns int
@@ -108,21 +114,27 @@ func (l *Reader) visited(ctx context.Context, t *Table, rows int64, runs []Run) 
 		l.demand(t, runs)
 	}
 	n := t.Size()
-	pieces := min(max(n/visitPiece, 1), int64(len(runs)))
-	ok := make([]bool, pieces)
-	err = l.Crew.Each(int(pieces), func(k int) error {
-		lo, hi := len(runs)*k/int(pieces), len(runs)*(k+1)/int(pieces)
+	pieces := int(min(max(n/visitPiece, 1), int64(len(runs))))
+	v.visits++
+	waited := atomic.Bool{}
+	err = l.Crew.Each(pieces, func(k int) error {
+		lo, hi := len(runs)*k/pieces, len(runs)*(k+1)/pieces
+		if sure && v.visits%visitLook > 0 {
+			return filemap.Guard(func() error { return l.copyRuns(t, runs, lo, hi) })
+		}
 		runtime.LockOSThread() // whose faults are counted
 		defer runtime.UnlockOSThread()
 		before := filemap.Faults()
 		err := filemap.Guard(func() error { return l.copyRuns(t, runs, lo, hi) })
-		ok[k] = filemap.Faults() == before
+		if filemap.Faults() != before {
+			waited.Store(true)
+		}
 		return err
 	})
 	if err != nil || !l.bools(t, runs) {
 		return false, nil
 	}
-	v.sure = len(v.cold) == 0 && !slices.Contains(ok, false)
+	v.sure = len(v.cold) == 0 && !waited.Load()
 	l.ReadNanos.Add(Nanos() - start)
 	l.ReadBytes.Add(n)
 	return true, nil
@@ -139,41 +151,60 @@ func (l *Reader) visits(runs []Run) (short, long bool) {
 		rows += runs[i].Hi - runs[i].Lo
 	}
 	r := runs[0].Sh.Record
-	each := r.Bytes / max(r.Samples, 1) * rows / int64(len(runs)*len(l.Layout.Tensors))
-	return each < visitRow, each < visitRun && !l.has(index.LeadOffsets)
+	all := r.Bytes / max(r.Samples, 1) * rows
+	each := all / int64(len(runs)*len(l.Layout.Tensors))
+	return each < visitRow || each < visitRun && hasRows && all >= pastBatch, each < visitRun && !l.has(index.LeadOffsets)
 }
 
 // enter opens the shards of runs. It reports whether all of them can be mapped.
 func (l *Reader) enter(runs []Run) bool {
 	v := &l.visit
 	if v.open == nil {
-		v.open, v.lists = make([]*OpenShard, len(l.Shards.Shards)), make([][2][]int64, len(l.Layout.Tensors))
+		v.open, v.lists = make([]int32, len(l.Shards.Shards)), make([][2][]int64, len(l.Layout.Tensors))
+		v.first = make([][]int64, len(l.Layout.Tensors))
 	}
-	v.of, v.cold, v.rows, v.follow = v.of[:0], v.cold[:0], 0, true
+	v.cold, v.rows, v.follow = v.cold[:0], 0, true
 	for i := range runs {
 		r := &runs[i]
-		h := v.open[r.Sh.place]
-		if h == nil {
-			var err error
-			if len(v.used) == l.mostOpen() {
-				return false
-			}
-			if h, err = l.Acquire(r.Sh); err != nil {
-				return false
-			}
-			v.open[r.Sh.place], v.used = h, append(v.used, h)
-			if h.mapping() == nil {
-				return false
-			}
+		if v.open[r.Sh.place] == 0 && !l.use(r.Sh) {
+			return false
 		}
+		h := v.of(r)
 		if r.Lo < 0 || r.Hi > h.Mmap.Samples {
 			return false
 		}
-		v.of, v.rows = append(v.of, h), v.rows+r.Hi-r.Lo
-		v.follow = v.follow && r.Row-runs[0].Row == v.rows-(r.Hi-r.Lo)
+		v.follow = v.follow && r.Row-runs[0].Row == v.rows
+		v.rows += r.Hi - r.Lo
 	}
 	return true
 }
+
+// use opens a shard for a batch.
+func (l *Reader) use(sh *Shard) bool {
+	v := &l.visit
+	if len(v.used) == l.mostOpen() {
+		return false
+	}
+	h, err := l.Acquire(sh)
+	if err != nil {
+		return false
+	}
+	v.used = append(v.used, h)
+	v.open[sh.place] = int32(len(v.used))
+	if h.mapping() == nil {
+		return false
+	}
+	if len(v.used) == 1 {
+		v.base = unsafe.Pointer(unsafe.SliceData(h.mapped.Bytes))
+	}
+	for i := range l.Layout.Tensors {
+		v.first[i] = append(v.first[i], int64(uintptr(unsafe.Pointer(unsafe.SliceData(v.bytes(h, i))))-uintptr(v.base)))
+	}
+	return true
+}
+
+// of is the shard of a run.
+func (v *visit) of(r *Run) *OpenShard { return v.used[v.open[r.Sh.place]-1] }
 
 // mostOpen is how many shards a batch may have open.
 func (l *Reader) mostOpen() int {
@@ -186,10 +217,13 @@ func (l *Reader) mostOpen() int {
 // leave ends the use of the shards of a batch.
 func (l *Reader) leave() {
 	for _, h := range l.visit.used {
-		l.visit.open[h.place] = nil
+		l.visit.open[h.place] = 0
 		l.Release(h)
 	}
 	l.visit.used = l.visit.used[:0]
+	for i := range l.visit.first {
+		l.visit.first[i] = l.visit.first[i][:0]
+	}
 }
 
 // offsets writes the lengths of the lists of runs, and notes where these are.
@@ -201,14 +235,15 @@ func (l *Reader) offsets(t *Table, runs []Run, sure bool) error {
 		}
 		if !sure {
 			for k := range runs {
-				l.ask(k, i, runs[k].Lo, runs[k].Hi+1)
+				l.ask(&runs[k], i, runs[k].Lo, runs[k].Hi+1)
 			}
 			l.fetchCold()
 		}
 		from, to, into := v.lists[i][0][:0], v.lists[i][1][:0], t.Int64s(i)
 		for k := range runs {
-			r, h := &runs[k], v.of[k]
-			o := shardify.View[int64](v.bytes(h, h.Tensors[i]))[r.Lo : r.Hi+1]
+			r := &runs[k]
+			h := v.of(r)
+			o := shardify.View[int64](v.bytes(h, i))[r.Lo : r.Hi+1]
 			first := o[0] // each is read once: the file may be written to meanwhile
 			at, most := first, h.Mmap.Indexed(h.Tensors[i])
 			for j, next := range o[1:] {
@@ -231,9 +266,9 @@ func (l *Reader) offsets(t *Table, runs []Run, sure bool) error {
 // errOffsets is read again, for a better one.
 var errOffsets = shardify.Corrupt(-1, "offsets")
 
-// bytes is a tensor of a shard.
-func (v *visit) bytes(h *OpenShard, j int) []byte {
-	p := &h.Mmap.Places[j]
+// bytes is tensor i of a shard.
+func (v *visit) bytes(h *OpenShard, i int) []byte {
+	p := &h.Mmap.Places[h.Tensors[i]]
 	return h.mapped.Bytes[p.Lo:p.Hi]
 }
 
@@ -254,7 +289,7 @@ func (l *Reader) demand(t *Table, runs []Run) {
 		}
 		for k := range runs {
 			lo, hi := l.span(runs, k, i)
-			l.ask(k, i, lo, hi)
+			l.ask(&runs[k], i, lo, hi)
 		}
 	}
 	l.fetchCold()
@@ -270,13 +305,10 @@ func (l *Reader) demandLong(t *Table, runs []Run) {
 	if v.warm {
 		v.turns++
 		some := make([]Run, 0, len(runs)/fewRuns+1)
-		of := v.of
-		v.of = nil
 		for k := v.turns % min(fewRuns, len(runs)); k < len(runs); k += fewRuns {
-			some, v.of = append(some, runs[k]), append(v.of, of[k])
+			some = append(some, runs[k])
 		}
-		l.demand(t, some)
-		if v.of = of; len(v.cold) == 0 {
+		if l.demand(t, some); len(v.cold) == 0 {
 			return
 		}
 		v.cold = v.cold[:0]
@@ -285,9 +317,9 @@ func (l *Reader) demandLong(t *Table, runs []Run) {
 	v.warm = len(v.cold) == 0
 }
 
-// ask notes rows [lo, hi) of tensor i if they are not in memory.
-func (l *Reader) ask(k, i int, lo, hi int64) {
-	h := l.visit.of[k]
+// ask notes rows [lo, hi) of tensor i of a run's shard if they are not in memory.
+func (l *Reader) ask(r *Run, i int, lo, hi int64) {
+	h := l.visit.of(r)
 	j := h.Tensors[i]
 	at, row := h.Mmap.Places[j].Lo, h.Mmap.Tensors[j].Row
 	if lo, hi = at+lo*row, at+hi*row; lo < hi && !h.mapped.Resident(lo, hi) {
@@ -310,79 +342,78 @@ func (l *Reader) fetchCold() {
 	}
 }
 
-// copyRuns copies runs [lo, hi).
+// copyRuns copies runs [lo, hi), past the caches where that is worth it.
 func (l *Reader) copyRuns(t *Table, runs []Run, lo, hi int) error {
 	v := &l.visit
+	past := hasRows && t.Size() >= pastBatch
 	for i := range l.Layout.Tensors {
 		if t.Absent != nil && t.Absent[i] {
 			continue
 		}
+		row := l.Layout.Tensors[i].Row
 		switch l.Layout.Tensors[i].Lead {
 		case index.LeadSamples:
-			if v.follow && v.rows <= shortRuns*int64(len(runs)) {
-				l.copyEach(t, runs[lo:hi], v.of[lo:hi], i)
+			past := past && row >= pastRow
+			if v.follow && v.rows <= shortRuns*int64(len(runs)) && !past {
+				l.copyEach(t, runs[lo:hi], i)
 				continue
 			}
-			for k, r := range runs[lo:hi] {
-				h, row := v.of[lo+k], l.Layout.Tensors[i].Row
-				copy(t.Part(i, r.Row, r.Row+r.Hi-r.Lo), v.bytes(h, h.Tensors[i])[r.Lo*row:r.Hi*row])
+			for k := lo; k < hi; k++ {
+				r := &runs[k]
+				to, from := t.Part(i, r.Row, r.Row+r.Hi-r.Lo), v.bytes(v.of(r), i)[r.Lo*row:r.Hi*row]
+				if past {
+					copyRowPast(to, from)
+				} else {
+					copy(to, from)
+				}
 			}
 		case index.LeadElements:
-			o, row := l.Layout.ColumnOf(i).Offsets, l.Layout.Tensors[i].Row
-			dst, begins := t.Bytes(i), t.Int64s(o)
+			o := l.Layout.ColumnOf(i).Offsets
+			dst, begins, from := t.Bytes(i), t.Int64s(o), v.lists[o]
 			for k := lo; k < hi; k++ {
-				h := v.of[k]
-				copy(dst[begins[runs[k].Row]*row:], v.bytes(h, h.Tensors[i])[v.lists[o][0][k]*row:v.lists[o][1][k]*row])
+				if next := k + listsRuns; next < hi {
+					ahead := v.bytes(v.of(&runs[next]), i)
+					prefetchRows(unsafe.Pointer(unsafe.SliceData(ahead)), &from[0][next], 1, int(row), listsLines)
+				}
+				r := &runs[k]
+				copy(dst[begins[r.Row]*row:], v.bytes(v.of(r), i)[from[0][k]*row:from[1][k]*row])
 			}
 		}
 	}
 	return nil
 }
 
+// listsRuns is how many lists ahead the first listsLines lines come from memory.
+const listsRuns, listsLines = 4, 16
+
 // shortRuns is up to how many rows a run, on average, all rows are copied one by one.
 const shortRuns = 4
 
 // copyEach copies the rows of runs of any shards one by one, so that the processor may have those that
 // follow coming from memory.
-func (l *Reader) copyEach(t *Table, runs []Run, of []*OpenShard, i int) {
+func (l *Reader) copyEach(t *Table, runs []Run, i int) {
+	v := &l.visit
 	var at [256]int64 // where rows begin, from base
 	size := l.Layout.Tensors[i].Row
-	base := unsafe.Pointer(unsafe.SliceData(of[0].mapped.Bytes))
 	n, to := 0, runs[0].Row
 	flush := func() {
 		if n > 0 && size > 0 {
-			copyFrom(t.Part(i, to, to+int64(n)), base, int(size), at[:n])
+			copyFrom(unsafe.Pointer(unsafe.SliceData(t.Part(i, to, to+int64(n)))), v.base, int(size), 1, at[:n])
 		}
 		n, to = 0, to+int64(n)
 	}
-	var last *OpenShard
-	first := int64(0) // of a shard's tensor, from base
 	for k := range runs {
-		r, h := &runs[k], of[k]
-		if h != last {
-			last = h
-			j := h.Tensors[i]
-			first = int64(uintptr(unsafe.Pointer(unsafe.SliceData(h.mapped.Bytes)))-uintptr(base)) + h.Mmap.Places[j].Lo
-		}
+		r := &runs[k]
+		begin := v.first[i][v.open[r.Sh.place]-1]
 		for row := r.Lo; row < r.Hi; row++ {
 			if n == len(at) {
 				flush()
 			}
-			at[n] = first + row*size
+			at[n] = begin + row*size
 			n++
 		}
 	}
 	flush()
-}
-
-// copyFrom copies rows that begin so many bytes behind base.
-func copyFrom(dst []byte, base unsafe.Pointer, size int, at []int64) {
-	d := unsafe.Pointer(unsafe.SliceData(dst))
-	if size < 64 {
-		copyStretch(d, base, size, 1, at)
-		return
-	}
-	copyStretches(d, base, size, 1, at)
 }
 
 // bools reports whether all booleans of runs are 0 or 1.
