@@ -21,7 +21,7 @@ func TestEveryFlippedByteIsFound(t *testing.T) {
 	race.Sequential(t)
 	quick(t)
 	long := os.Getenv("SHARDIFY_LONG") != ""
-	for _, format := range []string{"mmap", "wds", "mds", "megatron", "tfrecord", "parquet"} {
+	for _, format := range []string{"mmap", "wds", "mds", "megatron", "tfrecord", "parquet", "arrow"} {
 		t.Run(format, func(t *testing.T) {
 			m := build(t, format, small(t, format), 2)
 			f := flips{t: t, set: m}
@@ -84,7 +84,7 @@ func (f *flips) flip(name string, i int, mask byte) {
 
 func TestAFlippedBitInATextIsPlaced(t *testing.T) {
 	race.Sequential(t)
-	for _, format := range []string{"mmap", "wds", "mds", "megatron", "tfrecord", "parquet"} {
+	for _, format := range []string{"mmap", "wds", "mds", "megatron", "tfrecord", "parquet", "arrow"} {
 		m := build(t, format, small(t, format), 4)
 		for _, name := range published(m) {
 			good := m.Files()[name]

@@ -16,6 +16,7 @@ import (
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/verify/problem"
+	"github.com/shardify/shardify/writers/arrow"
 	"github.com/shardify/shardify/writers/mds"
 	"github.com/shardify/shardify/writers/megatron"
 	"github.com/shardify/shardify/writers/mmap"
@@ -78,7 +79,7 @@ func sourceFormat(src *made) format.Input {
 
 func sinkOf(t testing.TB, kind string) (format.Output, format.Options) {
 	t.Helper()
-	f := map[string]format.Output{"mmap": mmap.Format, "wds": wds.Format, "mds": mds.Format, "megatron": megatron.Format, "tfrecord": tfrecord.Format, "parquet": parquet.Format}[kind]
+	f := map[string]format.Output{"mmap": mmap.Format, "wds": wds.Format, "mds": mds.Format, "megatron": megatron.Format, "tfrecord": tfrecord.Format, "parquet": parquet.Format, "arrow": arrow.Format}[kind]
 	given := format.Options{}
 	if kind == "wds" {
 		given["dali"] = "true"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/writers/arrow"
 	"github.com/shardify/shardify/writers/mds"
 	"github.com/shardify/shardify/writers/megatron"
 	"github.com/shardify/shardify/writers/mmap"
@@ -17,7 +18,7 @@ import (
 )
 
 // Formats is every output format.
-var Formats = []format.Output{mmap.Format, wds.Format, mds.Format, megatron.Format, parquet.Format, tfrecord.Format}
+var Formats = []format.Output{mmap.Format, wds.Format, mds.Format, megatron.Format, parquet.Format, arrow.Format, tfrecord.Format}
 
 // Lookup finds a format by its name, or by what other tools call it.
 func Lookup(name string) (format.Output, bool) {

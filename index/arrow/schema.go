@@ -1,10 +1,12 @@
-// Package arrow writes the messages of Apache Arrow that say what the columns of a table are.
+// Package arrow writes the messages of Apache Arrow: what the columns of a table are, and where their
+// values are in a file.
 //
 // They are flatbuffers: a table is the place of its vtable (i32, backwards), and its fields; a vtable is
 // its size, that of the table, and where each field is in it (u16 each, 0 for none). Places are u32,
 // forwards. All are little-endian and aligned to their size.
 //
-//	message := arrow.Schema(fields, metadata)
+//	schema.go  flatbuffers, and the message of a schema
+//	batch.go   the heads of batches, and the footer of a file
 package arrow
 
 import (
@@ -36,18 +38,32 @@ type Field struct {
 	Children []Field
 }
 
-// Schema is the encapsulated message of a schema with its metadata, pairs of names and values.
-func Schema(fields []Field, metadata [][2]string) []byte {
+// Schema is the encapsulated message of a schema with its metadata, pairs of names and values. Where it is
+// at byte at of a file, it ends at a multiple of Align; of 8, if at is negative.
+func Schema(fields []Field, metadata [][2]string, at int) []byte {
 	b := builder{b: make([]byte, 4)}
-	root := b.table(
+	b.refer(b.message(1), 2, b.schema(fields, metadata))
+	if at < 0 {
+		return b.done(0, 8)
+	}
+	return b.done(at, Align)
+}
+
+// message begins a message with a header of this kind.
+func (b *builder) message(kind uint64) (root int) {
+	root = b.table(
 		slot{1, 2, 4}, // V5
-		slot{3, 1, 1}, // of a schema
-		slot{5, 0, 0}, // which follows
+		slot{3, 1, kind},
+		slot{5, 0, 0}, // the header, which follows
 		slot{7, 8, 0}, // bytes of a body
 	)
 	b.place(0, root)
+	return root
+}
+
+// schema appends a schema.
+func (b *builder) schema(fields []Field, metadata [][2]string) int {
 	schema := b.table(slot{1, 2, 0}, slot{3, 0, 0}, slot{5, 0, 0})
-	b.refer(root, 2, schema)
 	b.refer(schema, 1, b.vector(len(fields), func(i int) int { return b.field(&fields[i]) }))
 	b.refer(schema, 2, b.vector(len(metadata), func(i int) int {
 		pair := b.table(slot{1, 0, 0}, slot{3, 0, 0})
@@ -55,7 +71,12 @@ func Schema(fields []Field, metadata [][2]string) []byte {
 		b.refer(pair, 1, b.text(metadata[i][1]))
 		return pair
 	}))
-	for len(b.b)%8 != 0 {
+	return schema
+}
+
+// done is the encapsulated message, which begins at byte at and ends at a multiple of n.
+func (b *builder) done(at, n int) []byte {
+	for (at+len(b.b)+8)%n != 0 {
 		b.b = append(b.b, 0)
 	}
 	head := binary.LittleEndian.AppendUint32([]byte{0xff, 0xff, 0xff, 0xff}, uint32(len(b.b)))
@@ -129,8 +150,13 @@ func (b *builder) place(at, target int) {
 
 // refer makes field i of a table the place of something.
 func (b *builder) refer(table, i, target int) {
+	b.place(b.at(table, i), target)
+}
+
+// at is where field i of a table is.
+func (b *builder) at(table, i int) int {
 	vtable := table - int(binary.LittleEndian.Uint32(b.b[table:]))
-	b.place(table+int(binary.LittleEndian.Uint16(b.b[vtable+4+2*i:])), target)
+	return table + int(binary.LittleEndian.Uint16(b.b[vtable+4+2*i:]))
 }
 
 func (b *builder) vector(n int, item func(i int) int) int {

@@ -1,8 +1,10 @@
 package arrow
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -264,6 +266,29 @@ type fields struct {
 	leaves []leaf
 	left   []format.Leftover
 	void   []string
+	// of files of shardify: what the bytes of columns are; nil for others
+	media map[string]string
+}
+
+// What files of shardify have in their metadata, and their column with the names of samples.
+const (
+	ownKey  = "shardify"
+	keyName = "__key__"
+)
+
+// own is what a file of shardify says.
+func (f *file) own() map[string]string {
+	text, ok := f.meta[ownKey]
+	media := map[string]string{}
+	if !ok || json.Unmarshal([]byte(text), &media) != nil {
+		return nil
+	}
+	for name, m := range media {
+		if len(m) == 0 || len(m) > 8 || m == "image" || strings.Trim(m, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
+			delete(media, name)
+		}
+	}
+	return media
 }
 
 // walk goes down to the leaves.
@@ -277,6 +302,10 @@ func (x *fields) walk(f *field, name string, at leaf, shaped bool) {
 		}
 		from := at.path
 		switch {
+		case f.kind == tStruct && !shaped && x.media != nil && len(f.children) == 2 && f.children[0].name == "bytes" && f.children[1].name == "path":
+			at.path = append(slices.Clone(from), 0) // an image in the form of Hugging Face; no path was written
+			x.walk(&f.children[0], name, at, false)
+			return
 		case f.kind == tStruct && shaped:
 			x.leave(name, shardify.Unsupported("structs in a list of a fixed size"))
 			return
@@ -339,6 +368,9 @@ func (x *fields) value(f *field, name string, at leaf, shaped bool) {
 		x.leave(name, shardify.Unsupported("text in lists in lists, or in one of a fixed size"))
 		return
 	}
+	if m := x.media[at.chain[0].name]; m != "" && at.form >= textForm {
+		at.field.Media = m
+	}
 	at.name, at.field.Name, at.field.Levels, at.field.Nullable = name, format.PlainName(name), levels, true
 	if at.field.Counter = format.PlainName(at.field.Counter); at.field.Counter == at.field.Name || at.lists == 0 {
 		at.field.Counter = ""
@@ -369,10 +401,14 @@ func (x *fields) labels(metadata string) {
 
 // choose makes the wanted fields of a schema.
 func (f *file) choose(want func(name string) bool) (x fields) {
-	var all fields
+	all := fields{media: f.own()}
 	for i := range f.fields {
 		c := &f.fields[i]
-		all.walk(c, c.name, leaf{path: []int{i}, elem: 1}, false)
+		name := c.name
+		if name == keyName && all.media != nil {
+			name = "key"
+		}
+		all.walk(c, name, leaf{path: []int{i}, elem: 1}, false)
 	}
 	all.labels(f.meta["huggingface"])
 	for _, l := range all.leaves {

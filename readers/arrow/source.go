@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/internal/rows"
@@ -24,6 +25,7 @@ var Format = format.Input{
 	Name: "arrow", Words: []string{"feather", "ipc"},
 	Help:    "Arrow IPC files and streams, Feather version 2, data sets of Hugging Face on disk",
 	Sniff:   sniff,
+	StandIn: func(string) string { return "" }, // the folder of a set, for its manifest
 	Options: options,
 	Open:    open,
 }
@@ -41,8 +43,13 @@ var options = []format.Option{
 	survey.Option,
 }
 
+// setFormat is the format of sets of ours.
+const setFormat = "arrow"
+
+var ours = dataset.Sniffer(setFormat)
+
 func sniff(head []byte, name string) bool {
-	if strings.HasPrefix(string(head), magic) || strings.HasPrefix(string(head), "FEA1") {
+	if ours(head, name) || strings.HasPrefix(string(head), magic) || strings.HasPrefix(string(head), "FEA1") {
 		return true
 	}
 	ext := strings.ToLower(filepath.Ext(name))
@@ -75,6 +82,11 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	all, err := survey.Open(ctx, a, survey.Format{Name: "Arrow", Look: s.look, Key: "1\x00" + opts[format.NullItems.Name] + "\x00" + opts[optText]})
 	if err != nil {
 		return nil, err
+	}
+	if a.State == nil {
+		if err := (&dataset.Besides{Format: setFormat}).Whole(ctx, a.Table); err != nil {
+			return nil, err
+		}
 	}
 	s.Table = set.NewTable(all, func(ctx context.Context, f storage.File, in *set.Input) (*file, error) {
 		x, err := openFile(ctx, f)

@@ -28,6 +28,7 @@ var named = []struct {
 	{"readers/mds/*.go", "FormatMDS mds .mds", "reads what writers/mds and Streaming write"},
 	{"index/tfrecord/*.go", "features.json dataset_info.json .labels.txt", "has the files of TensorFlow Datasets"},
 	{"readers/tfrecord/*.go", "tfrecord", "reads what writers/tfrecord and TensorFlow write"},
+	{"readers/arrow/*.go", "arrow .arrow", "reads what writers/arrow and others write"},
 	{"readers/parquet/*.go", "parquet .parquet", "reads what writers/parquet and others write"},
 	{"pipeline/internal/propose/tables.go", "parquet .parquet", "a table of Parquet beside inputs, whichever program made it"},
 	{"readers/internal/arrays/store/foreign.go", ".parquet", "a file that a program has put into a store of arrays"},

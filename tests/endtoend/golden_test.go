@@ -62,6 +62,8 @@ var goldens = []struct {
 	{"synth-mmap", []string{"convert --from synth -o OUT --samples 500 --synth-seed 4 --shard-samples 200"}},
 	{"synth-tfrecord", []string{"convert --from synth -o OUT --samples 100 --schema x:f32[8],y:i64,l:u8*5,t:txt*9 --format tfrecord --shard-samples 40"}},
 	{"synth-parquet", []string{"convert --from synth -o OUT --samples 100 --schema x:f32[2,3],y:i64,l:u8*5,t:txt*9,b:bool --format parquet --shard-samples 40"}},
+	{"synth-arrow", []string{"convert --from synth -o OUT --samples 100 --schema x:f32[2,3],y:i64,l:u8*5,t:txt*9,b:bool --format arrow --shard-samples 40"}},
+	{"parquet-images-arrow", []string{"convert parquet/images.parquet -o OUT --format arrow --arrow-form stream --split train=0.5,val=rest"}},
 	{"parquet-images-parquet", []string{"convert parquet/images.parquet -o OUT --format parquet"}},
 	{"synth-mds", []string{"convert --from synth -o OUT --samples 100 --schema x:f32[8],y:i64 --format mds"}},
 	{"tar-mmap", []string{"convert tree -o OUT/a --shard-samples 5", "convert OUT/a/shard-000000.tar OUT/a/shard-000001.tar --from tar -o OUT/b --format mmap"}},

@@ -29,7 +29,7 @@ func TestSetsComeBackFromExportsAsTheyWere(t *testing.T) {
 		{"numbers", pipeline.Settings{From: "synth", Options: map[string]string{"samples": "2500", "schema": "x:f32[3],m:f32[2,3],y:i64,t:txt*12,l:f32*5,u:u8,b:bool,i:i16*4,h:f16,z:u64"}, Where: []string{"float(z) < 9.2e18"}}},
 		{"missing values", pipeline.Settings{Inputs: []string{rows}, Cast: []string{"b=f32"}}},
 	} {
-		for _, format := range []string{"parquet", "tfrecord"} {
+		for _, format := range []string{"parquet", "tfrecord", "arrow"} {
 			t.Run(c.name+"/"+format, func(t *testing.T) {
 				dir := t.TempDir()
 				convert := func(s pipeline.Settings, out, format string) {

@@ -3,10 +3,10 @@ package parquet
 import (
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index/arrow"
+	"github.com/shardify/shardify/writers/table"
 )
 
 const magic = "PAR1"
@@ -35,8 +35,8 @@ func count(levels []byte, most int) []int64 {
 
 func (x *chunk) count(c *column) {
 	x.def = count(c.def, c.most())
-	if len(c.lists) > 0 {
-		x.rep = count(c.rep, len(c.lists))
+	if len(c.Lists) > 0 {
+		x.rep = count(c.rep, len(c.Lists))
 	}
 }
 
@@ -54,14 +54,14 @@ func appendGroup(dst []byte, cols []column, rows, at int64) ([]byte, group) {
 	for i := range cols {
 		c := &cols[i]
 		x := chunk{path: c.path(), kind: c.physical(), off: at + int64(len(dst)-base), values: int64(len(c.def)), nulls: c.nulls, text: -1}
-		if x.count(c); c.media != "" {
+		if x.count(c); c.Media != "" {
 			x.text = int64(len(c.data)) - 4*x.def[c.most()]
 		}
 		body = c.page(body[:0], c.def, c.most(), true)
 		dst = appendPage(dst, body, len(c.def))
 		x.bytes = at + int64(len(dst)-base) - x.off
 		g.chunks = append(g.chunks, x)
-		if c.file { // no file has a path
+		if c.File { // no file has a path
 			for k, d := range c.def {
 				if d == byte(c.most()) {
 					c.def[k]--
@@ -81,11 +81,11 @@ func appendGroup(dst []byte, cols []column, rows, at int64) ([]byte, group) {
 
 // path are the names from the root to the leaf.
 func (c *column) path() []string {
-	p := []string{c.name}
-	for range c.lists {
+	p := []string{c.Name}
+	for range c.Lists {
 		p = append(p, "list", "element")
 	}
-	if c.file {
+	if c.File {
 		p = append(p, "bytes")
 	}
 	return p
@@ -208,8 +208,8 @@ const (
 func (t *thrift) schema(cols []column) {
 	n := 1
 	for i := range cols {
-		n += 1 + 2*len(cols[i].lists)
-		if cols[i].file {
+		n += 1 + 2*len(cols[i].Lists)
+		if cols[i].File {
 			n += 2
 		}
 	}
@@ -224,8 +224,8 @@ func (t *thrift) schema(cols []column) {
 }
 
 func (c *column) write(t *thrift) {
-	name := c.name
-	for range c.lists {
+	name := c.Name
+	for range c.Lists {
 		t.begin()
 		t.i32(3, optional)
 		t.text(4, name)
@@ -240,7 +240,7 @@ func (c *column) write(t *thrift) {
 		t.end()
 		name = "element"
 	}
-	if c.file {
+	if c.File {
 		t.begin()
 		t.i32(3, optional)
 		t.text(4, name)
@@ -250,7 +250,7 @@ func (c *column) write(t *thrift) {
 		t.leaf("path", pBytes, true, c)
 		return
 	}
-	t.leaf(name, c.physical(), isText(c.media), c)
+	t.leaf(name, c.physical(), c.Text(), c)
 }
 
 // leaf writes a column without parts.
@@ -262,7 +262,7 @@ func (t *thrift) leaf(name string, kind int, text bool, c *column) {
 	}
 	t.i32(3, optional)
 	t.text(4, name)
-	whole := c.media == "" && c.dtype.IsInt() && c.dtype != shardify.I32 && c.dtype != shardify.I64
+	whole := c.Media == "" && c.DType.IsInt() && c.DType != shardify.I32 && c.DType != shardify.I64
 	switch {
 	case text:
 		t.i32(6, 0) // UTF8
@@ -271,12 +271,12 @@ func (t *thrift) leaf(name string, kind int, text bool, c *column) {
 		t.structure(10, func() { t.structure(15, func() {}) })
 	case whole:
 		kinds := map[shardify.DType]int{shardify.U8: 11, shardify.U16: 12, shardify.U32: 13, shardify.U64: 14, shardify.I8: 15, shardify.I16: 16}
-		t.i32(6, kinds[c.dtype])
+		t.i32(6, kinds[c.DType])
 		t.structure(10, func() {
 			t.structure(10, func() {
 				t.field(1, tByte)
-				t.b = append(t.b, byte(8*c.dtype.Size()))
-				if unsigned(c.dtype) {
+				t.b = append(t.b, byte(8*c.DType.Size()))
+				if table.Unsigned(c.DType) {
 					t.field(2, tFalse)
 				} else {
 					t.field(2, tTrue)
@@ -290,46 +290,9 @@ func (t *thrift) leaf(name string, kind int, text bool, c *column) {
 // metadata are the keys of the file that say what the columns are to Hugging Face and to Arrow.
 func metadata(cols []column) [][2]string {
 	var fields []arrow.Field
-	features := map[string]any{}
 	for i := range cols {
-		fields = append(fields, cols[i].arrow())
-		features[cols[i].name] = cols[i].feature(cols[i].lists)
+		fields = append(fields, cols[i].Arrow())
 	}
-	b, _ := json.Marshal(map[string]any{"info": map[string]any{"features": features}}) // texts and numbers
-	hf := [2]string{"huggingface", string(b)}
-	return [][2]string{hf, {"ARROW:schema", base64.StdEncoding.EncodeToString(arrow.Schema(fields, [][2]string{hf}))}}
-}
-
-// feature is a column for Hugging Face.
-func (c *column) feature(lists []int) map[string]any {
-	switch {
-	case len(lists) > 0:
-		f := map[string]any{"_type": "List", "feature": c.feature(lists[1:])}
-		if lists[0] != jagged {
-			f["length"] = lists[0]
-		}
-		return f
-	case isImage(c.media):
-		return map[string]any{"_type": "Image"}
-	case isSound(c.media):
-		return map[string]any{"_type": "Audio"}
-	case c.labels != nil:
-		return map[string]any{"_type": "ClassLabel", "names": c.labels}
-	}
-	return map[string]any{"_type": "Value", "dtype": c.dtypeName()}
-}
-
-// dtypeName is a type as Arrow and Hugging Face call it.
-func (c *column) dtypeName() string {
-	switch {
-	case isText(c.media):
-		return "string"
-	case c.media != "":
-		return "binary"
-	}
-	return map[shardify.DType]string{
-		shardify.Bool: "bool", shardify.I8: "int8", shardify.I16: "int16", shardify.I32: "int32", shardify.I64: "int64",
-		shardify.U8: "uint8", shardify.U16: "uint16", shardify.U32: "uint32", shardify.U64: "uint64",
-		shardify.F16: "float16", shardify.F32: "float32", shardify.F64: "float64",
-	}[c.dtype]
+	hf := table.Metadata(plain(cols))
+	return [][2]string{hf, {"ARROW:schema", base64.StdEncoding.EncodeToString(arrow.Schema(fields, [][2]string{hf}, -1))}}
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/writers/shard"
 )
 
 // mover rewrites the names of classes, which the foot of each file has, and the numbers of inputs.
@@ -32,7 +32,7 @@ func move(m format.Move) (rewrite format.Rewrite, why string) {
 		}, "its fields"
 	}
 	if m.Origin != "" && m.Inputs != 0 {
-		x.origin = slices.IndexFunc(x.to, func(c column) bool { return c.name == m.Origin })
+		x.origin = slices.IndexFunc(x.to, func(c column) bool { return c.Name == m.Origin })
 	}
 	switch {
 	case x.origin >= 0:
@@ -43,79 +43,27 @@ func move(m format.Move) (rewrite format.Rewrite, why string) {
 	return nil, ""
 }
 
-// moveBytes is how much is copied at once.
-const moveBytes = 1 << 20
-
-// copied is a file on its way.
-type copied struct {
-	ctx      context.Context
-	in       io.ReaderAt
-	out      io.Writer
-	had, now index.PieceDigest
-	buf      []byte
-	at       int64
-	size     int64
-}
-
-// take reads the next n bytes.
-func (x *copied) take(n int64) ([]byte, error) {
-	if int64(cap(x.buf)) < n {
-		x.buf = make([]byte, n)
-	}
-	b := x.buf[:n]
-	if k, err := x.in.ReadAt(b, x.at); int64(k) < n {
-		return nil, short(err, x.at)
-	}
-	x.had.Write(b)
-	x.at += n
-	return b, nil
-}
-
-func (x *copied) put(b []byte) error {
-	x.now.Write(b)
-	x.size += int64(len(b))
-	_, err := x.out.Write(b)
-	return err
-}
-
-// until copies what there is before a place.
-func (x *copied) until(end int64) error {
-	for x.at < end {
-		if err := context.Cause(x.ctx); err != nil {
-			return err
-		}
-		b, err := x.take(min(moveBytes, end-x.at))
-		if err == nil {
-			err = x.put(b)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (m *mover) rewrite(ctx context.Context, in io.ReaderAt, from shardify.Shard, out storage.Pending) (size int64, digest string, err error) {
 	const tail = 8
 	var end [tail]byte
 	if n, err := in.ReadAt(end[:], max(from.Bytes-tail, 0)); n < tail {
-		return 0, "", short(err, from.Bytes)
+		return 0, "", shard.Short(err, from.Bytes)
 	}
 	foot := from.Bytes - tail - int64(binary.LittleEndian.Uint32(end[:]))
 	if foot < int64(len(magic)) {
 		return 0, "", shardify.Corrupt(from.Bytes-tail, "no foot")
 	}
-	x := &copied{ctx: ctx, in: in, out: out}
+	x := shard.NewCopy(ctx, in, out)
 	if m.origin >= 0 {
-		err = m.pages(x, foot)
+		err = m.pages(x, in, foot)
 	}
 	if err == nil {
-		err = x.until(foot)
+		err = x.Until(foot)
 	}
 	if err != nil {
 		return 0, "", err
 	}
-	old, err := x.take(from.Bytes - foot)
+	old, err := x.Take(from.Bytes - foot)
 	if err != nil {
 		return 0, "", err
 	}
@@ -126,35 +74,33 @@ func (m *mover) rewrite(ctx context.Context, in io.ReaderAt, from shardify.Shard
 	}
 	now := append(slices.Clone(old[:len(old)-len(had)]), footEnd(metadata(m.to))...)
 	now = append(binary.LittleEndian.AppendUint32(now, uint32(len(now))), magic...)
-	if err := x.put(now); err != nil {
+	if err := x.Put(now); err != nil {
 		return 0, "", err
 	}
-	if d := x.had.String(); d != from.Digest {
-		return 0, "", shardify.Corrupt(-1, "digest is %s, the manifest says %s", d, from.Digest)
-	}
-	return x.size, x.now.String(), nil
+	digest, err = x.End(from)
+	return x.Size, digest, err
 }
 
 // pages copies the row groups, with other numbers of inputs.
-func (m *mover) pages(x *copied, foot int64) error {
-	if err := x.until(int64(len(magic))); err != nil {
+func (m *mover) pages(x *shard.Copy, in io.ReaderAt, foot int64) error {
+	if err := x.Until(int64(len(magic))); err != nil {
 		return err
 	}
-	for at := foot; x.at < at; {
+	for at := foot; x.At < at; {
 		for i := range m.from {
 			pages := 1
-			if m.from[i].file {
+			if m.from[i].File {
 				pages = 2
 			}
 			for range pages {
-				head, body, err := pageHead(x.in, x.at, foot)
+				head, body, err := pageHead(in, x.At, foot)
 				if err == nil {
-					err = x.until(x.at + head)
+					err = x.Until(x.At + head)
 				}
 				if err == nil && i == m.origin {
 					err = m.renumber(x, body)
 				} else if err == nil {
-					err = x.until(x.at + body)
+					err = x.Until(x.At + body)
 				}
 				if err != nil {
 					return err
@@ -169,7 +115,7 @@ func (m *mover) pages(x *copied, foot int64) error {
 func pageHead(in io.ReaderAt, at, end int64) (head, body int64, err error) {
 	b := make([]byte, min(64, end-at))
 	if n, err := in.ReadAt(b, at); n < len(b) {
-		return 0, 0, short(err, at)
+		return 0, 0, shard.Short(err, at)
 	}
 	rest := b
 	number := func(tag byte) (v int64) {
@@ -199,21 +145,18 @@ func pageHead(in io.ReaderAt, at, end int64) (head, body int64, err error) {
 }
 
 // renumber copies a page of the column with numbers of inputs: the first number of each sample.
-func (m *mover) renumber(x *copied, size int64) error {
-	b, err := x.take(size)
+func (m *mover) renumber(x *shard.Copy, size int64) error {
+	b, err := x.Take(size)
 	if err != nil {
 		return err
 	}
 	values := b
-	for range 1 + min(1, len(m.to[m.origin].lists)) {
+	for range 1 + min(1, len(m.to[m.origin].Lists)) {
 		if len(values) < 4 || int64(binary.LittleEndian.Uint32(values)) > int64(len(values)-4) {
-			return shardify.Corrupt(x.at-size, "levels of a page")
+			return shardify.Corrupt(x.At-size, "levels of a page")
 		}
 		values = values[4+binary.LittleEndian.Uint32(values):]
 	}
-	each := m.to[m.origin].size
-	for ; len(values) >= each && each >= 8; values = values[each:] {
-		binary.LittleEndian.PutUint64(values, binary.LittleEndian.Uint64(values)+uint64(m.inputs))
-	}
-	return x.put(b)
+	shard.Renumber(values, m.to[m.origin].Size, m.inputs)
+	return x.Put(b)
 }

@@ -1,11 +1,12 @@
 // Package parquet writes Parquet files that the loaders of tables open: Hugging Face datasets, pyarrow,
 // polars, DuckDB, pandas. A row is a sample.
 //
-//	column.go   columns and their levels: which parts of a row are there
+// Package table has the columns.
+//
+//	column.go   levels of columns: which parts of a row are there
 //	file.go     pages, the foot of a file, what it says to Hugging Face and Arrow
 //	thrift.go   the compact protocol, in which the foot is
 //	sink.go     row groups, one after the other
-//	finish.go   README.md for the whole set
 //	verify.go   the check of a file
 //	move.go     files that move into another set
 //
@@ -14,26 +15,35 @@
 package parquet
 
 import (
+	"context"
 	"fmt"
 	"path"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/writers/table"
 )
 
 // Format is the line in the table of writers.
 var Format = format.Output{
 	Name: "parquet", Words: []string{"huggingface", "hf", "pq"},
-	Help:         "Parquet: tables for Hugging Face datasets, pyarrow, polars, DuckDB",
-	Ext:          ext,
-	Check:        check,
-	SampleBytes:  sampleBytes,
-	New:          newSink,
-	Finish:       finish,
-	FinishSplits: finishSplits,
-	Move:         move,
-	Verify:       verify,
-	Owns:         func(name string) bool { return path.Base(name) == readme },
+	Help:        "Parquet: tables for Hugging Face datasets, pyarrow, polars, DuckDB",
+	Ext:         ext,
+	Check:       check,
+	SampleBytes: sampleBytes,
+	New:         newSink,
+	Finish: func(ctx context.Context, store storage.Store, set format.FinishedSet) ([]shardify.File, error) {
+		f, err := table.Card(ctx, store, set, ext)
+		return []shardify.File{f}, err
+	},
+	FinishSplits: func(ctx context.Context, store storage.Store, splits []format.FinishedSplit) ([]shardify.File, error) {
+		f, err := table.CardOfSplits(ctx, store, splits, ext)
+		return []shardify.File{f}, err
+	},
+	Move:   move,
+	Verify: verify,
+	Owns:   func(name string) bool { return path.Base(name) == table.CardName },
 	Hint: func(folder string, quote func(string) string) string {
 		return "python3 -c " + quote(fmt.Sprintf("import datasets; ds = datasets.load_dataset(%q); print(ds)", folder))
 	},
@@ -55,13 +65,13 @@ func sampleBytes(schema []shardify.Field, keyed bool) (fixed int64, factor float
 	factor = 1
 	for i := range cols {
 		c := &cols[i]
-		if fixed++; c.media != "" {
+		if fixed++; c.Media != "" {
 			fixed += 4
 		}
-		if c.media == "" && c.dtype.Size() < 4 && c.dtype != shardify.Bool && c.dtype != shardify.F16 {
-			factor = max(factor, float64(4/c.dtype.Size())) // whole numbers take 4 bytes or more
+		if c.Media == "" && c.DType.Size() < 4 && c.DType != shardify.Bool && c.DType != shardify.F16 {
+			factor = max(factor, float64(4/c.DType.Size())) // whole numbers take 4 bytes or more
 		}
-		if c.labels != nil {
+		if c.Labels != nil {
 			fixed += 8
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/verify/problem"
+	"github.com/shardify/shardify/writers/shard"
 )
 
 // mostFoot bounds the foot of a file: a row group takes some 100 bytes for each column.
@@ -50,7 +51,7 @@ func foot(r io.ReaderAt, size int64, begin []byte) (samples int64, err error) {
 		off int64
 	}{{ends[:len(magic)], 0}, {ends[len(magic):], size - tail}} {
 		if n, err := r.ReadAt(part.b, part.off); n < len(part.b) {
-			return 0, short(err, part.off)
+			return 0, shard.Short(err, part.off)
 		}
 	}
 	n := int64(binary.LittleEndian.Uint32(ends[len(magic):]))
@@ -65,7 +66,7 @@ func foot(r io.ReaderAt, size int64, begin []byte) (samples int64, err error) {
 	b := make([]byte, min(n, int64(len(begin)+binary.MaxVarintLen64)))
 	at := size - tail - n
 	if k, err := r.ReadAt(b, at); k < len(b) {
-		return 0, short(err, at)
+		return 0, shard.Short(err, at)
 	}
 	if !bytes.HasPrefix(b, begin) {
 		return 0, shardify.Corrupt(at, "the schema is not that of the set")
@@ -75,11 +76,4 @@ func foot(r io.ReaderAt, size int64, begin []byte) (samples int64, err error) {
 		return 0, shardify.Corrupt(at+int64(len(begin)), "no number of rows")
 	}
 	return samples, nil
-}
-
-func short(err error, at int64) error {
-	if err == nil || err == io.EOF {
-		return shardify.Corrupt(at, "the file ends here")
-	}
-	return err
 }

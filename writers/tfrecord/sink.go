@@ -3,66 +3,42 @@ package tfrecord
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"math"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/index/tfrecord"
 	"github.com/shardify/shardify/internal/numeric"
 	"github.com/shardify/shardify/numbers/half"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/writers/shard"
 )
 
 // sink writes one file.
 type sink struct {
-	spec     format.ShardSpec
+	*shard.Shard
 	features []feature
-	file     storage.Pending
-	sum      index.PieceDigest
-	buf      []byte
-	samples  int64
-	size     int64
 	enc      tfrecord.Encoder
 	wides    [][]byte
-	key      []byte
-	err      error
+	rec      []byte
 }
-
-var errDone = errors.New("shard is published or aborted")
 
 func newSink(st storage.Store, spec format.ShardSpec) (shardify.Sink, error) {
 	all, err := plan(spec.Schema, spec.Keyed)
 	if err != nil {
 		return nil, shardify.Annotate(err, "write", spec.Name, "")
 	}
-	f, err := st.Create(spec.Name)
+	f, err := shard.Create(st, spec)
 	if err != nil {
-		return nil, shardify.Annotate(err, "write", spec.Name, "")
+		return nil, err
 	}
-	return &sink{spec: spec, features: all, file: f, buf: make([]byte, 0, index.PieceBytes), wides: make([][]byte, len(all))}, nil
+	return &sink{Shard: f, features: all, wides: make([][]byte, len(all))}, nil
 }
 
 // Write appends the samples of a batch.
-func (s *sink) Write(b *shardify.Batch) error {
-	if s.err == nil {
-		s.err = shardify.Annotate(s.write(b), "write", s.spec.Name, "")
-	}
-	return s.err
-}
+func (s *sink) Write(b *shardify.Batch) error { return s.Shard.Write(b, s.write) }
 
 func (s *sink) write(b *shardify.Batch) error {
-	if n := s.samples + int64(b.Samples); s.spec.Exact && n > s.spec.Samples {
-		return shardify.Mismatch("samples: %d planned, %d came", s.spec.Samples, n)
-	}
-	if err := b.Match(s.spec.Schema); err != nil {
-		return err
-	}
-	if s.spec.Keyed && (b.Keys == nil || b.Keys.Levels != 1 || b.Keys.ElemBytes() != 1) {
-		return shardify.Mismatch("batch without keys for a keyed shard")
-	}
 	for k := range s.features {
 		if err := s.widen(b, k); err != nil {
 			return err
@@ -73,7 +49,8 @@ func (s *sink) write(b *shardify.Batch) error {
 		for k := range s.features {
 			s.feature(b, i, k)
 		}
-		if err := s.record(s.enc.Append(s.key[:0])); err != nil {
+		s.rec = s.enc.Append(s.rec[:0])
+		if err := s.Put(s.rec); err != nil {
 			return err
 		}
 	}
@@ -146,10 +123,7 @@ func sampleAt(c *shardify.Column, samples, at int) int {
 func (s *sink) feature(b *shardify.Batch, i, k int) {
 	x := &s.features[k]
 	if x.field < 0 {
-		key := append(s.key[:0], b.Key(i)...)
-		if id := b.ID(i); id.Copy > 0 {
-			key = tar.AppendCopy(key, id)
-		}
+		key := s.Key(b, i)
 		s.enc.Bytes(x.name, key, []int64{0, int64(len(key))})
 		return
 	}
@@ -171,57 +145,7 @@ func (s *sink) feature(b *shardify.Batch, i, k int) {
 	}
 }
 
-// record appends a record to the file, in pieces of the digest.
-func (s *sink) record(p []byte) error {
-	s.key = p
-	s.samples++
-	s.size += int64(len(p))
-	for len(p) > 0 {
-		n := min(cap(s.buf)-len(s.buf), len(p))
-		s.buf, p = append(s.buf, p[:n]...), p[n:]
-		if len(s.buf) == cap(s.buf) {
-			if err := s.flush(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (s *sink) flush() error {
-	s.sum.Write(s.buf)
-	_, err := s.file.Write(s.buf)
-	s.buf = s.buf[:0]
-	return err
-}
-
-// Commit completes and publishes the shard.
+// Commit publishes the shard.
 func (s *sink) Commit(ctx context.Context) (shardify.Shard, error) {
-	if s.err != nil {
-		return shardify.Shard{}, s.err
-	}
-	err := s.commit(ctx)
-	if s.err = errDone; err != nil {
-		s.err = shardify.Annotate(err, "publish", s.spec.Name, "")
-		return shardify.Shard{}, s.err
-	}
-	return shardify.Shard{Name: s.spec.Name, Samples: s.samples, Bytes: s.size, Digest: s.sum.String()}, nil
-}
-
-func (s *sink) commit(ctx context.Context) error {
-	if s.spec.Exact && s.samples != s.spec.Samples {
-		return shardify.Mismatch("samples: %d planned, %d written", s.spec.Samples, s.samples)
-	}
-	if err := s.flush(); err != nil {
-		return err
-	}
-	return s.file.Commit(ctx)
-}
-
-// Abort drops the shard; after Commit it does nothing.
-func (s *sink) Abort() error {
-	if s.err == nil {
-		s.err = errDone
-	}
-	return s.file.Abort()
+	return s.Shard.Commit(ctx, func() error { return nil })
 }

@@ -1,4 +1,4 @@
-package parquet
+package table
 
 import (
 	"context"
@@ -11,16 +11,16 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// readme is the card of a data set: Hugging Face datasets find the splits there.
-const readme = "README.md"
+// CardName is the card of a data set: Hugging Face datasets find the splits there.
+const CardName = "README.md"
 
-// finish writes the card of a set.
-func finish(ctx context.Context, store storage.Store, set format.FinishedSet) ([]shardify.File, error) {
+// Card publishes the card of a set of shards whose names end in ext.
+func Card(ctx context.Context, store storage.Store, set format.FinishedSet, ext string) (shardify.File, error) {
 	return card(ctx, store, []split{{"train", "shard-*" + ext, set.Shards}})
 }
 
-// finishSplits writes that of a set of splits.
-func finishSplits(ctx context.Context, store storage.Store, splits []format.FinishedSplit) ([]shardify.File, error) {
+// CardOfSplits publishes that of a set of splits.
+func CardOfSplits(ctx context.Context, store storage.Store, splits []format.FinishedSplit, ext string) (shardify.File, error) {
 	var all []split
 	for _, s := range splits {
 		all = append(all, split{s.Name, s.Name + "/shard-*" + ext, s.Shards})
@@ -33,7 +33,7 @@ type split struct {
 	shards      []shardify.Shard
 }
 
-func card(ctx context.Context, store storage.Store, splits []split) ([]shardify.File, error) {
+func card(ctx context.Context, store storage.Store, splits []split) (shardify.File, error) {
 	var head, rows strings.Builder
 	for _, s := range splits {
 		samples := int64(0)
@@ -50,8 +50,11 @@ func card(ctx context.Context, store storage.Store, splits []split) ([]shardify.
 		text += "configs:\n- config_name: default\n  data_files:\n" + head.String()
 	}
 	text += "---\n\n| split | samples |\n|---|---|\n" + rows.String()
-	if err := storage.WriteFile(ctx, store, readme, []byte(text)); err != nil {
-		return nil, shardify.Annotate(err, "publish", readme, "")
-	}
-	return []shardify.File{{Name: readme, Bytes: int64(len(text)), Digest: index.DigestOf([]byte(text))}}, nil
+	return Publish(ctx, store, CardName, []byte(text))
+}
+
+// Publish writes a small file beside the shards.
+func Publish(ctx context.Context, store storage.Store, name string, b []byte) (shardify.File, error) {
+	err := storage.WriteFile(ctx, store, name, b)
+	return shardify.File{Name: name, Bytes: int64(len(b)), Digest: index.DigestOf(b)}, shardify.Annotate(err, "publish", name, "")
 }
