@@ -145,6 +145,7 @@ func idles(t *testing.T) []idle {
 		{format: "netcdf3", option: "object", value: "w", useless: "w,nothing", with: nc("fixed_1")},
 		{format: "netcdf3", option: "axis", value: "0", without: []string{lists}, with: nc("fixed_1")},
 		{format: "netcdf3", option: "text", value: "bytes", without: nc("fixed_1"), with: nc("weather_1")},
+		{format: "fits", option: "text", value: "bytes", without: []string{"fits/testdata/cube.fits"}, with: []string{"fits/testdata/table_types.fits"}},
 		{format: "mat", option: "object", value: "X", useless: "X,nothing", with: []string{"mat/testdata/columns.mat"}},
 		{format: "mat", option: "axis", value: "0", without: []string{"mat/testdata/lines.mat"}, with: []string{"mat/testdata/svhn_like.mat"}},
 		{format: "mat", option: "text", value: "bytes", without: []string{"mat/testdata/svhn_like.mat"}, with: []string{"mat/testdata/columns.mat"}},

@@ -25,7 +25,7 @@ func openReserved(t *testing.T, name string, columns ...string) (*readers.Opened
 // TestReservedNamesBecomeOthers: a # in a name costs no field, in no format, and is said once. The
 // field is wanted by both names.
 func TestReservedNamesBecomeOthers(t *testing.T) {
-	for _, name := range []string{"a.h5", "a.nc", "a.npz", "a.zarr", "a.csv", "a.jsonl", "a.parquet", "a.feather", "a.db", "a.tfrecord", "a.mat"} {
+	for _, name := range []string{"a.h5", "a.nc", "a.npz", "a.zarr", "a.csv", "a.jsonl", "a.parquet", "a.feather", "a.db", "a.tfrecord", "a.mat", "a.fits"} {
 		for _, columns := range [][]string{nil, {"ccd#1"}, {"ccd_1"}} {
 			o, err := openReserved(t, name, columns...)
 			if err != nil {

@@ -16,13 +16,9 @@ var foreignFolders = []foreignKind{
 	{".zarr", "a Zarr store is converted by itself: shardify convert x.zarr"},
 }
 
-// unpacked are kinds that filekind knows, too, and of which arrays can be made.
-var unpacked = []foreignKind{{".fits", ""}}
-
 // foreignKinds says how to convert files that no reader understands into some that one
 // does, by the end of the name.
 var foreignKinds = []foreignKind{
-	{".fits", `in Python: numpy.savez("x.npz", **{h.name: h.data for h in astropy.io.fits.open("x.fits") if h.data is not None})`},
 	{".grib", `GRIB, of weather models; in Python: xarray.open_dataset("x.grib", engine="cfgrib").to_zarr("x.zarr")`},
 	{".grib2", `GRIB, of weather models; in Python: xarray.open_dataset("x.grib2", engine="cfgrib").to_zarr("x.zarr")`},
 	{".grb", `GRIB, of weather models; in Python: xarray.open_dataset("x.grb", engine="cfgrib").to_zarr("x.zarr")`},
@@ -51,7 +47,7 @@ func foreignFile(name string) error {
 	base := filepath.Base(name)
 	if _, ext, _ := strings.Cut(base, "."); ext != "" {
 		// An archive of a kind is not an archive to unpack: .nii.gz is how NIfTI is kept.
-		if k := filekind.Ext(ext); k != nil && k.Decoder == filekind.None && foreign(name, unpacked) == nil {
+		if k := filekind.Ext(ext); k != nil && k.Decoder == filekind.None {
 			return shardify.Unsupported("%s is %s, which is not read here: --from files copies such files byte for byte, and the Loader delivers the bytes", base, k.Name)
 		}
 	}
