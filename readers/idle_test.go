@@ -147,8 +147,8 @@ func idles(t *testing.T) []idle {
 		{format: "netcdf3", option: "text", value: "bytes", without: nc("fixed_1"), with: nc("weather_1")},
 		{format: "fits", option: "text", value: "bytes", without: []string{"fits/testdata/cube.fits"}, with: []string{"fits/testdata/table_types.fits"}},
 		{format: "mat", option: "object", value: "X", useless: "X,nothing", with: []string{"mat/testdata/columns.mat"}},
-		{format: "mat", option: "axis", value: "0", without: []string{"mat/testdata/lines.mat"}, with: []string{"mat/testdata/svhn_like.mat"}},
-		{format: "mat", option: "text", value: "bytes", without: []string{"mat/testdata/svhn_like.mat"}, with: []string{"mat/testdata/columns.mat"}},
+		{format: "mat", option: "axis", value: "0", without: []string{"mat/testdata/lines.mat"}, with: []string{"mat/testdata/columns.mat"}},
+		{format: "mat", option: "text", value: "bytes", without: []string{"mat/testdata/lines.mat"}, with: []string{"mat/testdata/columns.mat"}},
 		{format: "mds", option: "text", value: "bytes", with: []string{"mds/testdata/plain"}, columns: []string{"i"}},
 		{format: "tar", option: "text", value: "bytes", with: []string{put("a.tar", members(t, "a.png", "a.txt"))}, columns: []string{"png"}},
 		{format: "hdf5", option: "genes", value: "first", without: h5("calo.hdf5"), with: []string{"testdata/cells/a.h5ad"}},
@@ -159,8 +159,8 @@ func idles(t *testing.T) []idle {
 		{format: "files", option: "labels", value: "none", without: in("flat"), with: in("images")},
 		{format: "files", option: "text", value: "bytes", without: in("images"), with: in("flat")},
 	}
-	copies := map[string]string{"hdf5": "hdf5/testdata/cosmo_0.hdf5", "nifti": "nifti/testdata/scaled_i16.nii", "mrc": "mrc/testdata/mode12.mrc", "wav": "wav/testdata/u8_1ch.wav"}
-	for _, f := range []string{"npz", "hdf5", "nifti", "mrc", "wav"} { // which share the options
+	copies := map[string]string{"hdf5": "hdf5/testdata/cosmo_0.hdf5", "nifti": "nifti/testdata/scaled_i16.nii", "mrc": "mrc/testdata/mode12.mrc", "wav": "wav/testdata/u8_1ch.wav", "fits": "fits/testdata/cube.fits"}
+	for _, f := range []string{"npz", "hdf5", "nifti", "mrc", "wav", "fits"} { // which share the options
 		with, one, others := in("classes"), in("one"), byFile
 		if f == "wav" { // a sample is always a file
 			others = nil
