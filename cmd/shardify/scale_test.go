@@ -3,10 +3,14 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -15,6 +19,8 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/s3/s3test"
+	"github.com/shardify/shardify/tests/servertest"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -40,8 +46,8 @@ func measured(t *testing.T, args ...string) (out string, code int, took time.Dur
 }
 
 // pretend publishes receipts for all shards of a plan, and files of their sizes with
-// nothing in them.
-func pretend(t *testing.T, dir string) *plan.Plan {
+// nothing in them, of gib GiB and a few bytes.
+func pretend(t *testing.T, dir string, gib int) *plan.Plan {
 	t.Helper()
 	p, err := plan.Load(local.NewDir(dir, local.SyncNone))
 	if err != nil {
@@ -62,7 +68,7 @@ func pretend(t *testing.T, dir string) *plan.Plan {
 			}
 		}
 		g.Go(func() error {
-			bytes := int64(1<<30 + i)
+			bytes := int64(gib<<30 + i%1000)
 			r := plan.Receipt{Plan: p.Digest(), Index: i, Read: p.Pack.Shards[i].Samples, Shard: shardify.Shard{
 				Name: name, Samples: p.Pack.Shards[i].Samples, Bytes: bytes, Digest: digest,
 				Files: []shardify.File{{Name: stem + ".idx", Bytes: 8, Digest: digest}},
@@ -110,7 +116,7 @@ func TestMergeAndStatusOfVeryManyShards(t *testing.T) {
 		t.Fatal(out)
 	}
 	start := time.Now()
-	p := pretend(t, dir)
+	p := pretend(t, dir, 1)
 	t.Logf("%d receipts made in %.1f s", shards, time.Since(start).Seconds())
 	receipt := filepath.Join(dir, ".shardify/receipts", strings.TrimSuffix(p.Names().Shard(17), p.Out.Ext)+".json")
 	if err := os.Rename(receipt, receipt+".away"); err != nil {
@@ -137,4 +143,74 @@ func TestMergeAndStatusOfVeryManyShards(t *testing.T) {
 	}
 	check("merge", 0, "done", seconds, "merge", dir)
 	check("status, complete", 0, "complete", seconds/4, "status", dir)
+}
+
+// TestVeryManyReceiptsInAStore: the requests that status and merge make of an object store, by kind.
+func TestVeryManyReceiptsInAStore(t *testing.T) {
+	shards := 300
+	if os.Getenv("SHARDIFY_LONG") != "" {
+		shards = 100_000
+	}
+	servertest.Alone(t)
+	t.Setenv("AWS_ACCESS_KEY_ID", servertest.Key)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", servertest.Secret)
+	store := s3test.Start(t)
+	var mu sync.Mutex
+	counts := map[string]int{}
+	counted := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		kind := r.Method
+		if r.URL.Query().Has("list-type") {
+			kind = "LIST"
+		}
+		mu.Lock()
+		counts[kind]++
+		mu.Unlock()
+		store.ServeHTTP(w, r)
+	}))
+	t.Cleanup(counted.Close)
+	t.Setenv("AWS_ENDPOINT_URL", counted.URL)
+	dir := filepath.Join(t.TempDir(), "set")
+	if out, code, _, _ := measured(t, "plan", "--from", "synth", "--samples", fmt.Sprint(shards), "--schema", "x:f32", "--shard-samples", "1", "--format", "wds", "-o", dir, "-q"); code != 0 {
+		t.Fatal(out)
+	}
+	p := pretend(t, dir, 0)
+	for _, name := range []string{p.Names().Shard(17), strings.TrimSuffix(p.Names().Shard(17), p.Out.Ext) + ".idx", p.Names().Receipt(17)} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		name, _ := filepath.Rel(dir, path)
+		store.Set("/data/set/"+name, string(b))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		most int // requests for a hundred receipts, beside some
+	}{
+		{[]string{"status", "s3://data/set", "--json"}, 3, 101},
+		{[]string{"status", "s3://data/set", "--json", "--tasks", "1000"}, 3, 101},
+		{[]string{"work", "s3://data/set", "--task", "17", "--tasks", fmt.Sprint(shards), "-q"}, 0, 1},
+		{[]string{"merge", "s3://data/set", "-q"}, 0, 301},
+		{[]string{"status", "s3://data/set"}, 0, 1},
+	} {
+		counts = map[string]int{}
+		out, code, took, peak := measured(t, c.args...)
+		sum := 0
+		for _, n := range counts {
+			sum += n
+		}
+		t.Logf("%s: %d receipts, %v, %.1f s, %s", strings.Join(c.args, " "), shards, counts, took.Seconds(), shardify.FormatSize(peak))
+		if code != c.code || sum == 0 || sum > shards*c.most/100+60 {
+			t.Errorf("%s: exit code %d, %d requests\n%.1000s", c.args[0], code, sum, out)
+		}
+	}
 }

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -27,18 +29,83 @@ def program():
     return os.environ["SHARDIFY"]
 
 
+class Disk:
+    """Inputs and outputs in a folder."""
+
+    def __init__(self, folder):
+        self.folder = self.address = folder
+
+    def of(self, name):
+        """The address of a data set, and where its files are."""
+        return os.path.join(self.address, name), os.path.join(self.folder, name)
+
+    def close(self):
+        pass
+
+
+class Store(Disk):
+    """Inputs and outputs in a bucket of versitygw, which has each object as a file. It is at AWS_ENDPOINT_URL until it is closed."""
+
+    def __init__(self, folder):
+        root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+        path = os.pathsep.join([os.environ.get("SHARDIFY_SERVERS", ""), os.path.join(root, "build", "servers"), os.environ["PATH"]])
+        server = shutil.which("versitygw", path=path)
+        if server is None:
+            raise ImportError("no versitygw (make servers builds it; SHARDIFY_SERVERS names its folder)")
+        self.folder, self.address = os.path.join(folder, "data"), "s3://data"
+        os.makedirs(self.folder)
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            host = "127.0.0.1:%d" % s.getsockname()[1]
+        self.before = dict(os.environ)
+        for name in [n for n in os.environ if n.startswith("AWS_")]:
+            del os.environ[name]
+        os.environ.update(AWS_ACCESS_KEY_ID="testkey", AWS_SECRET_ACCESS_KEY="testsecret", AWS_ENDPOINT_URL="http://" + host)
+        self.log = open(os.path.join(folder, "log"), "wb")
+        words = ["--port", host, "--access", "testkey", "--secret", "testsecret", "--keep-alive", "--quiet", "posix", folder]
+        self.server = subprocess.Popen([server, *words], stdout=self.log, stderr=self.log)
+        for _ in range(600):
+            try:
+                socket.create_connection(host.split(":"), timeout=1).close()
+                return
+            except OSError:
+                time.sleep(0.1)
+        raise RuntimeError("versitygw does not answer")
+
+    def of(self, name):
+        return "%s/%s" % (self.address, name), os.path.join(self.folder, name)
+
+    def adopt(self, folder):
+        """Makes objects of files: the server keeps an ETag beside each."""
+        for n in os.listdir(folder):
+            with open(os.path.join(folder, n), "rb") as f:
+                os.setxattr(f.fileno(), "user.etag", b'"%s"' % hashlib.md5(f.read()).hexdigest().encode())
+
+    def close(self):
+        self.server.kill()
+        self.server.wait()
+        self.log.close()
+        os.environ.clear()
+        os.environ.update(self.before)
+
+
 def plan(inputs, out, *flags):
     subprocess.run([program(), "plan", inputs, "-o", out, "--shard-size", "50KiB", "--quiet", *flags], check=True, stdout=subprocess.DEVNULL)
     return str(out)
 
 
-def serial(inputs, out, *flags):
+def serial(inputs, out, *flags, folder=None):
     plan(inputs, out, *flags)
     if "--shuffle" in flags:
         subprocess.run([program(), "work", out, "--stage", "scatter", "--quiet"], check=True, stdout=subprocess.DEVNULL)
     subprocess.run([program(), "work", out, "--quiet"], check=True, stdout=subprocess.DEVNULL)
     subprocess.run([program(), "merge", out, "--quiet"], check=True, stdout=subprocess.DEVNULL)
-    return digests(out)
+    return digests(folder or out)
+
+
+def count(ranges):
+    """How many elements an array such as 0-1,3 has."""
+    return sum(int(b or a) - int(a) + 1 for a, _, b in (r.partition("-") for r in ranges.split(",")))
 
 
 def digests(folder):

@@ -1,7 +1,8 @@
 """shardify.run on the engines of PyPI, whose workers, tasks and driver are killed at random.
 
 ENGINES_RUNS runs of each (3 if not set), a third of those of processes with a driver that is killed, too. 24 inputs, 6 tasks. The bytes have
-to be those of the serial run, and no task may run again unless its worker, its process or its driver died.
+to be those of the serial run, and no task may run again unless its worker, its process or its driver died. Names of ENGINES_ONLY that begin with
+s3- have inputs, plan, receipts and output in an object store, and no other folder in common.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -138,8 +140,9 @@ class Parsl:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def run_killed(engine, inputs, wanted, work, seed):
-    out = engines.plan(inputs, os.path.join(work, "engine-%d" % seed))
+def run_killed(engine, place, wanted, seed):
+    out, folder = place.of("engine-%d" % seed)
+    engines.plan(place.of("in")[0], out)
     rng = random.Random(seed)
 
     def victims():
@@ -147,10 +150,10 @@ def run_killed(engine, inputs, wanted, work, seed):
 
     with engines.Killer(victims, rng, most=KILLS, every=(0.02, 0.25)) as k:
         r = shardify.run(out, executor=engine.executor(), tasks=engines.TASKS, tries=50, backoff=0.01)
-    assert engines.digests(out) == wanted, "the bytes differ"
+    assert engines.digests(folder) == wanted, "the bytes differ"
     assert r.tries - r.lost == r.tasks <= engines.TASKS + 2, "a task that was done ran again: %r" % (r,)
     assert r.lost == 0 or k.killed > 0, "a task was lost without a kill"
-    shutil.rmtree(out)
+    shutil.rmtree(folder)
     return k.killed
 
 
@@ -214,6 +217,53 @@ def with_gridengine(inputs, wanted, work, seed):
     return k.killed
 
 
+def with_slurm(place, wanted, seed):
+    """Scripts of submit slurm; elements that were killed are submitted again with --missing, and no others."""
+    out, folder = place.of("slurm-%d" % seed)
+    engines.plan(place.of("in")[0], out)
+    again, more = 0, ["--elements", str(engines.TASKS), "--cpus", "1", "--mem", "300MiB", "--merge-mem", "300MiB", "--time", "5m", "--merge-time", "5m"]
+    with engines.Killer(lambda: engines.processes("work " + out), random.Random(seed), most=4, every=(0.01, 0.15)) as k:
+        while not os.path.exists(os.path.join(folder, "shardify.json")):
+            p = subprocess.run([engines.program(), "submit", "slurm", out, "--now", "--json", *more], check=True, stdout=subprocess.PIPE, universal_newlines=True)
+            arrays = re.findall(r"#SBATCH --array=([0-9,-]+)", json.loads(p.stdout.splitlines()[-1])["scripts"][0]["text"])
+            again += engines.count(arrays[0]) if "--missing" in more and arrays else 0
+            more, end = ["--missing"], time.monotonic() + 300
+            while subprocess.run(["squeue", "-h"], stdout=subprocess.PIPE, check=True).stdout.strip():
+                assert time.monotonic() < end, "the queue does not end"
+                time.sleep(0.5)
+    assert engines.digests(folder) == wanted, "the bytes differ"
+    assert again <= k.killed, "%d elements ran again after %d kills" % (again, k.killed)
+    shutil.rmtree(folder)
+    return k.killed
+
+
+def with_local(place, wanted, seed):
+    """The program's own run; of every fifth run, the driver is killed, too."""
+    out, folder = place.of("local-%d" % seed)
+    engines.plan(place.of("in")[0], out)
+    rng, drivers = random.Random(seed), 0
+    with engines.Killer(lambda: engines.processes("work " + out), random.Random(seed), most=KILLS, every=(0.02, 0.25)) as k:
+        while True:
+            wanted_kills = 3 if seed % 5 == 0 else 0
+            words = [engines.program(), "run", out, "--tasks", str(engines.TASKS), "--at-once", "2", "--tries", "50", "--json", "--quiet"]
+            p = subprocess.Popen(words, stdout=subprocess.PIPE, universal_newlines=True)
+            try:
+                text, _ = p.communicate(timeout=rng.uniform(0.2, 1.5) if drivers < wanted_kills else 300)
+            except subprocess.TimeoutExpired:
+                p.kill()
+                p.communicate()
+                assert drivers < wanted_kills, "the driver hangs"
+                drivers += 1
+                continue
+            assert p.returncode == 0, text
+            break
+    r = json.loads(text.splitlines()[-1])
+    assert engines.digests(folder) == wanted, "the bytes differ"
+    assert r["tries"] - r["lost"] == r["tasks"] <= engines.TASKS + 2, "a task that was done ran again: %r" % (r,)
+    shutil.rmtree(folder)
+    return k.killed + drivers
+
+
 def check(name, runs, once, about=""):
     start, killed = time.monotonic(), 0
     try:
@@ -226,25 +276,57 @@ def check(name, runs, once, about=""):
     say("ok", "%s: %d runs%s, %d kills: the bytes of the serial run (%.0f s)" % (name, runs, about, killed, time.monotonic() - start))
 
 
-def main():
-    work = os.path.join(sys.argv[1], "engines")
-    shutil.rmtree(work, ignore_errors=True)
-    os.makedirs(work)
-    inputs = engines.make_inputs(os.path.join(work, "in"))
-    wanted = engines.serial(inputs, os.path.join(work, "serial"))
-    only = os.environ.get("ENGINES_ONLY", "processes,driver,dask,ray,parsl,mpi,gridengine").split(",")
-    for name, kind in (("processes", Processes), ("dask", Dask), ("ray", Ray), ("parsl", Parsl)):
-        if name not in only:
+POOLS = {"processes": Processes, "dask": Dask, "ray": Ray, "parsl": Parsl}
+
+
+def pools(prefix, place, wanted, only):
+    for name, kind in POOLS.items():
+        if prefix + name not in only:
             continue
         try:
             engine = kind()
         except Absent as e:
-            say("skipped", "%s: %s" % (name, e))
+            say("skipped", "%s%s: %s" % (prefix, name, e))
             continue
         try:
-            check(name, RUNS, lambda seed: run_killed(engine, inputs, wanted, work, seed))
+            check(prefix + name, RUNS, lambda seed: run_killed(engine, place, wanted, seed))
         finally:
             engine.close()
+    if prefix + "local" in only:
+        check(prefix + "local", RUNS, lambda seed: with_local(place, wanted, seed), ", the driver of every fifth killed")
+
+
+def queues(place, wanted, only):
+    for name, command, once, how in (
+        ("gridengine", "qstat", lambda seed: with_gridengine(place.of("in")[0], wanted, place.folder, seed), "no qmaster answers (Debian: gridengine-master, gridengine-exec; SGE_ROOT)"),
+        ("slurm", "squeue", lambda seed: with_slurm(place, wanted, seed), "no slurmctld answers (Debian: slurm-wlm, munge; SLURM_CONF)"),
+    ):
+        if name not in only:
+            continue
+        if shutil.which(command) is None or subprocess.run([command], stdout=subprocess.PIPE, stderr=subprocess.PIPE).returncode != 0:
+            say("skipped", "%s: %s" % (name, how))
+        else:
+            check(name, RUNS, once)
+
+
+def main():
+    work = os.path.join(sys.argv[1], "engines")
+    shutil.rmtree(work, ignore_errors=True)
+    disk = engines.Disk(work)
+    inputs = engines.make_inputs(disk.of("in")[1])
+    wanted = engines.serial(inputs, os.path.join(work, "serial"))
+    names = [p + n for p in ("", "s3-") for n in [*POOLS, "local"]] + ["driver", "mpi", "gridengine", "slurm"]
+    only = os.environ.get("ENGINES_ONLY", ",".join(names)).split(",")
+    pools("", disk, wanted, only)
+    if any(n.startswith("s3-") for n in only):
+        try:
+            store = engines.Store(os.path.join(work, "store"))
+        except ImportError as e:
+            say("skipped", "s3: %s" % e)
+        else:
+            store.adopt(engines.make_inputs(store.of("in")[1]))
+            pools("s3-", store, engines.serial(store.of("in")[0], store.of("serial")[0], folder=store.of("serial")[1]), only)
+            store.close()
     if "driver" in only:
         check("processes", -(-RUNS // 3), lambda seed: with_driver(inputs, wanted, work, seed), " whose driver was killed")
     if "mpi" in only:
@@ -257,11 +339,7 @@ def main():
                 say("skipped", "mpi: no mpiexec (Debian: apt install openmpi-bin)")
             else:
                 check("mpi", RUNS, lambda seed: with_mpi(inputs, wanted, work, seed))
-    if "gridengine" in only:
-        if shutil.which("qstat") is None or subprocess.run(["qstat"], stdout=subprocess.PIPE, stderr=subprocess.PIPE).returncode != 0:
-            say("skipped", "gridengine: no qmaster answers (Debian: gridengine-master, gridengine-exec; SGE_ROOT)")
-        else:
-            check("gridengine", RUNS, lambda seed: with_gridengine(inputs, wanted, work, seed))
+    queues(disk, wanted, only)
     shutil.rmtree(work, ignore_errors=True)
 
 

@@ -38,6 +38,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	objects map[string]*object // by /bucket/key
+	sorted  []string           // their keys; nil where some have changed
 	uploads map[string]*upload
 	changes int
 	last    int
@@ -123,7 +124,7 @@ func (s *Server) Objects(prefix string) map[string]string {
 func (s *Server) Set(key, content string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.objects[key] = newObject([]byte(content), nil)
+	s.objects[key], s.sorted = newObject([]byte(content), nil), nil
 }
 
 // Age makes all uploads older.
@@ -140,6 +141,7 @@ func (s *Server) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.objects)
+	s.sorted = nil
 	clear(s.uploads)
 }
 
@@ -243,11 +245,12 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, body []byte) {
 	case r.Method == http.MethodPut:
 		if s.keeps(w, r, key) {
 			o := newObject(body, metaOf(r))
-			s.objects[key] = o
+			s.objects[key], s.sorted = o, nil
 			w.Header().Set("ETag", `"`+o.etag+`"`)
 		}
 	case r.Method == http.MethodDelete:
 		delete(s.objects, key)
+		s.sorted = nil
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		s.read(w, r, key)
@@ -365,7 +368,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request, u *upload, bod
 	}
 	o := newObject(all, u.meta)
 	o.etag = fmt.Sprintf("%x-%d", md5.Sum(sums), len(want.Part))
-	s.objects[u.key] = o
+	s.objects[u.key], s.sorted = o, nil
 	delete(s.uploads, u.id)
 	bucket, rest, _ := strings.Cut(strings.TrimPrefix(u.key, "/"), "/")
 	answer(w, struct {
@@ -408,11 +411,15 @@ func (s *Server) list(w http.ResponseWriter, bucket string, q url.Values) {
 	var list []entry
 	var prefixes []prefix
 	next, last := "", ""
-	for _, k := range slices.Sorted(maps.Keys(s.objects)) {
+	if s.sorted == nil {
+		s.sorted = slices.Sorted(maps.Keys(s.objects))
+	}
+	first, _ := slices.BinarySearch(s.sorted, bucket+max(after, q.Get("prefix")))
+	for _, k := range s.sorted[first:] {
 		name, ok := strings.CutPrefix(k, bucket)
 		rest, below := strings.CutPrefix(name, q.Get("prefix"))
 		if !ok || !below {
-			continue
+			break
 		}
 		folder := ""
 		if d := q.Get("delimiter"); d != "" {
