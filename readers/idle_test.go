@@ -159,8 +159,8 @@ func idles(t *testing.T) []idle {
 		{format: "files", option: "labels", value: "none", without: in("flat"), with: in("images")},
 		{format: "files", option: "text", value: "bytes", without: in("images"), with: in("flat")},
 	}
-	copies := map[string]string{"hdf5": "hdf5/testdata/cosmo_0.hdf5", "nifti": "nifti/testdata/scaled_i16.nii", "mrc": "mrc/testdata/mode12.mrc", "wav": "wav/testdata/u8_1ch.wav", "fits": "fits/testdata/cube.fits"}
-	for _, f := range []string{"npz", "hdf5", "nifti", "mrc", "wav", "fits"} { // which share the options
+	copies := map[string]string{"hdf5": "hdf5/testdata/cosmo_0.hdf5", "nifti": "nifti/testdata/scaled_i16.nii", "mrc": "mrc/testdata/mode12.mrc", "wav": "wav/testdata/u8_1ch.wav", "fits": "fits/testdata/cube.fits", "dicom": "dicom/testdata/ct_rescale.dcm"}
+	for _, f := range []string{"npz", "hdf5", "nifti", "mrc", "wav", "fits", "dicom"} { // which share the options
 		with, one, others := in("classes"), in("one"), byFile
 		if f == "wav" { // a sample is always a file
 			others = nil

@@ -37,6 +37,7 @@ var injected = []struct {
 	{"parquet", "plain.parquet", "", "", false}, {"parquet", "snappy.parquet", "", "", false}, {"tar", "samples.tar", "", "", false},
 	{"csv", "rows.csv", "", "", false}, {"jsonl", "rows.jsonl", "", "", false}, {"xyz", "frames.xyz", "", "", false}, {"mtx", "cells", "", "matrix.mtx", false}, {"mtx", "cells", "", "barcodes.tsv", false}, {"tfrecord", "../../tfrecord/testdata/some.tfrecord", "", "", false}, {"arrow", "../../arrow/testdata/types_lz4.feather", "", "", false}, {"arrow", "../../arrow/testdata/stream.arrows", "", "", false},
 	{"netcdf3", "../../netcdf3/testdata/weather_1.nc", "", "", false},
+	{"dicom", "../../dicom/testdata/ct_rescale.dcm", "", "", false}, {"dicom", "../../dicom/testdata/rle_u16_2frames_no_bot.dcm", "", "", false}, {"dicom", "../../dicom/testdata/deflated_u16.dcm", "", "", false},
 	{"fits", "../../fits/testdata/table_lists.fits", "", "", false}, {"fits", "../../fits/testdata/multi_hdu.fits", "", "", false}, {"fits", "../../fits/testdata/gz.fits.gz", "", "", false}, {"fits", "../../fits/testdata/tile_RICE_1_i2.fits", "", "", false},
 	{"mat", "../../mat/testdata/columns.mat", "", "", false}, {"mat", "../../mat/testdata/types_z.mat", "", "", false},
 	{"nifti", "../../nifti/testdata/bold4d.nii.gz", "", "", false}, {"nifti", "../../nifti/testdata/pair.hdr", "", "", false}, {"nifti", "../../nifti/testdata/pair.hdr", "", "pair.img", false},

@@ -171,6 +171,8 @@ func lostSeeds(t testing.TB) (all []*lostSeed) {
 	mutate("netcdf", "../../hdf5/testdata/dims_nine.nc", "hdf5", nil)
 	mutate("netcdf3", "../../netcdf3/testdata/weather_2.nc", "netcdf3", nil)
 	mutate("netcdf3", "../../netcdf3/testdata/fixed_1.nc", "netcdf3", map[string]string{"object": "x,y"})
+	mutate("dicom", "../../dicom/testdata/ct_rescale.dcm", "dicom", nil)
+	mutate("dicom frames", "../../dicom/testdata/three_frames.dcm", "dicom", map[string]string{"sample": "frame"})
 	mutate("fits table", "../../fits/testdata/table_types.fits", "fits", nil)
 	mutate("fits sections", "../../fits/testdata/cube.fits", "fits", map[string]string{"sample": "section"})
 	mutate("fits gzip", "../../fits/testdata/gz.fits.gz", "fits", nil)

@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/arrow"
 	"github.com/shardify/shardify/readers/csv"
+	"github.com/shardify/shardify/readers/dicom"
 	"github.com/shardify/shardify/readers/files"
 	"github.com/shardify/shardify/readers/fits"
 	"github.com/shardify/shardify/readers/hdf5"
@@ -40,7 +41,7 @@ import (
 
 // Formats is every input format. The first whose Sniff says yes is chosen, so
 // what takes most comes last.
-var Formats = []format.Input{npz.Format, mat.Format, fits.Format, hdf5.Format, netcdf3.Format, nifti.Format, mrc.Format, wav.Format, root.Format, parquet.Format, arrow.Format, sqlite.Format, lmdb.Format, zarr.Format, mmap.Format, wds.Format, mds.Format, tfrecord.Format, megatron.Format, tar.Format, mtx.Format, csv.Format, jsonl.Format, xyz.Format, files.Format, text.Format, synth.Format}
+var Formats = []format.Input{npz.Format, mat.Format, fits.Format, dicom.Format, hdf5.Format, netcdf3.Format, nifti.Format, mrc.Format, wav.Format, root.Format, parquet.Format, arrow.Format, sqlite.Format, lmdb.Format, zarr.Format, mmap.Format, wds.Format, mds.Format, tfrecord.Format, megatron.Format, tar.Format, mtx.Format, csv.Format, jsonl.Format, xyz.Format, files.Format, text.Format, synth.Format}
 
 // CutTable separates the name of a table beside the inputs from its own options, FILE[ KEY=VALUE]...
 func CutTable(text string) (name string, own []string) {

@@ -1,0 +1,236 @@
+package dicom
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/readers/dicom/internal/dcm"
+	"github.com/shardify/shardify/readers/internal/arrayfile"
+	"github.com/shardify/shardify/readers/internal/labels"
+	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
+)
+
+// Format is the readers' table's line for DICOM.
+var Format = format.Input{
+	Name: "dicom", Words: []string{"dcm"},
+	Help:    "DICOM images, without the data of patients",
+	Sniff:   sniff,
+	Options: kind("").Options(),
+	Again:   labels.Again,
+	Open:    open,
+}
+
+const byFrame = "frame"
+
+func kind(personal string) *arrayfile.Kind {
+	return &arrayfile.Kind{
+		Name: "dicom", Title: "DICOM", Key: "dicom 1",
+		Look: func(f *arrayfile.File, o format.Options) (*arrayfile.Header, error) { return look(f, o, personal) },
+		Own: []format.Option{
+			{Name: sampleaxis.SampleOption, Idle: format.Always, Kind: format.KindEnum, Default: sampleaxis.SampleFile, Values: []string{sampleaxis.SampleFile, byFrame},
+				Help: "what one sample is: all frames of a file, or each of them"},
+			{Name: arrayfile.OptScaled.Name, Idle: format.Permission, Kind: format.KindEnum, Default: "no", Off: []string{"no"}, Values: []string{"no", "yes"},
+				Help: "no: the stored numbers; yes: f64 by RescaleSlope and RescaleIntercept, as Hounsfield units"},
+		},
+	}
+}
+
+// sniff knows the mark behind the preamble, and the name; names often have no extension.
+func sniff(head []byte, name string) bool {
+	if len(head) > 0 {
+		return dcm.Sniff(head) && !strings.EqualFold(name, "DICOMDIR")
+	}
+	ext := strings.ToLower(path.Ext(name))
+	return ext == ".dcm" || ext == ".dicom"
+}
+
+// open warns of fields that lead to a person.
+func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
+	var names []string
+	for _, c := range a.Columns {
+		for i := range dcm.Elements {
+			if e := &dcm.Elements[i]; e.Name == c && !e.Technical {
+				names = append(names, c)
+			}
+		}
+	}
+	return kind(strings.Join(names, ", ")).Open(ctx, a)
+}
+
+// reader makes an io.ReaderAt of a file.
+type reader struct{ f *arrayfile.File }
+
+func (r reader) ReadAt(p []byte, off int64) (int, error) {
+	if err := r.f.ReadAt(p, off); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func look(f *arrayfile.File, o format.Options, personal string) (*arrayfile.Header, error) {
+	if f.Packed {
+		return nil, shardify.Unsupported("it is packed by gzip; unpack it first, with gunzip")
+	}
+	file, err := dcm.Parse(reader{f}, f.Size, wanted)
+	if err != nil {
+		return nil, err
+	}
+	im, err := file.Image()
+	if err != nil {
+		return nil, err
+	}
+	x := &pixels{in: reader{f}, im: im}
+	image := arrayfile.Array{Field: shardify.Field{Name: "image", DType: im.DType, Shape: im.Shape()}, Read: x.read}
+	out := &arrayfile.Header{}
+	if o[sampleaxis.SampleOption] == byFrame {
+		if x.frames, out.Sections = true, int64(im.Frames); im.Frames > 1 {
+			image.Shape = image.Shape[1:]
+		}
+	}
+	if arrayfile.Scaled(o) {
+		if err := x.scale(file); err != nil {
+			return nil, err
+		}
+		image.DType = shardify.F64
+	}
+	out.Arrays = append([]arrayfile.Array{image}, fields(file)...)
+	out.Lines = []string{fmt.Sprintf("%s, %d x %d pixels, %d frames, transfer syntax %s", im.Photometric, im.Rows, im.Columns, im.Frames, file.Syntax)}
+	switch {
+	case personal != "":
+		out.Remark = "fields that are about a person, or lead to one, go into the set: " + personal + ";"
+	case im.Photometric == "MONOCHROME1":
+		out.Remark = "MONOCHROME1, where 0 is white; the numbers are not turned:"
+	case im.Photometric == "PALETTE COLOR":
+		out.Remark = "PALETTE COLOR, whose numbers are places in a palette that is not applied:"
+	}
+	return out, nil
+}
+
+// pixels are the pixels of an open file.
+type pixels struct {
+	in     reader
+	im     *dcm.Image
+	frames bool // each is a sample
+
+	scaled       bool
+	slope, inter float64
+
+	mu sync.Mutex
+	d  *dcm.Decoder
+}
+
+// scale finds slope and intercept. Without them, numbers stay what they are, as f64.
+func (x *pixels) scale(f *dcm.File) (err error) {
+	x.scaled = true
+	x.slope, x.inter, _, err = f.Rescale()
+	if err == nil && x.im.Samples > 1 {
+		err = shardify.Unsupported("--scaled yes is for grey pixels; these are %s", x.im.Photometric)
+	}
+	if err == nil && f.PerFrame() {
+		err = shardify.Unsupported("slopes of single frames (5200,9230) are not read; --scaled no reads the stored numbers")
+	}
+	return err
+}
+
+// read decodes samples [lo, hi).
+func (x *pixels) read(ctx context.Context, lo, hi int64, dst []byte) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var err error
+	if x.d == nil {
+		if x.d, err = dcm.NewDecoder(x.in, x.im); err != nil {
+			return err
+		}
+	}
+	from, to := int(lo), int(hi)
+	if !x.frames {
+		from, to = 0, x.im.Frames
+	}
+	if !x.scaled {
+		return x.d.Read(dst, from, to)
+	}
+	each := x.im.Rows * x.im.Columns
+	buf := make([]byte, x.im.FrameBytes())
+	for i := from; i < to; i++ {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		if err := x.d.Read(buf, i, i+1); err != nil {
+			return err
+		}
+		out := dst[8*each*(i-from) : 8*each*(i-from+1)]
+		arrayfile.Scale(x.im.DType, x.slope, x.inter, false)(out, buf)
+	}
+	return nil
+}
+
+// fields are elements as fields, for those who name them.
+func fields(f *dcm.File) []arrayfile.Array {
+	var out []arrayfile.Array
+	for i := range dcm.Elements {
+		e := &dcm.Elements[i]
+		a := arrayfile.Array{Field: shardify.Field{Name: e.Name}, Asked: true}
+		switch e.Form {
+		case dcm.Text:
+			s, ok, err := f.UTF8(e.Tag)
+			if err != nil || !ok {
+				continue
+			}
+			a.DType, a.Media, a.Levels, a.Rows, a.Value = shardify.U8, "txt", 1, int64(len(s)), []byte(s)
+		case dcm.Decimals:
+			v, err := f.Numbers(e.Tag, e.N)
+			if err != nil || v == nil {
+				continue
+			}
+			a.DType, a.Value = shardify.F64, shardify.Bytes(v)
+			if e.N > 1 {
+				a.Shape = []int{e.N}
+			}
+		default:
+			n, ok, err := f.Int(e)
+			if err != nil || !ok {
+				continue
+			}
+			a.DType, a.Value = shardify.I64, binary.LittleEndian.AppendUint64(nil, uint64(n))
+		}
+		out = append(out, a)
+	}
+	if at, ok := location(f); ok {
+		out = append(out, arrayfile.Numbers("image.location", nil, at))
+	}
+	return out
+}
+
+// location is how far an image lies along the normal of its plane, in millimetres: the order of a series.
+func location(f *dcm.File) (float64, bool) {
+	p, err := f.Numbers(dcm.TagPosition, 3)
+	o, err2 := f.Numbers(dcm.TagOrientation, 6)
+	if err != nil || err2 != nil || p == nil || o == nil {
+		return 0, false
+	}
+	n := [3]float64{
+		float64(o[1]*o[5]) - float64(o[2]*o[4]),
+		float64(o[2]*o[3]) - float64(o[0]*o[5]),
+		float64(o[0]*o[4]) - float64(o[1]*o[3]),
+	}
+	at := float64(p[0]*n[0]) + float64(p[1]*n[1]) + float64(p[2]*n[2])
+	return at, !math.IsNaN(at) && !math.IsInf(at, 0)
+}
+
+// wanted are the elements that fields may be made of.
+func wanted(t dcm.Tag) bool { return tags[t] }
+
+var tags = func() map[dcm.Tag]bool {
+	m := map[dcm.Tag]bool{}
+	for i := range dcm.Elements {
+		m[dcm.Elements[i].Tag] = true
+	}
+	return m
+}()
