@@ -38,6 +38,8 @@ type Input struct {
 	StandIn func(base string) string
 	// Whole: it reads files of any kind, each as it is: the default for what no other format reads.
 	Whole bool
+	// Bytes: each file may be a sample, so that the format of files of any kind reads them, too, as bytes.
+	Bytes bool
 	// Invents: the source makes up its samples, and takes no inputs.
 	Invents bool
 	// Sets: the inputs are data sets of the output format of this name, one manifest each.

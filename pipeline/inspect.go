@@ -36,7 +36,7 @@ func InspectRequest(ctx context.Context, s Settings, inputs []string, sample boo
 	for i := range inputs {
 		inputs[i] = storages.Plain(inputs[i])
 	}
-	src, why, err := settings.ChooseInput(ctx, nil, s.From, inputs, s.Options)
+	src, why, err := settings.ChooseInput(ctx, nil, s.From, inputs, s.Options, len(s.Parse) > 0)
 	if err != nil {
 		return r, err
 	}

@@ -244,7 +244,7 @@ func (r *run) open(ctx context.Context, p *Prepared, fields []string) (err error
 	in.Until(ctx)
 	if r.From == "" && len(r.Inputs) == 0 && r.FilesFrom != "" {
 		r.Input, p.FromWhy = readers.ChooseListed(ctx, in, names)
-	} else if r.Input, p.FromWhy, err = settings.ChooseInput(ctx, in, r.From, r.Inputs, r.Options); err != nil {
+	} else if r.Input, p.FromWhy, err = settings.ChooseInput(ctx, in, r.From, r.Inputs, r.Options, len(r.Parse) > 0); err != nil {
 		return err
 	}
 	sinks := writers.Formats

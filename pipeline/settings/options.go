@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify/internal/suggest"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/transform"
 	"github.com/shardify/shardify/writers"
 )
 
@@ -78,8 +79,8 @@ func Belong(given format.Options, src *format.Input, sinks ...format.Output) err
 }
 
 // ChooseInput finds the format of inputs, unless it is asked for, or follows from an option. They are in from; nil means
-// where their names say.
-func ChooseInput(ctx context.Context, from storage.FS, asked string, inputs []string, given format.Options) (format.Input, string, error) {
+// where their names say. With parsed, --parse reads fields of bytes.
+func ChooseInput(ctx context.Context, from storage.FS, asked string, inputs []string, given format.Options, parsed bool) (format.Input, string, error) {
 	if f, why := decided(given); asked == "" && f != nil {
 		return *f, why, nil
 	}
@@ -92,8 +93,28 @@ func ChooseInput(ctx context.Context, from storage.FS, asked string, inputs []st
 		err = shardify.Hint(shardify.Usage("%v", err), "convert each format on its own; shardify merge-sets A B -o C joins sets of equal fields")
 	case errors.Is(err, readers.ErrUndecided):
 		err = shardify.Hint(shardify.Usage("%v", err), "name it with --from: "+strings.Join(readers.Names(), ", "))
+	case err == nil && asked == "" && f.Bytes:
+		if option := wantsBytes(&f, given, parsed); option != "" {
+			f, _ = readers.Lookup("files")
+			why = "--" + option
+		}
 	}
 	return f, why, err
+}
+
+// wantsBytes is the option that only the format of files of any kind has; "" if none is given.
+func wantsBytes(f *format.Input, given format.Options, parsed bool) string {
+	if parsed {
+		return transform.Parse
+	}
+	files, _ := readers.Lookup("files")
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		has := func(o format.Option) bool { return o.Name == name }
+		if i := slices.IndexFunc(files.Options, has); i >= 0 && (!slices.ContainsFunc(f.Options, has) || name == "labels" && !slices.Contains([]string{"auto", "none", "folder"}, given[name])) {
+			return name
+		}
+	}
+	return ""
 }
 
 // decided is the format that an option is for which decides about it; nil if none is given.

@@ -18,6 +18,7 @@ var Format = format.Input{
 	Name: "mrc", Words: []string{"mrcs", "map", "ccp4"},
 	Help:    "MRC files of electron microscopy: volumes and stacks of images, also .gz",
 	Sniff:   sniff,
+	Bytes:   true,
 	Reads:   reads,
 	Options: kind.Options(),
 	Again:   labels.Again,

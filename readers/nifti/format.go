@@ -6,10 +6,11 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/nifti"
+	"github.com/shardify/shardify/internal/voxels"
 	"github.com/shardify/shardify/readers/internal/arrayfile"
 	"github.com/shardify/shardify/readers/internal/labels"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
-	"github.com/shardify/shardify/readers/nifti/internal/header"
 )
 
 // Format is the readers' table's line for NIfTI.
@@ -17,6 +18,7 @@ var Format = format.Input{
 	Name: "nifti", Words: []string{"nii"},
 	Help:    "NIfTI volumes: .nii, .nii.gz, pairs of .hdr and .img",
 	Sniff:   sniff,
+	Bytes:   true,
 	Reads:   reads,
 	StandIn: standIn,
 	Options: kind.Options(),
@@ -42,7 +44,7 @@ func sniff(head []byte, name string) bool {
 		return len(head) == 0 || strings.HasPrefix(string(head), "\x1f\x8b")
 	}
 	if len(head) > 0 {
-		return header.Is(head)
+		return nifti.Is(head)
 	}
 	return strings.HasSuffix(name, ".nii")
 }
@@ -51,7 +53,7 @@ func sniff(head []byte, name string) bool {
 func reads(head []byte, name string) bool {
 	name = strings.ToLower(name)
 	if len(head) > 0 && !strings.HasPrefix(string(head), "\x1f\x8b") {
-		return header.Is(head)
+		return nifti.Is(head)
 	}
 	return sniff(nil, name) || strings.HasSuffix(name, ".hdr") || strings.HasSuffix(name, ".hdr.gz")
 }
@@ -75,11 +77,11 @@ func partner(name, from, to string) string {
 }
 
 func look(f *arrayfile.File, o format.Options) (*arrayfile.Header, error) {
-	b, err := f.Head(header.Bytes)
+	b, err := f.Head(nifti.Bytes)
 	if err != nil {
 		return nil, err
 	}
-	h, err := header.Parse(b)
+	h, err := nifti.Parse(b)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +109,7 @@ func look(f *arrayfile.File, o format.Options) (*arrayfile.Header, error) {
 	}
 	scaled := arrayfile.Scaled(o)
 	if scaled && h.Scaled {
-		image.Kernel = arrayfile.Scale(h.Type.DType, h.Slope, h.Inter, h.Type.Complex())
+		image.Kernel = voxels.Scale(h.Type.DType, h.Slope, h.Inter, h.Type.Complex())
 		image.DType, image.Width = shardify.F64, h.Type.DType.Size()
 	}
 	out.Arrays = append([]arrayfile.Array{image}, small(h, scaled)...)
@@ -118,7 +120,7 @@ func look(f *arrayfile.File, o format.Options) (*arrayfile.Header, error) {
 }
 
 // values is the file that has the values.
-func values(f *arrayfile.File, h *header.Header) (*arrayfile.File, error) {
+func values(f *arrayfile.File, h *nifti.Header) (*arrayfile.File, error) {
 	if !h.Pair {
 		return f, nil
 	}
@@ -143,7 +145,7 @@ func volumes(dims []int) (shape []int, n int64, err error) {
 }
 
 // small are the fields that are no voxels.
-func small(h *header.Header, scaled bool) []arrayfile.Array {
+func small(h *nifti.Header, scaled bool) []arrayfile.Array {
 	affine := make([]float64, 0, 16)
 	for _, row := range h.Affine() {
 		affine = append(affine, row[:]...)
@@ -167,7 +169,7 @@ func small(h *header.Header, scaled bool) []arrayfile.Array {
 }
 
 // describe says what inspect shows of a file.
-func describe(h *header.Header) string {
+func describe(h *nifti.Header) string {
 	var spacing []string
 	for _, d := range h.Spacing[:min(len(h.Spacing), 3)] {
 		spacing = append(spacing, fmt.Sprintf("%.4g", d))

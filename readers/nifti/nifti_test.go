@@ -1,6 +1,7 @@
 package nifti
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/nifti"
 	"github.com/shardify/shardify/readers/internal/arrayfile/arrayfiletest"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/tests/corpus"
@@ -139,6 +141,47 @@ func TestStoredNumbers(t *testing.T) {
 		if want := float64(float64(v)*slope) + inter; values[i] != want || slope == 1 {
 			t.Fatalf("value %d is %v; want %v", i, values[i], want)
 		}
+	}
+}
+
+// TestSameInMemory: --parse decodes files as the reader does.
+func TestSameInMemory(t *testing.T) {
+	root := filepath.Join(corpus.Dir(t, "science_images"), "nifti")
+	equal := 0
+	for _, pattern := range []string{"*.nii", "*.nii.gz", "real/*.nii", "real/*.nii.gz", "bad/*.nii", "bad/*.gz"} {
+		names, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var values []byte
+			v, errHere := nifti.Open(b)
+			if errHere == nil {
+				values, errHere = v.Append(nil)
+			}
+			src, err := arrayfiletest.Open(Format, nil, nil, name)
+			var c *readertest.Columns
+			if err == nil {
+				c, err = readertest.Load(src, 1<<20)
+				src.Close()
+			}
+			switch {
+			case (err == nil) != (errHere == nil):
+				t.Errorf("%s: %v; the reader: %v", filepath.Base(name), errHere, err)
+			case err != nil:
+			case !bytes.Equal(values, c.ByName["image"].Data) || !slices.Equal(v.Shape(), c.ByName["image"].Shape):
+				t.Errorf("%s: other values than of the reader", filepath.Base(name))
+			default:
+				equal++
+			}
+		}
+	}
+	if equal < 30 {
+		t.Errorf("only %d files are equal", equal)
 	}
 }
 

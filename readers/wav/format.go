@@ -18,6 +18,7 @@ var Format = format.Input{
 	Name: "wav", Words: []string{"wave"},
 	Help:    "WAV recordings, as arrays with their rate",
 	Sniff:   sniff,
+	Bytes:   true,
 	Options: kind.Options(),
 	Again:   labels.Again,
 	Open:    kind.Open,

@@ -1,5 +1,5 @@
 // Package annotations has the operation that reads the annotation file of an image: --parse converts files of Pascal VOC, YOLO
-// and KITTI to boxes, polygons, key points and classes, and files of plain numbers and recordings to arrays.
+// and KITTI to boxes, polygons, key points and classes, and files of plain numbers, recordings and volumes to arrays.
 //
 // Map of the files:
 //
@@ -12,6 +12,6 @@
 //	kitti.go  lines of KITTI
 //	raw.go    plain numbers
 //	texts.go  numbers in texts
-//	sound.go  values of recordings
+//	sound.go  values of recordings; volumes.go of volumes
 //	names.go  files with the names of classes
 package annotations

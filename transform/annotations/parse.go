@@ -13,8 +13,8 @@ import (
 )
 
 // Parse is lists of the objects in annotation files.
-var Parse = op.Kind{Name: "parse", Value: "FIELD=voc|yolo|yolo-seg|yolo-pose|kitti|wav|flac|TYPExN[ KEY=VALUE]...", Example: "label=yolo names=data.yaml", Help: "boxes and classes of the file that is a field, as FIELD_boxes, FIELD_class, ... in its place; values of recordings",
-	More: "names=FILE gives classes their numbers, keep=yes keeps FIELD, class=text, score=read, keypoints=17x3; points=f32x4 makes an array of plain numbers, bbox=f32x4 text=yes of texts [x, y, w, h]; audio=wav the values of a recording and FIELD_rate, as=f32 from -1 to 1, channels=1 their mean, short=take", Keeps: true, New: op.Of(newParse), Fields: op.FieldsOf(newParse)}
+var Parse = op.Kind{Name: "parse", Value: "FIELD=voc|yolo|yolo-seg|yolo-pose|kitti|wav|flac|nifti|TYPExN[ KEY=VALUE]...", Example: "label=yolo names=data.yaml", Help: "boxes and classes of the file that is a field, as FIELD_boxes, FIELD_class, ... in its place; values of recordings",
+	More: "names=FILE gives classes their numbers, keep=yes keeps FIELD, class=text, score=read, keypoints=17x3; points=f32x4 makes an array of plain numbers, bbox=f32x4 text=yes of texts [x, y, w, h]; audio=wav the values of a recording and FIELD_rate, as=f32 from -1 to 1, channels=1 their mean, short=take; image=nifti the values of a volume", Keeps: true, New: op.Of(newParse), Fields: op.FieldsOf(newParse)}
 
 // made is a field that is made of a file.
 type made struct {
@@ -24,6 +24,7 @@ type made struct {
 	text        bool
 	one         bool // a value for each file; else one for each object
 	list        bool // several values for each object
+	ragged      bool // of a shape that a field of its own has
 	attr, value string
 }
 
@@ -72,6 +73,8 @@ func newParse(e *op.Env, text string) (operation, error) {
 		}
 	case "wav", "flac":
 		p.fields, p.read = soundFields(&p.spec), recording
+	case "nifti":
+		p.fields, p.read = volumeFields(&p.spec), volume
 	}
 	if !s.classes() {
 		return p, nil
@@ -85,8 +88,8 @@ func newParse(e *op.Env, text string) (operation, error) {
 
 // name is the name of a field that is made.
 func (p *parse) name(of string) string {
-	if of == "" {
-		return p.spec.Field
+	if of == "" || of == shardify.ShapeSuffix {
+		return p.spec.Field + of
 	}
 	return p.spec.Field + "_" + of
 }
@@ -155,7 +158,7 @@ func (p *parse) Schema(in []shardify.Field) ([]shardify.Field, error) {
 func (p *parse) makes(file *shardify.Field) (out []shardify.Field) {
 	for i := range p.fields {
 		m := &p.fields[i]
-		f := shardify.Field{Name: p.name(m.name), DType: m.dtype, Shape: m.shape, Nullable: file.Nullable && !p.spec.yolo()}
+		f := shardify.Field{Name: p.name(m.name), DType: m.dtype, Shape: m.shape, Ragged: m.ragged, Nullable: file.Nullable && !p.spec.yolo()}
 		if !m.one {
 			if f.Levels = 1; m.name != "" {
 				f.Counter = p.name("objects")
@@ -250,8 +253,13 @@ func (p *parse) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*shardi
 // absent takes in a sample without a file.
 func (r *rows) absent(fields []made) {
 	for i := range fields {
-		if fields[i].one {
+		switch {
+		case fields[i].one && fields[i].dtype == shardify.I32:
 			r.i32(i, 0)
+		case fields[i].one:
+			for range fields[i].shape[0] {
+				r.i64(i, 0)
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/nifti"
 	"github.com/shardify/shardify/internal/sound"
 )
 
@@ -31,19 +32,29 @@ func (k recorded) String() string {
 	return k.dtype.String() + "x" + strconv.Itoa(k.channels)
 }
 
-// parse reads TYPExN.
-func (k *recorded) parse(text string) bool {
+// parse reads TYPExN; of recordings some types alone.
+func (k *recorded) parse(text string, sound bool) bool {
 	m := rawForm.FindStringSubmatch(text)
 	if m == nil {
 		return false
 	}
 	k.dtype, _ = shardify.ParseDType(m[1])
 	k.channels, _ = strconv.Atoi(m[2])
-	return k.channels > 0 && slices.Contains([]shardify.DType{shardify.U8, shardify.I16, shardify.I32, shardify.F32, shardify.F64}, k.dtype)
+	if sound && !slices.Contains([]shardify.DType{shardify.U8, shardify.I16, shardify.I32, shardify.F32, shardify.F64}, k.dtype) {
+		return false
+	}
+	return k.channels > 0 && k.dtype != shardify.Invalid && k.dtype != shardify.Bool
 }
 
 // Look takes the type of a file for that of all.
 func (s *Spec) Look(file []byte) error {
+	if !s.sound() {
+		v, err := nifti.Open(file)
+		if err == nil {
+			s.kind, s.Looks = recorded{v.DType(), len(v.Shape())}, false
+		}
+		return err
+	}
 	r, err := sound.Read(s.form, file, s.short)
 	if err == nil {
 		s.kind, s.Looks = recorded{r.DType, r.Channels}, false

@@ -22,7 +22,7 @@ type Spec struct {
 	// Looks says that the first file must say of which type all are.
 	Looks bool
 
-	form  string // "voc", "yolo", "yolo-seg", "yolo-pose", "kitti", "wav", "flac" or the type of plain numbers
+	form  string // "voc", "yolo", "yolo-seg", "yolo-pose", "kitti", "wav", "flac", "nifti" or the type of plain numbers
 	dtype shardify.DType
 	shape []int            // of plain numbers, and of the key points of an object
 	score bool             // lines of KITTI end with a score
@@ -33,7 +33,7 @@ type Spec struct {
 	as    shardify.DType // f32: recordings become floats
 	mix   bool           // recordings become the mean of their channels
 	short bool           // what is there of recordings that are cut
-	kind  recorded       // of all recordings
+	kind  recorded       // of all recordings, and of all volumes, whose dimensions are counted
 }
 
 var pointsForm = regexp.MustCompile(`^([1-9][0-9]{0,3})x([23])$`)
@@ -74,7 +74,7 @@ func ParseSpec(text string) (s Spec, err error) {
 	if s.texts && (s.Names != nil || s.File != "") {
 		return s, op.FlagError("parse", text, fmt.Errorf("class=text with names: classes are texts or have numbers"))
 	}
-	s.Looks = s.sound() && s.kind.channels == 0 && !s.mix
+	s.Looks = s.alike() && s.kind.channels == 0 && !s.mix
 	if s.mix && s.as == shardify.Invalid {
 		return s, op.FlagError("parse", text, fmt.Errorf("channels=1 is the mean of the channels, which is of f32: as=f32 channels=1"))
 	}
@@ -84,7 +84,7 @@ func ParseSpec(text string) (s Spec, err error) {
 // list reads a list of names, and returns what follows it.
 func (s *Spec) list(key, value, text string) (rest string, err error) {
 	d := json.NewDecoder(strings.NewReader(value))
-	if key != "names" || s.numbers() || s.sound() || d.Decode(&s.Names) != nil || s.File != "" {
+	if key != "names" || s.numbers() || s.alike() || d.Decode(&s.Names) != nil || s.File != "" {
 		return "", badSpec(text)
 	}
 	if err := checkNames(s.Names); err != nil {
@@ -97,7 +97,7 @@ func (s *Spec) list(key, value, text string) (rest string, err error) {
 func (s *Spec) word(key, value string) (ok bool) {
 	switch key + "=" + value {
 	case "keep=yes":
-		s.Keeps, ok = true, !s.numbers() && !s.sound()
+		s.Keeps, ok = true, !s.numbers() && !s.alike()
 	case "score=read":
 		s.score, ok = true, s.form == "kitti"
 	case "text=yes":
@@ -105,7 +105,7 @@ func (s *Spec) word(key, value string) (ok bool) {
 	case "class=text":
 		s.texts, ok = true, s.named()
 	case "as=f32":
-		s.as, ok = shardify.F32, s.sound()
+		s.as, ok = shardify.F32, s.alike()
 	case "channels=1":
 		s.mix, ok = true, s.sound()
 	case "short=take":
@@ -114,8 +114,8 @@ func (s *Spec) word(key, value string) (ok bool) {
 		if key == "keypoints" {
 			return s.keypoints(value)
 		}
-		if s.sound() {
-			return key == "of" && s.kind.parse(value)
+		if s.alike() {
+			return key == "of" && s.kind.parse(value, s.sound())
 		}
 		s.File, ok = value, key == "names" && value != "" && !s.numbers() && s.Names == nil && s.File == ""
 	}
@@ -123,12 +123,12 @@ func (s *Spec) word(key, value string) (ok bool) {
 }
 
 func badSpec(text string) error {
-	return op.FlagError("parse", text, fmt.Errorf("want FIELD=voc|yolo|yolo-seg|yolo-pose|kitti[ names=FILE][ keep=yes], FIELD=voc|kitti class=text, FIELD=kitti score=read, FIELD=yolo-pose keypoints=17x3, FIELD=wav|flac[ as=f32[ channels=1]][ short=take] or FIELD=TYPE[xN][ text=yes], as in --parse label=voc, --parse 'label=yolo names=data.yaml', --parse audio=wav or --parse points=f32x4"))
+	return op.FlagError("parse", text, fmt.Errorf("want FIELD=voc|yolo|yolo-seg|yolo-pose|kitti[ names=FILE][ keep=yes], FIELD=voc|kitti class=text, FIELD=kitti score=read, FIELD=yolo-pose keypoints=17x3, FIELD=wav|flac[ as=f32[ channels=1]][ short=take], FIELD=nifti[ as=f32] or FIELD=TYPE[xN][ text=yes], as in --parse label=voc, --parse 'label=yolo names=data.yaml', --parse audio=wav or --parse points=f32x4"))
 }
 
 // known finds out what the form is.
 func (s *Spec) known() bool {
-	if s.named() || s.yolo() || s.sound() {
+	if s.named() || s.yolo() || s.alike() {
 		return true
 	}
 	m := rawForm.FindStringSubmatch(s.form)
@@ -152,6 +152,9 @@ func (s *Spec) numbers() bool { return s.dtype != shardify.Invalid }
 func (s *Spec) yolo() bool {
 	return s.form == "yolo" || s.form == "yolo-seg" || s.form == "yolo-pose"
 }
+
+// alike reports whether the files are arrays that must have one type.
+func (s *Spec) alike() bool { return s.sound() || s.form == "nifti" }
 
 // sound reports whether files are recordings.
 func (s *Spec) sound() bool { return s.form == "wav" || s.form == "flac" }

@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/glance"
+	"github.com/shardify/shardify/internal/nifti"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -24,10 +25,10 @@ const (
 )
 
 // begins are the forms that files of a type may have, until one is looked at.
-var begins = map[string]string{"xml": "voc", "txt": "lines", "bin": "f32x4", "wav": "wav", "flac": "flac"}
+var begins = map[string]string{"xml": "voc", "txt": "lines", "bin": "f32x4", "wav": "wav", "flac": "flac", "nii": "nifti", "nii.gz": "nifti", "gz": "nifti"}
 
 // holds says what files of a form have.
-var holds = map[string]string{"f32x4": "points: x, y, z and intensity", "wav": "sound", "flac": "sound"}
+var holds = map[string]string{"f32x4": "points: x, y, z and intensity", "wav": "sound", "flac": "sound", "nifti": "volumes"}
 
 // annotations proposes to read files of a form that is known: it looks at some of them.
 func annotations(ctx context.Context, src shardify.Source, t *format.Table) *Proposal {
@@ -130,6 +131,12 @@ func (g *guess) look(file []byte) {
 			g.form = ""
 		}
 		g.kind = is
+	case g.form == "nifti":
+		if v, err := nifti.Open(file); err != nil || g.kind != "" && g.kind != v.DType().String() {
+			g.form = ""
+		} else {
+			g.kind = v.DType().String()
+		}
 	case g.form == anyNumbers || strings.HasSuffix(g.form, inTexts):
 		if form := inBrackets(file); form == "" || form != g.form {
 			g.form = map[bool]string{true: anyNumbers}[form != ""]

@@ -36,7 +36,7 @@ func (t *File) Most() int64 { return ask.PoolLimit(t.Memory) / ask.TableShare }
 // Open opens the table with its keys, and the columns to take; nil is all.
 func (t *File) Open(ctx context.Context, keys, take []string) (*readers.Opened, format.Input, error) {
 	name, own := readers.CutTable(t.Path)
-	in, _, err := settings.ChooseInput(ctx, nil, "", []string{name}, nil)
+	in, _, err := settings.ChooseInput(ctx, nil, "", []string{name}, nil, false)
 	if err != nil {
 		return nil, in, err
 	}

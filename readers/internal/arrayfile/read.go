@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/voxels"
 	"github.com/shardify/shardify/readers/internal/rows/set"
 )
 
@@ -166,7 +167,7 @@ func (w *worker) straight(src *feed, a *Array, dst []byte) error {
 			if err := src.fill(p); err != nil {
 				return err
 			}
-			swap(p, a.Swap)
+			voxels.Swap(p, a.Swap)
 			dst = dst[len(p):]
 		}
 		return nil
@@ -185,46 +186,11 @@ func (w *worker) straight(src *feed, a *Array, dst []byte) error {
 // block reads and converts values.
 func (w *worker) block(src *feed, a *Array, dst []byte) error {
 	n := len(dst) / a.DType.Size() * a.width()
-	w.raw = grow(w.raw, n)
+	w.raw = voxels.Grow(w.raw, n)
 	if err := src.fill(w.raw); err != nil {
 		return err
 	}
-	swap(w.raw, a.Swap)
+	voxels.Swap(w.raw, a.Swap)
 	a.Kernel(dst, w.raw)
 	return nil
-}
-
-// swap reverses the bytes of each unit.
-func swap(p []byte, width int) {
-	switch width {
-	case 0, 1:
-	case 2:
-		for len(p) >= 2 {
-			p[0], p[1] = p[1], p[0]
-			p = p[2:]
-		}
-	case 4:
-		for len(p) >= 4 {
-			le.PutUint32(p, be.Uint32(p))
-			p = p[4:]
-		}
-	case 8:
-		for len(p) >= 8 {
-			le.PutUint64(p, be.Uint64(p))
-			p = p[8:]
-		}
-	default:
-		for len(p) >= width {
-			slices.Reverse(p[:width])
-			p = p[width:]
-		}
-	}
-}
-
-// grow is b with n bytes, which are aligned as values are. What was in b is lost.
-func grow(b []byte, n int) []byte {
-	if n <= cap(b) {
-		return b[:n]
-	}
-	return shardify.Bytes(make([]uint64, (n+7)/8))[:n]
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/internal/labels"
+	"github.com/shardify/shardify/readers/internal/pairs"
 	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
@@ -93,11 +94,34 @@ func (s *source) name(a *format.OpenArgs) (err error) {
 		if s.named, err = labels.Name(a, files, s.Set.Schema()); err != nil {
 			return err
 		}
+		if err := parts(a, s.named != nil && s.named.Fields() != nil); err != nil {
+			return err
+		}
 	}
 	if len(s.Schema()) == 0 {
 		return shardify.Misuse("--columns '%s' leaves no field", strings.Join(a.Columns, ","))
 	}
 	return shardify.ValidateSchema(s.Schema())
+}
+
+// parts is the error about folders that hold parts of the same samples, unless --labels says what they are.
+func parts(a *format.OpenArgs, classes bool) error {
+	if v := a.Options["labels"]; v != "" && v != labels.Auto {
+		return nil
+	}
+	level := -1
+	if classes {
+		level = 0
+	}
+	var sides pairs.Sides
+	names, exts := labels.NewPaths(a.Table, labels.First), []string{""}
+	for i := range a.Table.Len() {
+		sides.Add(names, i, &exts)
+	}
+	if list := sides.Find(level); list != nil {
+		return pairs.Doubt(list, true)
+	}
+	return nil
 }
 
 // Schema implements shardify.Source.

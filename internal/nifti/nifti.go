@@ -1,5 +1,8 @@
-// Package header parses the headers of NIfTI-1 (348 bytes) and NIfTI-2 (540 bytes) files.
-package header
+// Package nifti reads NIfTI-1 and NIfTI-2 files: their headers, of 348 and 540 bytes, and whole files in memory.
+//
+//	nifti.go   the header
+//	decode.go  the values of a file
+package nifti
 
 import (
 	"encoding/binary"

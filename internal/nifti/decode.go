@@ -1,0 +1,123 @@
+package nifti
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/inflate"
+	"github.com/shardify/shardify/internal/voxels"
+)
+
+// DType is the type of the values as they are delivered: f64 where the header scales them.
+func (h *Header) DType() shardify.DType {
+	if h.Scaled {
+		return shardify.F64
+	}
+	return h.Type.DType
+}
+
+// Shape is that of the array: complex numbers and colours are its last axis.
+func (h *Header) Shape() []int {
+	if h.Type.Parts == 0 {
+		return h.Dims
+	}
+	return append(slices.Clone(h.Dims), h.Type.Parts)
+}
+
+// Volume is a whole file in memory.
+type Volume struct {
+	*Header
+	file []byte
+	gz   bool
+}
+
+// mostTimes is how many bytes a byte of DEFLATE may become.
+const mostTimes = 1032
+
+// Open reads the header of a file, which may be packed by gzip.
+func Open(file []byte) (*Volume, error) {
+	v := &Volume{file: file, gz: bytes.HasPrefix(file, []byte("\x1f\x8b"))}
+	head, room := file[:min(len(file), Bytes)], int64(len(file))
+	if v.gz {
+		var r inflate.Reader
+		r.ResetGzip(bytes.NewReader(file))
+		head = make([]byte, Bytes)
+		n, err := io.ReadFull(&r, head)
+		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+			return nil, damaged(err)
+		}
+		head, room = head[:n], room*mostTimes
+	}
+	var err error
+	if v.Header, err = Parse(head); err != nil {
+		return nil, err
+	}
+	if v.Pair {
+		return nil, shardify.Unsupported("the header of a pair, whose values are in another file; --from nifti reads both")
+	}
+	if n := v.stored(); v.Offset > room || n > room-v.Offset {
+		return nil, shardify.Corrupt(int64(len(file)), "the values take %d bytes from byte %d on, and the file has %d", n, v.Offset, len(file))
+	}
+	return v, nil
+}
+
+// stored is what the values take in the file.
+func (v *Volume) stored() int64 { return v.values() * int64(v.Type.DType.Size()) }
+
+func (v *Volume) values() int64 {
+	n := int64(1)
+	for _, d := range v.Shape() {
+		n *= int64(d)
+	}
+	return n
+}
+
+// Append appends the values, in the order of the indices: the last one is the fastest.
+func (v *Volume) Append(dst []byte) ([]byte, error) {
+	raw := v.file
+	if v.gz {
+		var r inflate.Reader
+		r.ResetGzip(bytes.NewReader(v.file))
+		if _, err := io.CopyN(io.Discard, &r, v.Offset); err != nil {
+			return dst, damaged(err)
+		}
+		raw = voxels.Grow(nil, int(v.stored()))
+		if _, err := io.ReadFull(&r, raw); err != nil {
+			return dst, damaged(err)
+		}
+		if _, err := io.CopyN(io.Discard, &r, 1<<20); err != io.EOF {
+			return dst, damaged(err)
+		}
+	} else {
+		raw = append(voxels.Grow(nil, int(v.stored()))[:0], raw[v.Offset:v.Offset+v.stored()]...)
+	}
+	if v.Big {
+		voxels.Swap(raw, v.Type.DType.Size())
+	}
+	if v.Scaled {
+		scaled := voxels.Grow(nil, int(v.values())*8)
+		voxels.Scale(v.Type.DType, v.Slope, v.Inter, v.Type.Complex())(scaled, raw)
+		raw = scaled
+	}
+	dims := slices.DeleteFunc(slices.Clone(v.Dims), func(d int) bool { return d == 1 })
+	if len(dims) < 2 {
+		return append(dst, raw...), nil
+	}
+	turned := voxels.Grow(nil, len(raw))
+	voxels.Place(turned, raw, dims, v.DType().Size()*max(v.Type.Parts, 1), 0, dims[len(dims)-1])
+	return append(dst, turned...), nil
+}
+
+// damaged makes what inflate refuses damage of the file.
+func damaged(err error) error {
+	switch {
+	case err == nil:
+		return shardify.Corrupt(-1, "more than 1 MiB follow the values")
+	case err == io.EOF, errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, inflate.ErrCorrupt):
+		return shardify.Corrupt(-1, "gzip: %v", err)
+	}
+	return err
+}

@@ -1,0 +1,108 @@
+// Package voxels has what is done to the values of arrays between a file and a batch: their bytes are swapped, they are
+// scaled, and arrays whose first index is the fastest are turned.
+package voxels
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/shardify/shardify"
+)
+
+var le, be = binary.LittleEndian, binary.BigEndian
+
+// Swap reverses the bytes of each unit.
+func Swap(p []byte, width int) {
+	switch width {
+	case 0, 1:
+	case 2:
+		for len(p) >= 2 {
+			p[0], p[1] = p[1], p[0]
+			p = p[2:]
+		}
+	case 4:
+		for len(p) >= 4 {
+			le.PutUint32(p, be.Uint32(p))
+			p = p[4:]
+		}
+	case 8:
+		for len(p) >= 8 {
+			le.PutUint64(p, be.Uint64(p))
+			p = p[8:]
+		}
+	default:
+		for len(p) >= width {
+			slices.Reverse(p[:width])
+			p = p[width:]
+		}
+	}
+}
+
+// Grow is b with n bytes, which are aligned as values are. What was in b is lost.
+func Grow(b []byte, n int) []byte {
+	if n <= cap(b) {
+		return b[:n]
+	}
+	return shardify.Bytes(make([]uint64, (n+7)/8))[:n]
+}
+
+// Place puts planes [from, from+n) along the last axis, in which the first index is the fastest, into an array
+// in which the last one is. item is the bytes of a value.
+func Place(dst, planes []byte, dims []int, item, from, n int) {
+	last := len(dims) - 1
+	middle := 1 // lines of a plane
+	for _, d := range dims[1:last] {
+		middle *= d
+	}
+	b := blocks{first: dims[0], middle: middle, last: dims[last], from: from, n: n, item: item}
+	index := make([]int, last) // of the line, in the order of the file
+	for m := range middle {
+		to := 0
+		for k := 1; k < last; k++ {
+			to = to*dims[k] + index[k]
+		}
+		b.line(dst, planes, m, to)
+		for k := 1; k < last; k++ {
+			if index[k]++; index[k] < dims[k] {
+				break
+			}
+			index[k] = 0
+		}
+	}
+}
+
+// blocks are the planes that are placed at once.
+type blocks struct{ first, middle, last, from, n, item int }
+
+// line places line m of each plane, which is line to of the array.
+func (b *blocks) line(dst, src []byte, m, to int) {
+	switch b.item {
+	case 1:
+		placeLine[uint8](b, dst, src, m, to)
+	case 2:
+		placeLine[uint16](b, shardify.View[uint16](dst), shardify.View[uint16](src), m, to)
+	case 4:
+		placeLine[uint32](b, shardify.View[uint32](dst), shardify.View[uint32](src), m, to)
+	case 8:
+		placeLine[uint64](b, shardify.View[uint64](dst), shardify.View[uint64](src), m, to)
+	default:
+		for i := range b.first {
+			for k := range b.n {
+				at, of := (i*b.middle+to)*b.last+b.from+k, (k*b.middle+m)*b.first+i
+				copy(dst[at*b.item:(at+1)*b.item], src[of*b.item:])
+			}
+		}
+	}
+}
+
+func placeLine[T shardify.Number](b *blocks, dst, src []T, m, to int) {
+	step := b.first * b.middle
+	for i := range b.first {
+		d := dst[(i*b.middle+to)*b.last+b.from:][:b.n]
+		at := m*b.first + i
+		for k := range d {
+			d[k] = src[at]
+			at += step
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package annotations
+
+import (
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/nifti"
+	"github.com/shardify/shardify/internal/numeric"
+	"github.com/shardify/shardify/internal/voxels"
+)
+
+// volumeFields are the values of a volume, in the place of the file, and its shape.
+func volumeFields(s *Spec) []made {
+	m := made{dtype: s.kind.dtype, ragged: true}
+	if s.as != shardify.Invalid {
+		m.dtype = s.as
+	}
+	return []made{m, {name: shardify.ShapeSuffix, dtype: shardify.I64, shape: []int{s.kind.channels}, one: true}}
+}
+
+// volume reads the values of a volume.
+func volume(s *Spec, file []byte, r *rows) error {
+	v, err := nifti.Open(file)
+	if err != nil {
+		return err
+	}
+	shape, as := v.Shape(), s.as
+	switch found := (recorded{v.DType(), len(shape)}); {
+	case len(shape) != s.kind.channels:
+		return shardify.Mismatch("%d dimensions, where others have %d", len(shape), s.kind.channels)
+	case as == shardify.Invalid && found != s.kind:
+		return shardify.Hint(shardify.Mismatch("values of %v, where others have %v", found.dtype, s.kind.dtype), s.unify("as=f32"))
+	case as == shardify.Invalid:
+		as = v.DType()
+	}
+	c := &r.columns[0]
+	if as == v.DType() {
+		c.data, err = v.Append(c.data)
+	} else {
+		var values []byte
+		if values, err = v.Append(nil); err == nil {
+			floats := voxels.Grow(nil, len(values)/v.DType().Size()*s.as.Size())
+			numeric.Convert(floats, s.as, values, v.DType())
+			c.data = append(c.data, floats...)
+		}
+	}
+	n := int64(1)
+	for _, d := range shape {
+		n *= int64(d)
+		r.i64(1, int64(d))
+	}
+	r.objects += n
+	return err
+}

@@ -1,0 +1,71 @@
+package annotations
+
+import (
+	"encoding/binary"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/transform/transformtest"
+)
+
+// niftiFile is a volume of i16: 0, 1, 2, ... in the order of the file, in which the first index is the fastest.
+func niftiFile(dims ...int) string {
+	b := make([]byte, 352)
+	le := binary.LittleEndian
+	le.PutUint32(b, 348)
+	le.PutUint16(b[40:], uint16(len(dims)))
+	n := 1
+	for i, d := range dims {
+		le.PutUint16(b[42+2*i:], uint16(d))
+		n *= d
+	}
+	le.PutUint16(b[70:], 4)
+	le.PutUint32(b[108:], 0x43b00000) // 352
+	copy(b[344:], "n+1\x00")
+	for i := range n {
+		b = le.AppendUint16(b, uint16(i))
+	}
+	return string(b)
+}
+
+// TestVolumes: values and shapes; files that differ are errors.
+func TestVolumes(t *testing.T) {
+	s, err := ParseSpec("label=nifti")
+	if err != nil || !s.Looks {
+		t.Fatal(err)
+	}
+	if err := s.Look([]byte(niftiFile(2, 3))); err != nil || s.Text() != "label=nifti of=i16x2" {
+		t.Fatalf("%q, %v", s.Text(), err)
+	}
+	apply := func(text string, files ...string) (*shardify.Batch, error) {
+		p, in := newTest(t, text), batch(files...)
+		if _, err := p.Schema(transformtest.SchemaOf(in)); err != nil {
+			t.Fatal(err)
+		}
+		return p.Apply(in, 0, transformtest.Arena(t))
+	}
+	out, err := apply(s.Text(), niftiFile(2, 3), "-", niftiFile(1, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, shape := &out.Columns[1], &out.Columns[2]
+	if got := shardify.View[int16](c.Data); c.Name != "label" || !c.Ragged || len(got) != 8 || got[1] != 2 || got[3] != 1 || c.Offsets[0][3] != 8 || c.Valid[1] != 0 {
+		t.Errorf("%+v %v", c, got)
+	}
+	if got := shardify.View[int64](shape.Data); shape.Name != "label.shape" || len(got) != 6 || got[1] != 3 || got[2] != 0 || got[5] != 2 {
+		t.Errorf("%+v %v", shape, got)
+	}
+	for _, other := range []string{niftiFile(2, 3, 2), niftiFile(2, 3)[:360], "no volume"} {
+		if _, err := apply(s.Text(), niftiFile(2, 3), other); !errors.Is(err, shardify.ErrCorrupt) && !errors.Is(err, shardify.ErrSchema) {
+			t.Errorf("%.10q: %v", other, err)
+		}
+	}
+	if out, err = apply("label=nifti of=u8x2 as=f32", niftiFile(2, 2)); err != nil || shardify.View[float32](out.Columns[1].Data)[1] != 2 {
+		t.Errorf("as floats: %v", err)
+	}
+	if _, err := apply("label=nifti of=u8x2", niftiFile(2, 2)); err == nil || !strings.Contains(err.Error(), "values of i16, where others have u8") {
+		t.Errorf("another type: %v", err)
+	}
+}
