@@ -1,8 +1,12 @@
 package zarr
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -151,4 +155,81 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Error("other values")
 	}
 	t.Logf("peak %d KiB", pool.Peak()>>10)
+}
+
+// TestNamesOfCellsAreReadOnce: where there is room for what several readers need of one large chunk, one
+// of them decodes it, and the others have it, too. Where there is none, the values are the same.
+func TestNamesOfCellsAreReadOnce(t *testing.T) {
+	const n = 600_000
+	var names, ends []byte
+	for i := range n + 1 {
+		if ends = binary.LittleEndian.AppendUint64(ends, uint64(i)); i < n {
+			names = fmt.Appendf(names, "%06d", i)
+		}
+	}
+	one := func(dtype string, size, n int, data []byte) *madeArray {
+		return &madeArray{dtype: dtype, size: size, shape: []int{n}, chunk: []int{n}, data: data}
+	}
+	dir := writeStore(t, 2, map[string]*madeArray{
+		"obs/_index": one("|S6", 6, n, names), "var/_index": one("|S1", 1, 1, []byte("g")),
+		"X/data": one("|u1", 1, n, randomBytes(rand.New(rand.NewPCG(1, 2)), n)), "X/indices": one("<i4", 4, n, make([]byte, 4*n)), "X/indptr": one("<i8", 8, n+1, ends),
+	})
+	// Chunks that are not there are zeros.
+	writeJSON(t, filepath.Join(dir, "obsm/z/.zarray"), map[string]any{"zarr_format": 2, "shape": []int{n, 128}, "chunks": []int{1000, 128}, "dtype": "<f4", "order": "C", "fill_value": 0, "filters": nil, "compressor": nil})
+	frame := map[string]any{"encoding-type": "dataframe", "encoding-version": "0.2.0", "_index": "_index", "column-order": []string{}}
+	for group, attrs := range map[string]map[string]any{"": {"encoding-type": "anndata", "encoding-version": "0.1.0"}, "obs": frame, "var": frame, "obsm": {},
+		"X": {"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": []int{n, 1}}} {
+		writeJSON(t, filepath.Join(dir, group, ".zattrs"), attrs)
+		writeJSON(t, filepath.Join(dir, group, ".zgroup"), map[string]any{"zarr_format": 2})
+	}
+	for _, memory := range []int64{1 << 20, 1 << 30} {
+		fs := &counted{FS: local.Files, opens: map[string]int{}, bytes: map[string]int64{}}
+		table := tableOf(t, dir)
+		table.FS = fs
+		src, err := Format.Open(t.Context(), format.OpenArgs{Table: table, Jobs: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(fs.opens)
+		pool := shardify.NewPool(memory)
+		readers := []shardify.Reader{}
+		for range 3 {
+			r, err := src.Reader(0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			readers = append(readers, r)
+		}
+		var got []byte
+		spans := readertest.Spans(t, src, 32<<20)
+		for i, sp := range spans {
+			mem, err := pool.Grant(t.Context(), sp.Bytes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := readers[i%len(readers)].Read(t.Context(), sp, mem)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k := range b.Columns {
+				if b.Columns[k].Name == "obs/_index" {
+					got = append(got, b.Columns[k].Data...)
+				}
+			}
+			mem.Release()
+		}
+		for _, r := range readers {
+			r.Close()
+		}
+		src.Close()
+		if !bytes.Equal(got, names) {
+			t.Error("other names")
+		}
+		// The ends of indptr are looked at when the input is opened.
+		for chunk, once := range map[string]int{"obs/_index/0": 1, "X/indptr/0": 2} {
+			if k := fs.opens[dir+"/"+chunk]; k != once == (memory > 1<<20) || len(spans) < 4 {
+				t.Errorf("%d bytes of memory: %s is opened %d times for %d spans", memory, chunk, k, len(spans))
+			}
+		}
+	}
 }

@@ -47,7 +47,7 @@ func (m *model) listed(path, name string, n int64) error {
 // spooled adds a matrix whose rows come together in a scratch file. Spans end where bands of it do.
 func (m *model) spooled(x *matrix, wide bool) error {
 	size := x.value.Size()
-	m.units = append(m.units, unit{spoolBytes(x.stored, size)/max(x.rows, 1) + 1, bandRows(x.rows, x.stored, size)})
+	m.units = append(m.units, unit{spoolBytes(x.stored, size)/max(x.rows, 1) + 1, bandRows(x.rows, x.stored, size), false})
 	return m.sparse(x, wide)
 }
 

@@ -151,7 +151,7 @@ func (m *model) addColumn(frame, column, name string, also []string) error {
 	if err := f.Validate(); err != nil {
 		return err
 	}
-	m.units = append(m.units, unit{int64(max(f.ElemBytes(), 8)), a.Unit})
+	m.units = append(m.units, unit{int64(max(f.ElemBytes(), 8)), a.Unit, false})
 	m.fields = append(m.fields, f)
 	return nil
 }

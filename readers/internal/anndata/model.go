@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/readers/internal/rows/set"
 )
 
 // kind is where the values of a field come from.
@@ -70,7 +71,26 @@ type model struct {
 	units  []unit
 }
 
-type unit struct{ bytes, rows int64 }
+// unit is rows that are decoded together, and the bytes of one.
+type unit struct {
+	bytes, rows int64
+	about       bool // chunks of so many rows do not end where rows do
+}
+
+// borders are where spans may end. A chunk that ends within a row is decoded for the next rows, too: so several of
+// these are read together, up to joinedBytes.
+func (m *model) borders() set.Borders {
+	var units []set.Unit
+	for _, u := range m.units {
+		units = append(units, set.Unit{RowBytes: u.bytes, Rows: max(u.rows, 1)})
+	}
+	for i, u := range m.units {
+		if u.about {
+			units[i].Rows = max(u.rows*min(8, joinedBytes/set.PerRow(units)/units[i].Rows), 1)
+		}
+	}
+	return set.JoinUnits(units, m.rows, slabBytes, keepBytes)
+}
 
 // build looks at a tree.
 func build(ctx context.Context, t Tree, c *Container, used *format.Used) (m *model, err error) {
@@ -286,7 +306,7 @@ func (m *model) dense(a *Array, path, name string, n int64, wide bool) {
 		m.refuse(name, err)
 		return
 	}
-	m.units = append(m.units, unit{size, a.Unit})
+	m.units = append(m.units, unit{size, a.Unit, false})
 	m.fields = append(m.fields, f)
 }
 
@@ -331,7 +351,11 @@ func (m *model) csr(path, name string, n int64, wide bool) error {
 	if err := m.ends(x, a[2].DType, x.rows); err != nil {
 		return err
 	}
-	m.units = append(m.units, unit{x.stored / max(x.rows, 1) * 8, 1})
+	u := unit{x.stored / max(x.rows, 1) * 8, 1, true}
+	if chunk := max(a[0].Unit, a[1].Unit); chunk > 1 && x.rows > 0 {
+		u.rows = max(chunk/max(x.stored/x.rows, 1), 1)
+	}
+	m.units = append(m.units, u)
 	return m.sparse(x, wide)
 }
 

@@ -163,19 +163,16 @@ func (s *source) look(ctx context.Context, path string, want *columns.Wanted) (*
 		}
 	}
 	facts.Lines = m.describe()
-	var units []set.Unit
-	for _, u := range m.units {
-		units = append(units, set.Unit{RowBytes: u.bytes, Rows: max(u.rows, 1)})
-	}
-	facts.Borders = set.JoinUnits(units, m.rows, slabBytes, keepBytes)
+	facts.Borders = m.borders()
 	facts.Blob, err = json.Marshal(known)
 	return facts, err
 }
 
 // What is decoded together is at most slabBytes; readers keep about keepBytes from span to span.
 const (
-	slabBytes = 512 << 20
-	keepBytes = 8 << 20
+	slabBytes   = 512 << 20
+	keepBytes   = 8 << 20
+	joinedBytes = 16 << 20
 )
 
 // describe says what an input holds.

@@ -183,7 +183,7 @@ func gotten(g *grid, a *store.Array) *grid {
 }
 
 // Reader implements anndata.Tree.
-func (c *cells) Reader() anndata.Reader { return &cellReader{cells: c} }
+func (c *cells) Reader() anndata.Reader { return &cellReader{cells: c, work: work{shelf: &shelf{}}} }
 
 // cellReader implements anndata.Reader.
 type cellReader struct {
@@ -193,14 +193,21 @@ type cellReader struct {
 }
 
 func (r *cellReader) Begin(ctx context.Context, mem *shardify.Arena) error {
+	if r.work.shelf != &r.in.shelf {
+		r.work.shelf = &r.in.shelf
+		r.in.shelf.join()
+	}
 	return r.work.begin(ctx, mem)
 }
 
 func (r *cellReader) End(context.Context) error { return r.work.end() }
 
 func (r *cellReader) Close() {
+	if r.work.shelf == &r.in.shelf {
+		r.in.shelf.leave()
+	}
 	r.work.scratch.Close()
-	r.work = work{}
+	r.work = work{shelf: &shelf{}}
 }
 
 // target is where rows of an array go.

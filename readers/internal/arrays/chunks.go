@@ -42,6 +42,7 @@ type work struct {
 	jobs    []job
 	coord   []int64
 	kept    []kept
+	shelf   *shelf // nil: rows of parts that are too large to be kept are decoded for each span
 	scratch shardify.Scratch
 	ahead   int64 // bytes of chunks that are on the way
 	ctx     context.Context
@@ -158,6 +159,13 @@ func (w *work) read(in *input, g *grid, lo, hi int64, targets []target) error {
 			}
 			at = n
 			continue
+		} else if n := min(hi, end); part && w.shelf != nil && len(targets) == 1 && n-at <= (end-start)/little {
+			if ok, err := w.shelved(in, g, &targets[0], lo, at, n, start, end); err != nil {
+				return err
+			} else if ok {
+				at = n
+				continue
+			}
 		}
 		stop := hi
 		if last, end := g.block(hi - 1); last > at && hi < end {

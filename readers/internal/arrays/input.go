@@ -67,6 +67,7 @@ type input struct {
 	fields  []place
 	samples int64
 	shards  *openfiles.Cache[string, *shard]
+	shelf   shelf
 }
 
 // shard is an open shard and its index.
