@@ -248,7 +248,14 @@ func (x *parser) body(p *lines.Piece, f *frame.Frame) (end int, err error) {
 		start := i
 		for s := range x.steps {
 			s := &x.steps[s]
-			for range s.Count {
+			for n := 0; n < s.Count; n++ {
+				if s.Type == 'R' && s.to != nil {
+					k := 0
+					if s.to.data, i, k = numeric.AppendReals(s.to.data, b, i, s.Count-n); k > 0 {
+						n += k - 1
+						continue
+					}
+				}
 				for b[i] == ' ' || b[i] == '\t' {
 					i++
 				}
