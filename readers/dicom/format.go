@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/voxels"
 	"github.com/shardify/shardify/readers/dicom/internal/dcm"
 	"github.com/shardify/shardify/readers/internal/arrayfile"
 	"github.com/shardify/shardify/readers/internal/labels"
@@ -166,7 +167,7 @@ func (x *pixels) read(ctx context.Context, lo, hi int64, dst []byte) error {
 			return err
 		}
 		out := dst[8*each*(i-from) : 8*each*(i-from+1)]
-		arrayfile.Scale(x.im.DType, x.slope, x.inter, false)(out, buf)
+		voxels.Scale(x.im.DType, x.slope, x.inter, false)(out, buf)
 	}
 	return nil
 }
