@@ -45,11 +45,8 @@ func kind(personal string) *arrayfile.Kind {
 
 // sniff knows the mark behind the preamble, and the name; names often have no extension.
 func sniff(head []byte, name string) bool {
-	if len(head) > 0 {
-		return dcm.Sniff(head) && !strings.EqualFold(name, "DICOMDIR")
-	}
 	ext := strings.ToLower(path.Ext(name))
-	return ext == ".dcm" || ext == ".dicom"
+	return ext == ".dcm" || ext == ".dicom" || dcm.Sniff(head) && !strings.EqualFold(name, "DICOMDIR")
 }
 
 // open warns of fields that lead to a person.

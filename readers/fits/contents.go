@@ -54,7 +54,7 @@ func (c *contents) unpack() io.Reader {
 	return r
 }
 
-// plain is the contents of a file as one may read them anywhere. A packed one is unpacked into memory; hold is told
+// plain is the contents of a file as one may read them anywhere. A packed one is unpacked into memory: hold gets
 // how much that takes.
 func (c *contents) plain(hold func(n int64) error) (io.ReaderAt, error) {
 	if !c.packed {

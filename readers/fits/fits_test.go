@@ -15,6 +15,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/race"
 )
 
 func openFiles(o format.Options, columns []string, names ...string) (shardify.Source, error) {
@@ -166,6 +167,7 @@ func TestChecksums(t *testing.T) {
 }
 
 func TestMutants(t *testing.T) {
+	race.Sequential(t)
 	names := []string{"table_types.fits", "table_lists.fits", "ascii_table.fits", "cube.fits", "tile_RICE_1_i2.fits", "scaled_i16_blank.fits"}
 	m := readertest.Mutants{Format: "fits", Quick: 300, Seeds: len(names),
 		Kind: func(err error) bool {

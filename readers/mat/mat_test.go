@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/tests/race"
 )
 
 func openFiles(o format.Options, columns []string, names ...string) (shardify.Source, error) {
@@ -110,6 +111,7 @@ func TestSniff(t *testing.T) {
 }
 
 func TestMutants(t *testing.T) {
+	race.Sequential(t)
 	var seeds [][]byte
 	for _, name := range []string{"columns.mat", "svhn_like.mat", "misc.mat", "v4.mat"} {
 		b, err := os.ReadFile(filepath.Join("testdata", name))

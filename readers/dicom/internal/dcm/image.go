@@ -213,7 +213,7 @@ func (im *Image) room() error {
 // least a part of a block of 64 pixels.
 const maxRatio = 1024
 
-// Rescale is slope and intercept; ok is false where there are none.
+// Rescale is slope and intercept; ok is false without them.
 func (f *File) Rescale() (slope, inter float64, ok bool, err error) {
 	a, err := f.Numbers(tagSlope, 1)
 	if err != nil {

@@ -251,20 +251,9 @@ func (l *lossless) scan(dst, b []byte, im *Image) (int, error) {
 		return 0, broken(l.at, "a scan header of %d bytes", len(b))
 	}
 	n := int(b[0])
-	var of [3]int
-	var tables [3]*huffman
-	for i := range n {
-		k := 0
-		for k < l.components && l.ids[k] != b[1+2*i] {
-			k++
-		}
-		if of[i] = k; k == l.components || b[2+2*i]>>4 > 3 || !l.tables[b[2+2*i]>>4].there {
-			return 0, broken(l.at, "a scan of an unknown sample, or without a table of codes")
-		}
-		tables[i] = &l.tables[b[2+2*i]>>4]
-	}
-	if n != 1 && n != l.components {
-		return 0, shardify.Unsupported("lossless JPEG with scans of some samples")
+	of, tables, err := l.samples(b[1:1+2*n], n)
+	if err != nil {
+		return 0, err
 	}
 	predictor, shift := int(b[1+2*n]), int(b[3+2*n]&15)
 	if predictor < 1 || predictor > 7 || shift >= l.precision {
@@ -317,6 +306,24 @@ func (l *lossless) scan(dst, b []byte, im *Image) (int, error) {
 	}
 	l.next()
 	return n, nil
+}
+
+// samples finds which samples a scan has, and their tables of codes.
+func (l *lossless) samples(b []byte, n int) (of [3]int, tables [3]*huffman, err error) {
+	if n != 1 && n != l.components {
+		return of, tables, shardify.Unsupported("lossless JPEG with scans of some samples")
+	}
+	for i := range n {
+		k, id := 0, b[2*i+1]>>4
+		for k < l.components && l.ids[k] != b[2*i] {
+			k++
+		}
+		if k == l.components || id > 3 || !l.tables[id].there {
+			return of, tables, broken(l.at, "a scan of an unknown sample, or without a table of codes")
+		}
+		of[i], tables[i] = k, &l.tables[id]
+	}
+	return of, tables, nil
 }
 
 // predict is the value that is expected from those to the left, above, and between.

@@ -114,7 +114,7 @@ func Parse(r io.ReaderAt, size int64, want func(Tag) bool) (*File, error) {
 		if !ok {
 			return nil, shardify.Unsupported("transfer syntax %.64q is unknown", f.Syntax)
 		}
-		return nil, shardify.Unsupported("transfer syntax %s (%s) is not decoded; gdcmconv --raw IN OUT, or dcmdjpeg IN OUT, writes pixels without compression", f.Syntax, name)
+		return nil, shardify.Unsupported("transfer syntax %s (%s) is not decoded; gdcmconv --raw IN OUT writes pixels without compression", f.Syntax, name)
 	}
 	found, err := p.elements(-1, 0, true)
 	if err != nil {

@@ -274,7 +274,7 @@ func readAll(b []byte) error {
 	return nil
 }
 
-// TestCutFiles: what is left of a file that was cut is refused, or has fewer HDUs.
+// TestCutFiles: a file that was cut is refused, or has fewer HDUs.
 func TestCutFiles(t *testing.T) {
 	b := inflated(t, filepath.Join(corpus.Dir(t, "science_images"), "fits", "table_types.fits"))
 	for n := 0; n < len(b); n += 97 {

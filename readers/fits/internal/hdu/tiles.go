@@ -172,7 +172,7 @@ func (t *Tiled) parameters(x *HDU) (err error) {
 func (t *Tiled) columns(x *HDU) error {
 	for i := range t.table.Columns {
 		c := &t.table.Columns[i]
-		list := c.elem == 'B' || c.elem == 'I' || c.elem == 'J' || c.elem == 'K' || c.elem == 'E' || c.elem == 'D'
+		list := c.elem != 0 && strings.IndexByte("BIJKED", c.elem) >= 0
 		number := c.elem == 0 && c.repeat == 1 && strings.IndexByte("BIJKED", c.code) >= 0
 		switch name := strings.ToUpper(c.Field.Name); {
 		case name == "COMPRESSED_DATA" && list:
@@ -189,6 +189,11 @@ func (t *Tiled) columns(x *HDU) error {
 			t.blankAt = c
 		}
 	}
+	return t.check(x)
+}
+
+// check refuses what does not fit together.
+func (t *Tiled) check(x *HDU) error {
 	if t.data == nil && t.gz == nil && t.plain == nil {
 		return shardify.Corrupt(x.at, "a compressed image without a column COMPRESSED_DATA")
 	}

@@ -164,3 +164,15 @@ func FuzzMAT(f *testing.F) {
 		}
 	})
 }
+
+// TestOneCharacter: a text of one character of MATLAB 4 is a text.
+func TestOneCharacter(t *testing.T) {
+	var b []byte
+	for _, n := range []uint32{51, 1, 1, 0, 2} {
+		b = binary.LittleEndian.AppendUint32(b, n)
+	}
+	got, f, err := readAll(append(b, 's', 0, 'r'))
+	if err != nil || strings.Join(texts(&f.Variables[0], got["s"]), "|") != "r" {
+		t.Errorf("%q, %v", got, err)
+	}
+}

@@ -100,7 +100,7 @@ func (h *head4) becomes() (shape []int64, numpy string, err error) {
 	}
 	switch {
 	case h.kind == 1:
-		if shape = shape[:1]; h.rows <= 1 {
+		if shape = []int64{h.rows}; h.rows <= 1 {
 			shape = nil
 		}
 		return shape, "<U" + itoa(max(h.cols, 1)), nil
