@@ -38,6 +38,9 @@ type Options struct {
 // not how many samples were skipped.
 const receiptsRead = 10_000
 
+// receiptsAsked is the same where each receipt is a request to a server.
+const receiptsAsked = 1_000
+
 // look is one look at a data set.
 type look struct {
 	Options
@@ -213,8 +216,11 @@ func (l *look) receipts(ctx context.Context) error {
 	for _, c := range p.In.Unread {
 		r.Dropped += c.N
 	}
-	shards := count(l.done.Shards) + count(l.done.Portions)
-	if r.Exact = l.Deep || shards <= receiptsRead; !r.Exact {
+	shards, most := count(l.done.Shards)+count(l.done.Portions), receiptsRead
+	if !storages.Local(r.Output) {
+		most = receiptsAsked
+	}
+	if r.Exact = l.Deep || shards <= most; !r.Exact {
 		r.estimate(l)
 		return nil
 	}
