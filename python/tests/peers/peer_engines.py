@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PYTHON = os.path.join(HERE, "..", "..")
@@ -264,6 +265,80 @@ def with_local(place, wanted, seed):
     return k.killed + drivers
 
 
+LIMITED = """\
+#!/bin/sh
+# The kernel gives a task the memory that it was asked for, and kills it where that is not enough.
+case "$1" in work)
+    group=%s/$$ memory=$(echo "$*" | sed 's/.*--memory \\([0-9]*\\).*/\\1/')
+    mkdir -p $group && echo $memory >$group/%s && echo $$ >$group/cgroup.procs || exit 4 ;;
+esac
+exec "%s" "$@"
+"""
+
+
+def with_limits(place, wanted, seed):
+    """Tasks with too little memory: an error that names the option, and with grow= the set."""
+    for top, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+        group = os.path.join(top, "shardify-%d" % os.getpid())
+        try:
+            os.mkdir(group)
+        except OSError:
+            continue
+        if os.path.exists(os.path.join(group, limit)):
+            break
+        os.rmdir(group)
+    else:
+        raise Absent("no control group whose memory can be limited")
+    out, folder = place.of("limits-%d" % seed)
+    engines.plan(place.of("in")[0], out)
+    program = os.path.join(place.folder, "limited")
+    with open(program, "w") as f:
+        f.write(LIMITED % (group, limit, engines.program()))
+    os.chmod(program, 0o755)
+    common = dict(tasks=2, memory="4MiB", program=program, backoff=0.01)
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            try:
+                shardify.run(out, executor=pool, tries=2, **common)
+                raise AssertionError("4 MiB were enough")
+            except shardify.TaskError as e:
+                assert e.code in (-9, 137) and "memory=" in str(e) and 'grow="double"' in str(e), str(e)
+            r = shardify.run(out, executor=pool, grow="double", tries=8, **common)
+    finally:
+        for name in os.listdir(group):
+            if os.path.isdir(os.path.join(group, name)):
+                os.rmdir(os.path.join(group, name))
+        os.rmdir(group)
+    assert engines.digests(folder) == wanted, "the bytes differ"
+    shutil.rmtree(folder)
+    return r.lost
+
+
+class Image:
+    """Threads that start the program in a root with what the image of packaging/container has: the program and a folder to work in."""
+
+    def __init__(self, place):
+        root = os.path.abspath(os.path.join(place.folder, "..", "..", "image"))
+        os.makedirs(os.path.join(root, "bin"))
+        os.makedirs(os.path.join(root, "data"))
+        shutil.copy(engines.program(), os.path.join(root, "bin", "shardify"))
+        self.before, self.pool = engines.program(), ThreadPoolExecutor(2)
+        with open(root + ".sh", "w") as f:
+            f.write('#!/bin/sh\nexec chroot %s /bin/shardify "$@"\n' % root)
+        os.chmod(root + ".sh", 0o755)
+        os.environ["SHARDIFY"] = root + ".sh"
+
+    def executor(self):
+        return self.pool
+
+    def victims(self):
+        return []
+
+    def close(self):
+        self.pool.shutdown()
+        os.environ["SHARDIFY"] = self.before
+
+
 def check(name, runs, once, about=""):
     start, killed = time.monotonic(), 0
     try:
@@ -315,7 +390,7 @@ def main():
     disk = engines.Disk(work)
     inputs = engines.make_inputs(disk.of("in")[1])
     wanted = engines.serial(inputs, os.path.join(work, "serial"))
-    names = [p + n for p in ("", "s3-") for n in [*POOLS, "local"]] + ["driver", "mpi", "gridengine", "slurm"]
+    names = [p + n for p in ("", "s3-") for n in [*POOLS, "local"]] + ["driver", "mpi", "gridengine", "slurm", "limits", "s3-image"]
     only = os.environ.get("ENGINES_ONLY", ",".join(names)).split(",")
     pools("", disk, wanted, only)
     if any(n.startswith("s3-") for n in only):
@@ -325,7 +400,12 @@ def main():
             say("skipped", "s3: %s" % e)
         else:
             store.adopt(engines.make_inputs(store.of("in")[1]))
-            pools("s3-", store, engines.serial(store.of("in")[0], store.of("serial")[0], folder=store.of("serial")[1]), only)
+            expected = engines.serial(store.of("in")[0], store.of("serial")[0], folder=store.of("serial")[1])
+            pools("s3-", store, expected, only)
+            if "s3-image" in only and os.getuid() == 0:
+                engine = Image(store)
+                check("s3-image", RUNS, lambda seed: run_killed(engine, store, expected, seed), " in a root of the image")
+                engine.close()
             store.close()
     if "driver" in only:
         check("processes", -(-RUNS // 3), lambda seed: with_driver(inputs, wanted, work, seed), " whose driver was killed")
@@ -340,6 +420,8 @@ def main():
             else:
                 check("mpi", RUNS, lambda seed: with_mpi(inputs, wanted, work, seed))
     queues(disk, wanted, only)
+    if "limits" in only:
+        check("limits", 1, lambda seed: with_limits(disk, wanted, seed), " with memory from 4 MiB on, doubled")
     shutil.rmtree(work, ignore_errors=True)
 
 
