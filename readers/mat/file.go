@@ -77,8 +77,7 @@ func array(v *mat5.Variable) store.Array {
 
 // Open implements store.Files: it decodes a variable.
 func (f *file) Open(_ context.Context, key string) (storage.Blob, error) {
-	name, _, _ := strings.Cut(key, "/")
-	v := f.named[name]
+	v := f.named[key[:max(strings.LastIndexByte(key, '/'), 0)]] // a damaged name may have one, too
 	if v == nil {
 		return nil, fs.ErrNotExist
 	}

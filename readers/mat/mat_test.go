@@ -148,3 +148,16 @@ func TestMutants(t *testing.T) {
 		}}
 	m.Run(t)
 }
+
+// TestSlashInName: a name that no MATLAB writes is a name.
+func TestSlashInName(t *testing.T) {
+	b, err := os.ReadFile("testdata/lines.mat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.Index(string(b), "a\x00\x00\x00")
+	b[at] = '/'
+	if c := load(t, format.Options{"sample": "file"}, readertest.Put(t, "a.mat", string(b))); c.Samples != 1 {
+		t.Errorf("%d samples", c.Samples)
+	}
+}

@@ -115,6 +115,13 @@ func (d *Decoder) Read(dst []byte, lo, hi int) error {
 	if swapped {
 		first, last = first&^1, min((last+1)&^1, im.f.length)
 	}
+	if im.asStored() && !swapped {
+		if err := im.f.bytes(d.r, dst, first); err != nil {
+			return err
+		}
+		im.finish(dst)
+		return nil
+	}
 	d.src = grown(d.src, int(last-first))
 	if err := im.f.bytes(d.r, d.src, first); err != nil {
 		return err
@@ -178,11 +185,21 @@ func (im *Image) plain(dst, src []byte) {
 	default:
 		copy(dst, src[:len(dst)])
 	}
+	im.finish(dst)
+}
+
+// asStored reports whether the numbers of a frame are in their order in the file.
+func (im *Image) asStored() bool {
+	return im.allocated > 1 && !im.halved && !(im.planar && im.Samples == 3)
+}
+
+// finish makes values of stored numbers, in place.
+func (im *Image) finish(b []byte) {
 	if im.f.big {
-		reverse(dst, w)
+		reverse(b, im.DType.Size())
 	}
-	im.extend(dst)
-	im.toRGB(dst)
+	im.extend(b)
+	im.toRGB(b)
 }
 
 func reverse(b []byte, w int) {
