@@ -141,6 +141,15 @@ func (s *source) Leftovers() []format.Leftover {
 	return append(s.Set.Leftovers(), s.named.Leftovers()...)
 }
 
+// Notes implements format.Noter.
+func (s *source) Notes() []string {
+	notes := s.Set.Notes()
+	if s.byFile {
+		notes = append(notes, "files are read as arrays; --from files copies their bytes")
+	}
+	return notes
+}
+
 // ByFile implements format.Arrayed.
 func (s *source) ByFile() bool { return s.byFile }
 
