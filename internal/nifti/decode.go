@@ -2,7 +2,6 @@ package nifti
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"slices"
 
@@ -116,8 +115,6 @@ func damaged(err error) error {
 	switch {
 	case err == nil:
 		return shardify.Corrupt(-1, "more than 1 MiB follow the values")
-	case err == io.EOF, errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, inflate.ErrCorrupt):
-		return shardify.Corrupt(-1, "gzip: %v", err)
 	}
-	return err
+	return shardify.Corrupt(-1, "gzip: %v", err) // the file is in memory: no read fails
 }

@@ -49,6 +49,23 @@ func Grow(b []byte, n int) []byte {
 // Place puts planes [from, from+n) along the last axis, in which the first index is the fastest, into an array
 // in which the last one is. item is the bytes of a value.
 func Place(dst, planes []byte, dims []int, item, from, n int) {
+	plane := item
+	for _, d := range dims[:len(dims)-1] {
+		plane *= d
+	}
+	for at := 0; at < n; at += tilePlanes {
+		some := min(tilePlanes, n-at)
+		place(dst, planes[at*plane:(at+some)*plane], dims, item, from+at, some)
+	}
+}
+
+// A tile is turned at once: so many values of a line, of so many planes.
+const (
+	tileSide   = 32
+	tilePlanes = 64
+)
+
+func place(dst, planes []byte, dims []int, item, from, n int) {
 	last := len(dims) - 1
 	middle := 1 // lines of a plane
 	for _, d := range dims[1:last] {
@@ -95,14 +112,21 @@ func (b *blocks) line(dst, src []byte, m, to int) {
 	}
 }
 
+// placeLine collects a tile first: lines of planes are often a power of two apart, and would push each other out of the
+// cache.
 func placeLine[T shardify.Number](b *blocks, dst, src []T, m, to int) {
+	var tile [tilePlanes * tileSide]T
 	step := b.first * b.middle
-	for i := range b.first {
-		d := dst[(i*b.middle+to)*b.last+b.from:][:b.n]
-		at := m*b.first + i
-		for k := range d {
-			d[k] = src[at]
-			at += step
+	for at := 0; at < b.first; at += tileSide {
+		side := min(tileSide, b.first-at)
+		for k := range b.n {
+			copy(tile[k*tileSide:], src[k*step+m*b.first+at:][:side])
+		}
+		for i := range side {
+			d := dst[((at+i)*b.middle+to)*b.last+b.from:][:b.n]
+			for k := range d {
+				d[k] = tile[k*tileSide+i]
+			}
 		}
 	}
 }

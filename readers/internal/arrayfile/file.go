@@ -204,11 +204,11 @@ func cut(err error, have, want int64) error {
 
 // damaged makes what inflate refuses damage of the file.
 func damaged(err error) error {
-	switch {
-	case errors.Is(err, inflate.ErrCorrupt):
-		return shardify.Corrupt(-1, "gzip: %v", err)
-	case errors.Is(err, io.ErrUnexpectedEOF):
+	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return shardify.Corrupt(-1, "the gzip stream is cut: %v", err)
+	}
+	if _, ok := errors.AsType[*inflate.Error](err); ok {
+		return shardify.Corrupt(-1, "gzip: %v", err)
 	}
 	return err
 }
