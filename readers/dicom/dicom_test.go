@@ -120,7 +120,7 @@ func TestNoPerson(t *testing.T) {
 			}
 		}
 	}
-	if got := all("image", "PatientID"); !strings.Contains(got, "ID-0000") || !strings.Contains(got, "about a person, or lead to one, go into the set: PatientID") {
+	if got := all("image", "PatientID"); !strings.Contains(got, "ID-0000") || !strings.Contains(got, "about a person, or lead to one, go into the set (PatientID)") {
 		t.Errorf("a number of a patient that was asked for: %q", got)
 	}
 }

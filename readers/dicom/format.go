@@ -102,7 +102,7 @@ func look(f *arrayfile.File, o format.Options, personal string) (*arrayfile.Head
 	out.Lines = []string{fmt.Sprintf("%s, %d x %d pixels, %d frames, transfer syntax %s", im.Photometric, im.Rows, im.Columns, im.Frames, file.Syntax)}
 	switch {
 	case personal != "":
-		out.Remark = "fields that are about a person, or lead to one, go into the set: " + personal + ";"
+		out.Remark = "fields that are about a person, or lead to one, go into the set (" + personal + ")"
 	case im.Photometric == "MONOCHROME1":
 		out.Remark = "MONOCHROME1, where 0 is white; the numbers are not turned:"
 	case im.Photometric == "PALETTE COLOR":

@@ -211,7 +211,7 @@ def random_dicom(rng: np.random.Generator, name: str) -> None:
     ds.BitsAllocated, ds.BitsStored, ds.HighBit, ds.PixelRepresentation = bits, bits, bits - 1, signed
     shape = ((frames,) if frames > 1 else ()) + (rows, columns) + ((3,) if samples == 3 else ())
     a = rng.integers(0, 100, shape).astype("%s%d" % ("ui"[signed], bits // 8))
-    ds.PatientName, ds.PatientID = "Nobody^Invented", "ID-7"
+    ds.PatientName, ds.PatientID = "Invented^Name", "ID-7"
     syntax = str(rng.choice(["1.2.840.10008.1.2", "1.2.840.10008.1.2.1", "1.2.840.10008.1.2.1.99", "1.2.840.10008.1.2.2", "1.2.840.10008.1.2.5"]))
     raw = a.astype(a.dtype.newbyteorder(">")).tobytes() if syntax.endswith(".1.2.2") and bits == 16 else a.tobytes()
     ds.PixelData = raw + b"\0" * (len(raw) % 2)

@@ -332,7 +332,7 @@ func (f *File) variable(in *input, e *element) error {
 }
 
 // maxDense bounds what a sparse matrix, or texts, may take beside the bytes that they have in the file.
-const maxDense = 32 << 20
+const maxDense = 8 << 20
 
 // becomes says which array a matrix becomes.
 func (m *matrix) becomes(size int64) (shape []int64, numpy string, err error) {
