@@ -53,9 +53,10 @@ func Place(dst, planes []byte, dims []int, item, from, n int) {
 	for _, d := range dims[:len(dims)-1] {
 		plane *= d
 	}
+	tile := Grow(nil, tilePlanes*tileSide*8)
 	for at := 0; at < n; at += tilePlanes {
 		some := min(tilePlanes, n-at)
-		place(dst, planes[at*plane:(at+some)*plane], dims, item, from+at, some)
+		place(dst, planes[at*plane:(at+some)*plane], tile, dims, item, from+at, some)
 	}
 }
 
@@ -65,7 +66,7 @@ const (
 	tilePlanes = 64
 )
 
-func place(dst, planes []byte, dims []int, item, from, n int) {
+func place(dst, planes, tile []byte, dims []int, item, from, n int) {
 	last := len(dims) - 1
 	middle := 1 // lines of a plane
 	for _, d := range dims[1:last] {
@@ -78,7 +79,7 @@ func place(dst, planes []byte, dims []int, item, from, n int) {
 		for k := 1; k < last; k++ {
 			to = to*dims[k] + index[k]
 		}
-		b.line(dst, planes, m, to)
+		b.line(dst, planes, tile, m, to)
 		for k := 1; k < last; k++ {
 			if index[k]++; index[k] < dims[k] {
 				break
@@ -92,16 +93,16 @@ func place(dst, planes []byte, dims []int, item, from, n int) {
 type blocks struct{ first, middle, last, from, n, item int }
 
 // line places line m of each plane, which is line to of the array.
-func (b *blocks) line(dst, src []byte, m, to int) {
+func (b *blocks) line(dst, src, tile []byte, m, to int) {
 	switch b.item {
 	case 1:
-		placeLine[uint8](b, dst, src, m, to)
+		placeLine(b, dst, src, tile, m, to)
 	case 2:
-		placeLine[uint16](b, shardify.View[uint16](dst), shardify.View[uint16](src), m, to)
+		placeLine(b, shardify.View[uint16](dst), shardify.View[uint16](src), shardify.View[uint16](tile), m, to)
 	case 4:
-		placeLine[uint32](b, shardify.View[uint32](dst), shardify.View[uint32](src), m, to)
+		placeLine(b, shardify.View[uint32](dst), shardify.View[uint32](src), shardify.View[uint32](tile), m, to)
 	case 8:
-		placeLine[uint64](b, shardify.View[uint64](dst), shardify.View[uint64](src), m, to)
+		placeLine(b, shardify.View[uint64](dst), shardify.View[uint64](src), shardify.View[uint64](tile), m, to)
 	default:
 		for i := range b.first {
 			for k := range b.n {
@@ -114,18 +115,26 @@ func (b *blocks) line(dst, src []byte, m, to int) {
 
 // placeLine collects a tile first: lines of planes are often a power of two apart, and would push each other out of the
 // cache.
-func placeLine[T shardify.Number](b *blocks, dst, src []T, m, to int) {
-	var tile [tilePlanes * tileSide]T
-	step := b.first * b.middle
+func placeLine[T shardify.Number](b *blocks, dst, src, tile []T, m, to int) {
+	step, next := b.first*b.middle, b.middle*b.last
 	for at := 0; at < b.first; at += tileSide {
 		side := min(tileSide, b.first-at)
 		for k := range b.n {
 			copy(tile[k*tileSide:], src[k*step+m*b.first+at:][:side])
 		}
-		for i := range side {
-			d := dst[((at+i)*b.middle+to)*b.last+b.from:][:b.n]
-			for k := range d {
-				d[k] = tile[k*tileSide+i]
+		d := dst[(at*b.middle+to)*b.last+b.from:]
+		i := 0
+		for ; i+4 <= side; i += 4 {
+			d0, d1, d2, d3 := d[i*next:][:b.n], d[(i+1)*next:][:b.n], d[(i+2)*next:][:b.n], d[(i+3)*next:][:b.n]
+			for k := range d0 {
+				t := tile[k*tileSide+i:][:4]
+				d0[k], d1[k], d2[k], d3[k] = t[0], t[1], t[2], t[3]
+			}
+		}
+		for ; i < side; i++ {
+			row := d[i*next:][:b.n]
+			for k := range row {
+				row[k] = tile[k*tileSide+i]
 			}
 		}
 	}
