@@ -71,7 +71,7 @@ func TestInputsMayBeAddresses(t *testing.T) {
 func TestOutputsMayBeAddresses(t *testing.T) {
 	ctx := context.Background()
 	m := storagetest.Scheme(t, "mem")
-	for _, format := range []string{"mmap", "wds", "mds", "megatron", "tfrecord", "parquet", "arrow"} {
+	for _, format := range []string{"mmap", "wds", "mds", "megatron", "tfrecord", "parquet", "arrow", "arrayrecord"} {
 		for _, shuffle := range []string{"none", "global"} {
 			name := format + " " + shuffle
 			schema := "x:f32[4],y:i64"

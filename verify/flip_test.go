@@ -21,7 +21,7 @@ func TestEveryFlippedByteIsFound(t *testing.T) {
 	race.Sequential(t)
 	quick(t)
 	long := os.Getenv("SHARDIFY_LONG") != ""
-	for _, format := range []string{"mmap", "wds", "mds", "megatron", "tfrecord", "parquet", "arrow"} {
+	for _, format := range []string{"mmap", "wds", "mds", "megatron", "tfrecord", "parquet", "arrow", "arrayrecord"} {
 		t.Run(format, func(t *testing.T) {
 			m := build(t, format, small(t, format), 2)
 			f := flips{t: t, set: m}

@@ -79,7 +79,7 @@ func sourceFormat(src *made) format.Input {
 
 func sinkOf(t testing.TB, kind string) (format.Output, format.Options) {
 	t.Helper()
-	f := map[string]format.Output{"mmap": mmap.Format, "wds": wds.Format, "mds": mds.Format, "megatron": megatron.Format, "tfrecord": tfrecord.Format, "parquet": parquet.Format, "arrow": arrow.Format}[kind]
+	f := map[string]format.Output{"mmap": mmap.Format, "wds": wds.Format, "mds": mds.Format, "megatron": megatron.Format, "tfrecord": tfrecord.Format, "parquet": parquet.Format, "arrow": arrow.Format, "arrayrecord": tfrecord.ArrayRecord}[kind]
 	given := format.Options{}
 	if kind == "wds" {
 		given["dali"] = "true"

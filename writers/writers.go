@@ -18,7 +18,7 @@ import (
 )
 
 // Formats is every output format.
-var Formats = []format.Output{mmap.Format, wds.Format, mds.Format, megatron.Format, parquet.Format, arrow.Format, tfrecord.Format}
+var Formats = []format.Output{mmap.Format, wds.Format, mds.Format, megatron.Format, parquet.Format, arrow.Format, tfrecord.Format, tfrecord.ArrayRecord}
 
 // Lookup finds a format by its name, or by what other tools call it.
 func Lookup(name string) (format.Output, bool) {

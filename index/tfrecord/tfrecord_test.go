@@ -63,7 +63,7 @@ func TestWhatIsEncodedIsRead(t *testing.T) {
 		e.Bytes("a", texts, ends)
 		e.Floats("b", floats)
 		e.Ints("c", ints)
-		file = append(file, e.Append(nil)...)
+		file = append(file, AppendRecord(nil, e.Example())...)
 		want = append(want, [3][]byte{list, floats, ints})
 	}
 	s := NewScanner(bytes.NewReader(file), 0, int64(len(file)))
@@ -125,7 +125,7 @@ func FuzzExample(f *testing.F) {
 	e.Ints("a", make([]byte, 24))
 	e.Floats("b", make([]byte, 8))
 	e.Bytes("c", []byte("text"), []int64{0, 1, 4})
-	b := e.Append(nil)
+	b := AppendRecord(nil, e.Example())
 	f.Add(b[HeadBytes : len(b)-TailBytes])
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var x Example

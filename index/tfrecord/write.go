@@ -67,8 +67,8 @@ func (e *Encoder) Bytes(key string, data []byte, ends []int64) {
 	}
 }
 
-// Append appends the Example as a record.
-func (e *Encoder) Append(dst []byte) []byte {
+// Example is the message, until the next call.
+func (e *Encoder) Example() []byte {
 	e.tmp = append(binary.AppendUvarint(append(e.tmp[:0], 0x0a), uint64(len(e.b))), e.b...)
-	return AppendRecord(dst, e.tmp)
+	return e.tmp
 }

@@ -61,6 +61,7 @@ var goldens = []struct {
 	{"parquet-megatron", []string{"convert tokens.npy -o OUT --format megatron"}},
 	{"synth-mmap", []string{"convert --from synth -o OUT --samples 500 --synth-seed 4 --shard-samples 200"}},
 	{"synth-tfrecord", []string{"convert --from synth -o OUT --samples 100 --schema x:f32[8],y:i64,l:u8*5,t:txt*9 --format tfrecord --shard-samples 40"}},
+	{"synth-arrayrecord", []string{"convert --from synth -o OUT --samples 100 --schema x:f32[8],y:i64,l:u8*5,t:txt*9 --format arrayrecord --shard-samples 40"}},
 	{"synth-parquet", []string{"convert --from synth -o OUT --samples 100 --schema x:f32[2,3],y:i64,l:u8*5,t:txt*9,b:bool --format parquet --shard-samples 40"}},
 	{"synth-arrow", []string{"convert --from synth -o OUT --samples 100 --schema x:f32[2,3],y:i64,l:u8*5,t:txt*9,b:bool --format arrow --shard-samples 40"}},
 	{"parquet-images-arrow", []string{"convert parquet/images.parquet -o OUT --format arrow --arrow-form stream --split train=0.5,val=rest"}},

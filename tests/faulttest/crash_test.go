@@ -56,7 +56,7 @@ func TestCrashAtEveryCall(t *testing.T) {
 		{"pairs-wds", pairFolder(t, 12), "wds", []string{"--pair", "image=images,mask=masks.tar:_m"}},
 		{"files-wds-shuffled", folder, "wds", shuffle}, {"npy-mmap-shuffled", array, "mmap", append(shuffle, "--scratch", filepath.Join(t.TempDir(), "scratch"))},
 		{"rows-parquet-split", rows, "parquet", []string{"--split", "train=0.6,val=0.4"}}, {"rows-tfrecord", rows, "tfrecord", []string{"--cast", "x=f32"}},
-		{"rows-arrow", rows, "arrow", []string{"--arrow-form", "stream", "--split", "train=0.6,val=0.4"}},
+		{"rows-arrow", rows, "arrow", []string{"--arrow-form", "stream", "--split", "train=0.6,val=0.4"}}, {"rows-arrayrecord", rows, "arrayrecord", []string{"--cast", "x=f32"}},
 		{"npy-mmap-block", array, "mmap", []string{"--shuffle", "block", "--provenance"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { total += sweep(t, c.in, c.format, step, c.flags) })

@@ -138,7 +138,7 @@ type split struct {
 
 // info makes dataset_info.json. The set has the name and version that TensorFlow Datasets need; the
 // names of its files are those of shardify: {SHARD_INDEX} has five digits, they have six.
-func info(splits []split) []byte {
+func info(c container, splits []split) []byte {
 	var all []object
 	for _, s := range splits {
 		lengths, bytes := []string{}, int64(0)
@@ -151,6 +151,6 @@ func info(splits []split) []byte {
 		}
 		all = append(all, object{"name": s.name, "filepathTemplate": s.dir + "shard-0{SHARD_INDEX}.{FILEFORMAT}", "numBytes": fmt.Sprint(bytes), "shardLengths": lengths})
 	}
-	b, _ := indented(object{"name": "shards", "version": "1.0.0", "fileFormat": "tfrecord", "splits": all}) // texts alone
+	b, _ := indented(object{"name": "shards", "version": "1.0.0", "fileFormat": c, "splits": all}) // texts alone
 	return b
 }

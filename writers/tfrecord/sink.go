@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/index/arrayrecord"
 	"github.com/shardify/shardify/index/tfrecord"
 	"github.com/shardify/shardify/internal/numeric"
 	"github.com/shardify/shardify/numbers/half"
@@ -20,10 +21,11 @@ type sink struct {
 	features []feature
 	enc      tfrecord.Encoder
 	wides    [][]byte
+	array    *arrayrecord.Writer // nil for TFRecord
 	rec      []byte
 }
 
-func newSink(st storage.Store, spec format.ShardSpec) (shardify.Sink, error) {
+func (c container) sink(st storage.Store, spec format.ShardSpec) (shardify.Sink, error) {
 	all, err := plan(spec.Schema, spec.Keyed)
 	if err != nil {
 		return nil, shardify.Annotate(err, "write", spec.Name, "")
@@ -32,7 +34,11 @@ func newSink(st storage.Store, spec format.ShardSpec) (shardify.Sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sink{Shard: f, features: all, wides: make([][]byte, len(all))}, nil
+	s := &sink{Shard: f, features: all, wides: make([][]byte, len(all))}
+	if c == arrays {
+		s.array = &arrayrecord.Writer{}
+	}
+	return s, nil
 }
 
 // Write appends the samples of a batch.
@@ -49,7 +55,11 @@ func (s *sink) write(b *shardify.Batch) error {
 		for k := range s.features {
 			s.feature(b, i, k)
 		}
-		s.rec = s.enc.Append(s.rec[:0])
+		if x := s.enc.Example(); s.array != nil {
+			s.rec = s.array.Append(s.rec[:0], x)
+		} else {
+			s.rec = tfrecord.AppendRecord(s.rec[:0], x)
+		}
 		if err := s.Put(s.rec); err != nil {
 			return err
 		}
@@ -147,5 +157,10 @@ func (s *sink) feature(b *shardify.Batch, i, k int) {
 
 // Commit publishes the shard.
 func (s *sink) Commit(ctx context.Context) (shardify.Shard, error) {
-	return s.Shard.Commit(ctx, func() error { return nil })
+	return s.Shard.Commit(ctx, func() error {
+		if s.array == nil {
+			return nil
+		}
+		return s.Put(s.array.End(nil))
+	})
 }

@@ -1,6 +1,6 @@
-// Package tfrecord writes TFRecord files: a tf.train.Example for each sample, with the bytes that
-// TensorFlow gives it in order of the keys; and the files of TensorFlow Datasets for the whole set.
-// Package index/tfrecord has the bytes.
+// Package tfrecord writes a tf.train.Example for each sample, with the bytes that TensorFlow gives it in
+// order of the keys, into TFRecord or ArrayRecord files; and the files of TensorFlow Datasets for the
+// whole set. Packages index/tfrecord and index/arrayrecord have the bytes.
 package tfrecord
 
 import (
@@ -19,35 +19,66 @@ import (
 // Format is the line in the table of writers.
 var Format = format.Output{
 	Name: "tfrecord", Words: []string{"tfrecords", "tfds"},
-	Help:  "TFRecord: tf.train.Example, for tf.data and TensorFlow Datasets",
-	Ext:   ".tfrecord",
-	Check: check,
-	SampleBytes: func(schema []shardify.Field, keyed bool) (fixed int64, factor float64) {
-		fixed = tfrecord.HeadBytes + tfrecord.TailBytes + 6
-		for i := range schema {
-			fixed += int64(len(schema[i].Name)) + 24
-		}
-		return fixed, 1.2 // numbers beyond 2^56 take 10 bytes
-	},
-	New:          newSink,
-	Finish:       finish,
-	FinishSplits: finishSplits,
-	Verify:       verify,
-	Owns: func(name string) bool {
-		base := path.Base(name)
-		return base == tfrecord.FeaturesName || base == tfrecord.InfoName || strings.HasSuffix(base, tfrecord.LabelsEnd)
-	},
+	Help:         "TFRecord: tf.train.Example, for tf.data and TensorFlow Datasets",
+	Ext:          ".tfrecord",
+	Check:        records.check,
+	SampleBytes:  records.sampleBytes,
+	New:          records.sink,
+	Finish:       records.finish,
+	FinishSplits: records.finishSplits,
+	Verify:       records.verify,
+	Owns:         owns,
 	Hint: func(folder string, quote func(string) string) string {
 		return "python3 -c " + quote(fmt.Sprintf("import tensorflow_datasets as tfds; b = tfds.builder_from_directory(%q); print(next(iter(b.as_dataset(split=list(b.info.splits)[0]))))", folder))
 	},
 }
 
+// ArrayRecord is the line of the other container.
+var ArrayRecord = format.Output{
+	Name: "arrayrecord", Words: []string{"array_record", "grain"},
+	Help:         "ArrayRecord: tf.train.Example, for Grain and TensorFlow Datasets",
+	Ext:          ".array_record",
+	Check:        arrays.check,
+	SampleBytes:  arrays.sampleBytes,
+	New:          arrays.sink,
+	Finish:       arrays.finish,
+	FinishSplits: arrays.finishSplits,
+	Verify:       arrays.verify,
+	Owns:         owns,
+	Hint: func(folder string, quote func(string) string) string {
+		return "python3 -c " + quote(fmt.Sprintf("import glob; from array_record.python.array_record_data_source import ArrayRecordDataSource; ds = ArrayRecordDataSource(sorted(glob.glob(%q))); print(len(ds))", folder+"/*.array_record"))
+	},
+}
+
+// container is the kind of files, as TensorFlow Datasets call it.
+type container string
+
+const (
+	records container = "tfrecord"
+	arrays  container = "array_record"
+)
+
+func owns(name string) bool {
+	base := path.Base(name)
+	return base == tfrecord.FeaturesName || base == tfrecord.InfoName || strings.HasSuffix(base, tfrecord.LabelsEnd)
+}
+
+func (c container) sampleBytes(schema []shardify.Field, _ bool) (fixed int64, factor float64) {
+	if fixed = tfrecord.HeadBytes + tfrecord.TailBytes + 6; c == arrays {
+		fixed = 64
+	}
+	for i := range schema {
+		fixed += int64(len(schema[i].Name)) + 24
+	}
+	return fixed, 1.2 // numbers beyond 2^56 take 10 bytes
+}
+
 // keyName is the feature that has the names of samples.
 const keyName = "__key__"
 
-func check(schema []shardify.Field, keyed bool, _ format.Options) error {
+func (c container) check(schema []shardify.Field, keyed bool, _ format.Options) error {
 	_, err := plan(schema, keyed)
-	return shardify.Annotate(err, "write tfrecord", "", "")
+	return shardify.Annotate(err, "write "+string(c), "", "")
 }
 
 // feature is how a field is written.
@@ -98,7 +129,7 @@ func kindOf(f *shardify.Field) (tfrecord.Kind, error) {
 }
 
 // finish writes what TensorFlow Datasets open.
-func finish(ctx context.Context, store storage.Store, set format.FinishedSet) ([]shardify.File, error) {
+func (c container) finish(ctx context.Context, store storage.Store, set format.FinishedSet) ([]shardify.File, error) {
 	features, labels, err := describe(set.Schema, set.Keyed)
 	if err != nil {
 		return nil, err
@@ -108,12 +139,12 @@ func finish(ctx context.Context, store storage.Store, set format.FinishedSet) ([
 		w.put(l.name, []byte(l.text))
 	}
 	w.put(tfrecord.FeaturesName, features)
-	w.put(tfrecord.InfoName, info([]split{{"train", "", set.Shards}}))
+	w.put(tfrecord.InfoName, info(c, []split{{"train", "", set.Shards}}))
 	return w.files, w.err
 }
 
 // finishSplits writes it for a set of splits.
-func finishSplits(ctx context.Context, store storage.Store, splits []format.FinishedSplit) ([]shardify.File, error) {
+func (c container) finishSplits(ctx context.Context, store storage.Store, splits []format.FinishedSplit) ([]shardify.File, error) {
 	w := publisher{ctx: ctx, store: store}
 	var all []split
 	for i := range splits {
@@ -143,7 +174,7 @@ func finishSplits(ctx context.Context, store storage.Store, splits []format.Fini
 			w.put(base, b)
 		}
 	}
-	w.put(tfrecord.InfoName, info(all))
+	w.put(tfrecord.InfoName, info(c, all))
 	return w.files, w.err
 }
 

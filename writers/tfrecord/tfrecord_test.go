@@ -8,3 +8,5 @@ import (
 )
 
 func TestContract(t *testing.T) { writertest.Run(t, tfrecord.Format, nil) }
+
+func TestContractOfArrayRecord(t *testing.T) { writertest.Run(t, tfrecord.ArrayRecord, nil) }

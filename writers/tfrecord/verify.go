@@ -5,13 +5,14 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/index/arrayrecord"
 	"github.com/shardify/shardify/index/tfrecord"
 	"github.com/shardify/shardify/verify/problem"
 )
 
 // verify checks the records of a shard: both checksums, and that each is an Example of the features of
 // the set.
-func verify(schema []shardify.Field, keyed bool, _ map[string]string) (format.Verifier, error) {
+func (k container) verify(schema []shardify.Field, keyed bool, _ map[string]string) (format.Verifier, error) {
 	all, err := plan(schema, keyed)
 	if err != nil {
 		return format.Verifier{}, err
@@ -19,6 +20,20 @@ func verify(schema []shardify.Field, keyed bool, _ map[string]string) (format.Ve
 	return format.Verifier{Shard: func(c *format.ShardCheck) {
 		if !c.Full {
 			c.Samples = c.Shard.Samples
+			return
+		}
+		if k == arrays {
+			x, n := checker{plan: all}, int64(0)
+			err := arrayrecord.Check(c.File, c.Size, func(b []byte) error {
+				n++
+				return x.record(schema, b)
+			})
+			if err != nil {
+				c.Fail(problem.LevelStructure, err)
+				return
+			}
+			c.Count(n, "the file")
+			c.Parts = n
 			return
 		}
 		s := tfrecord.NewScanner(io.NewSectionReader(c.File, 0, c.Size), 0, c.Size)
