@@ -81,7 +81,11 @@ func (j *Job) collect(ctx context.Context) (*collected, error) {
 	if p.Splits.Rule == nil {
 		m.Shards = make([]shardify.Shard, 0, p.Outputs())
 	}
-	err := plan.EachReceipt(ctx, p.Outputs(), j.receipts().receipt, func(i int, r *plan.Receipt) error {
+	done, err := j.receipts(), error(nil)
+	if done.store, err = sizes(ctx, j.Store, p.Outputs()); err != nil {
+		return nil, err
+	}
+	err = plan.EachReceipt(ctx, p.Outputs(), done.receipt, func(i int, r *plan.Receipt) error {
 		if r == nil {
 			missing = append(missing, i)
 			return nil

@@ -22,6 +22,46 @@ type receipts struct {
 
 func (j *Job) receipts() receipts { return receipts{j.Plan, j.Store, j.scratch()} }
 
+// listed is a store with the sizes that a list of it has given.
+type listed struct {
+	storage.Store
+	sizes map[string]int64
+}
+
+// Size asks the store for what the list lacks.
+func (l listed) Size(name string) (int64, error) {
+	if n, ok := l.sizes[name]; ok {
+		return n, nil
+	}
+	return storage.Size(l.Store, name)
+}
+
+// Unwrap keeps the abilities of the store.
+func (l listed) Unwrap() any { return l.Store }
+
+// sizes is a store to look for files of many shards in. Where a list has sizes at no cost, it takes
+// the place of a request for each file.
+func sizes(ctx context.Context, s storage.Store, shards int) (storage.Store, error) {
+	if _, ok := storage.As[storage.Namer](s); ok || shards < fewShards {
+		return s, nil
+	}
+	l := listed{s, make(map[string]int64, shards)}
+	for f, err := range s.List("") {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !strings.HasPrefix(f.Name, storage.Private+"/") {
+			l.sizes[f.Name] = f.Size
+		}
+	}
+	return l, nil
+}
+
+const fewShards = 100 // are looked at one by one
+
 // scratch is where fragments are.
 func (j *Job) scratch() storage.Store {
 	if j.Scratch != nil {
