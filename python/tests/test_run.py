@@ -189,7 +189,8 @@ class Declared:
 
 def test_a_task_that_no_worker_has_room_for(inputs, tmp_path):
     out = engines.plan(inputs, str(tmp_path / "out"))
-    with pytest.raises(shardify.TaskError, match=r'needs 1073741824 bytes of memory, and the largest worker of Dask declares 1048576\nhint: .*memory=\nhint: .*"memory=1073741824"'):
+    said = r'needs 1073741824 bytes of memory, and the largest worker of Dask declares 1048576\nhint: .*memory=\nhint: .*"memory=1073741824"'
+    with pytest.raises(shardify.TaskError, match=said):
         shardify.run(out, executor=Declared(memory=1 << 20), tasks=1, memory="1GiB")
     grown = Declared(memory=3 << 30)  # room for twice as much, not for four times
     with pytest.raises(shardify.TaskError, match="needs 4294967296 bytes"):

@@ -372,8 +372,9 @@ def pools(prefix, place, wanted, only):
 
 
 def queues(place, wanted, only):
+    inputs = place.of("in")[0]
     for name, command, once, how in (
-        ("gridengine", "qstat", lambda seed: with_gridengine(place.of("in")[0], wanted, place.folder, seed), "no qmaster answers (Debian: gridengine-master, gridengine-exec; SGE_ROOT)"),
+        ("gridengine", "qstat", lambda seed: with_gridengine(inputs, wanted, place.folder, seed), "no qmaster answers (Debian: gridengine-master, gridengine-exec; SGE_ROOT)"),
         ("slurm", "squeue", lambda seed: with_slurm(place, wanted, seed), "no slurmctld answers (Debian: slurm-wlm, munge; SLURM_CONF)"),
     ):
         if name not in only:
