@@ -3,6 +3,7 @@ package expr
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -76,7 +77,7 @@ func (b *binder) defined(name string) (*value, error) {
 			known = append(known, n)
 		}
 		slices.Sort(known)
-		unknown := &format.UnknownField{Name: name, Suggest: suggest.Word(name, known)}
+		unknown := &format.UnknownField{Name: name, Suggest: suggested(name, known)}
 		if name == "key" {
 			return nil, fmt.Errorf("%w; key() is the sample's name", unknown)
 		}
@@ -89,6 +90,26 @@ func (b *binder) defined(name string) (*value, error) {
 	v, err := b.compile(e.root)
 	b.inside = b.inside[:len(b.inside)-1]
 	return v, err
+}
+
+// suggested is how an expression names the field that was meant, perhaps; "" without one. A name with a slash is
+// written field("obs/ct"): without that it is a quotient.
+func suggested(name string, known []string) string {
+	var last, words []string
+	for _, k := range known {
+		switch {
+		case strings.HasPrefix(k, name+"/"):
+			return ""
+		case strings.HasSuffix(k, "/"+name):
+			last = append(last, k)
+		case !strings.Contains(k, "/"):
+			words = append(words, k)
+		}
+	}
+	if len(last) == 1 {
+		return fmt.Sprintf("field(%q)", last[0])
+	}
+	return suggest.Word(name, words)
 }
 
 func loadMissing(slot, col int) instr {
