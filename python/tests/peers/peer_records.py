@@ -122,5 +122,52 @@ def exports() -> str:
     return "%d samples of %d fields in datasets, polars and DuckDB" % (len(ours), len(value))
 
 
+def arrow() -> str:
+    """Values of Arrow files and streams, as datasets and polars map them."""
+    import datasets
+    import polars
+
+    os.makedirs(WORK, exist_ok=True)
+    args = ["--from", "synth", "--samples", "2500", "--schema", SCHEMA, "--sync", "none", "--quiet", "--shard-samples", "700"]
+    sets = {}
+    for name, more in (("mmap", ["mmap"]), ("file", ["arrow"]), ("stream", ["arrow", "--arrow-form", "stream"])):
+        sets[name] = os.path.join(WORK, "arrow-" + name)
+        shutil.rmtree(sets[name], ignore_errors=True)
+        subprocess.run([BINARY, "convert", "-o", sets[name], *args, "--format", *more], check=True, stdout=-1)
+    ours = shardify.open(sets["mmap"])
+    loaded = datasets.load_dataset(sets["file"], cache_dir=os.path.join(WORK, "cache-arrow"))["train"]
+    mapped = datasets.load_from_disk(sets["stream"])
+    first = datasets.Dataset.from_file(os.path.join(sets["stream"], "shard-000000.arrow"))
+    frame = polars.read_ipc(os.path.join(sets["file"], "*.arrow")).to_dicts()
+    assert loaded.features == mapped.features == first.features, (loaded.features, mapped.features)
+    assert len(ours) == len(loaded) == len(mapped) == len(frame), (len(ours), len(loaded), len(mapped), len(frame))
+    for i in range(len(ours)):
+        for name in loaded.features:
+            want = np.asarray(ours[i][name])
+            for got in (loaded[i][name], mapped[i][name], frame[i][name]) + ((first[i][name],) if i < len(first) else ()):
+                assert np.array_equal(np.asarray(got), want), (i, name, got, want)
+    return "%d samples in datasets and polars" % len(ours)
+
+
+def arrayrecord() -> str:
+    """Records of ArrayRecord files are those of TFRecord files of the same samples."""
+    from array_record.python.array_record_data_source import ArrayRecordDataSource
+    from tfrecord.reader import tfrecord_iterator
+
+    os.makedirs(WORK, exist_ok=True)
+    args = ["--from", "synth", "--samples", "2500", "--schema", "x:f32[3],y:i64,t:txt*12,l:f32*5", "--sync", "none", "--quiet", "--shard-samples", "700"]
+    files: Dict[str, List[str]] = {}
+    for name, ext in (("tfrecord", ".tfrecord"), ("arrayrecord", ".array_record")):
+        out = os.path.join(WORK, "as-" + name)
+        shutil.rmtree(out, ignore_errors=True)
+        subprocess.run([BINARY, "convert", "-o", out, *args, "--format", name], check=True, stdout=-1)
+        files[name] = sorted(os.path.join(out, f) for f in os.listdir(out) if f.endswith(ext))
+    want = [bytes(r) for f in files["tfrecord"] for r in tfrecord_iterator(f)]
+    got = ArrayRecordDataSource(files["arrayrecord"])
+    assert len(got) == len(want) == 2500, (len(got), len(want))
+    assert all(got[i] == w for i, w in enumerate(want))
+    return "%d records in array_record" % len(want)
+
+
 if __name__ == "__main__":
-    main([("tfrecord", tables(one, 100, "as tfrecord reads them")), ("exports", exports)])
+    main([("tfrecord", tables(one, 100, "as tfrecord reads them")), ("exports", exports), ("arrow", arrow), ("arrayrecord", arrayrecord)])
