@@ -88,7 +88,7 @@ func Corpus(t *testing.T, folder string, input format.Input, verdict map[string]
 				fields = e.Raw
 			}
 			o := format.Options{}
-			if slices.ContainsFunc(input.Options, func(o format.Option) bool { return o.Name == "scaled" && o.Default == "yes" }) {
+			if scales(input) {
 				o["scaled"] = scaled
 			} else if scaled == "no" {
 				continue
@@ -130,6 +130,11 @@ func Corpus(t *testing.T, folder string, input format.Input, verdict map[string]
 		t.Errorf("%d fields compared, %d files refused", compared, refused)
 	}
 	t.Logf("%d fields equal, %d times refused", compared, refused)
+}
+
+// scales reports whether headers scale the values.
+func scales(input format.Input) bool {
+	return slices.ContainsFunc(input.Options, func(o format.Option) bool { return o.Name == "scaled" && o.Default == "yes" })
 }
 
 // Open opens files.
