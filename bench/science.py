@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Processor time of converting volumes, stacks and recordings, and of reading sections, beside their libraries.
 
-    python3 bench/science.py WORK --out bench/SCIENCE.md     SHARDIFY names the program; wants numpy, nibabel, mrcfile, scipy
+    python3 bench/science.py WORK --out bench/SCIENCE.md     SHARDIFY names the program; wants numpy, nibabel, mrcfile, scipy, astropy, pydicom
 
 A library reads each file and writes it with numpy.save. Each round runs the two after each other.
 """
@@ -23,6 +23,7 @@ import mrcfile
 import nibabel
 import numpy as np
 import page
+import science_fdm
 import scipy
 from scipy.io import wavfile
 
@@ -117,13 +118,14 @@ def main() -> None:
     p.add_argument("--rounds", type=int, default=5)
     a = p.parse_args()
     os.makedirs(a.work, exist_ok=True)
-    folders = make(a.work)
+    folders = {**make(a.work), **science_fdm.make(a.work)}
     cases: List[Tuple[str, str, str, Callable[[str, str], float]]] = [
         ("NIfTI, gzip, i16", "nii.gz", "nibabel", saved(nifti)),
         ("NIfTI, i16", "nii", "nibabel", saved(nifti)),
         ("NIfTI, i16 scaled to f64", "scaled", "nibabel", saved(nifti)),
         ("MRC stacks, f32", "mrcs", "`cp`", copied),
         ("WAV, i16", "wav", "scipy", saved(lambda name: wavfile.read(name)[1])),
+        *science_fdm.cases(saved),
     ]
     found: Dict[str, List[Tuple[float, float]]] = {}
     for _ in range(a.rounds):
