@@ -10,6 +10,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/anndata"
+	"github.com/shardify/shardify/readers/internal/arrays/shelf"
 	"github.com/shardify/shardify/readers/internal/arrays/store"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 	"github.com/shardify/shardify/storage"
@@ -183,7 +184,9 @@ func gotten(g *grid, a *store.Array) *grid {
 }
 
 // Reader implements anndata.Tree.
-func (c *cells) Reader() anndata.Reader { return &cellReader{cells: c, work: work{shelf: &shelf{}}} }
+func (c *cells) Reader() anndata.Reader {
+	return &cellReader{cells: c, work: work{shelf: &shelf.Shelf{}}}
+}
 
 // cellReader implements anndata.Reader.
 type cellReader struct {
@@ -195,7 +198,7 @@ type cellReader struct {
 func (r *cellReader) Begin(ctx context.Context, mem *shardify.Arena) error {
 	if r.work.shelf != &r.in.shelf {
 		r.work.shelf = &r.in.shelf
-		r.in.shelf.join()
+		r.in.shelf.Join()
 	}
 	return r.work.begin(ctx, mem)
 }
@@ -204,10 +207,10 @@ func (r *cellReader) End(context.Context) error { return r.work.end() }
 
 func (r *cellReader) Close() {
 	if r.work.shelf == &r.in.shelf {
-		r.in.shelf.leave()
+		r.in.shelf.Leave()
 	}
 	r.work.scratch.Close()
-	r.work = work{shelf: &shelf{}}
+	r.work = work{shelf: &shelf.Shelf{}}
 }
 
 // target is where rows of an array go.

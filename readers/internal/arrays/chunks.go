@@ -15,6 +15,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/openfiles"
 	"github.com/shardify/shardify/readers/internal/arrays/node"
+	"github.com/shardify/shardify/readers/internal/arrays/shelf"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -42,7 +43,7 @@ type work struct {
 	jobs    []job
 	coord   []int64
 	kept    []kept
-	shelf   *shelf // nil: rows of parts that are too large to be kept are decoded for each span
+	shelf   *shelf.Shelf // nil: rows of parts that are too large to be kept are decoded for each span
 	scratch shardify.Scratch
 	ahead   int64 // bytes of chunks that are on the way
 	ctx     context.Context

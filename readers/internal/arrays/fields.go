@@ -2,13 +2,14 @@ package arrays
 
 import (
 	"bytes"
-	"encoding/json"
+	"encoding/binary"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/internal/arrays/attrs"
 	"github.com/shardify/shardify/readers/internal/arrays/node"
 	"github.com/shardify/shardify/readers/internal/arrays/store"
 	"github.com/shardify/shardify/readers/internal/cf"
@@ -129,7 +130,7 @@ func (l *leaf) filled(a *store.Array, mode string) bool {
 	}
 	_, fill := a.Attributes["_FillValue"]
 	_, missing := a.Attributes["missing_value"]
-	return fill || missing || valueOf(a.Fill, l.typ.DType).Float != 0
+	return fill || missing || attrs.Stored(a.Fill, l.typ.DType).Float != 0
 }
 
 // unfilled says whether fill_value counts as a value where others may take it for a missing one.
@@ -137,7 +138,7 @@ func (l *leaf) unfilled(a *store.Array, mode string) bool {
 	if a.Format != 2 || a.NoFill || mode == cfOff || l.typ.Kind != node.Number || l.name != "" || !l.typ.DType.IsInt() && l.typ.DType != shardify.F32 && l.typ.DType != shardify.F64 || l.filled(a, mode) {
 		return false
 	}
-	fill := valueOf(a.Fill, l.typ.DType).Float
+	fill := attrs.Stored(a.Fill, l.typ.DType).Float
 	return fill == fill && (a.Named || fill != 0)
 }
 
@@ -160,7 +161,7 @@ func (l *leaf) decode(a *store.Array, of map[string]any, mode string) error {
 	var err error
 	l.cf, err = cf.New(l.typ.DType, func(name string) (cf.Attribute, bool) {
 		if name == "_FillValue" && l.filled(a, mode) {
-			return cf.Attribute{Numbers: []cf.Value{valueOf(a.Fill, l.typ.DType)}}, true
+			return cf.Attribute{Numbers: []cf.Value{attrs.Stored(a.Fill, l.typ.DType)}}, true
 		}
 		v, ok := a.Attributes[name]
 		if !ok && (name == "units" || name == "calendar") {
@@ -170,11 +171,11 @@ func (l *leaf) decode(a *store.Array, of map[string]any, mode string) error {
 			return cf.Attribute{}, false
 		}
 		if s, is := v.(string); is && name == "_FillValue" && a.Format == 3 && l.typ.DType.IsFloat() {
-			if f, ok := fillOf(s); ok {
+			if f, ok := attrs.Fill(s); ok {
 				return cf.Attribute{Numbers: []cf.Value{{DType: shardify.F64, Float: f}}}, true
 			}
 		}
-		x, ok := attribute(v)
+		x, ok := attrs.CF(v)
 		if name == "_FillValue" && a.Format == 3 && l.typ.DType == shardify.F32 { // xarray reads none of these numbers: one of the array
 			for i := range x.Numbers {
 				x.Numbers[i] = cf.Value{DType: shardify.F32, Float: float64(float32(x.Numbers[i].Float))}
@@ -185,49 +186,6 @@ func (l *leaf) decode(a *store.Array, of map[string]any, mode string) error {
 	return err
 }
 
-// attribute is a value of JSON as CF's attributes are.
-func attribute(v any) (cf.Attribute, bool) {
-	switch v := v.(type) {
-	case cf.Attribute:
-		return v, true
-	case string:
-		return cf.Attribute{Text: v}, true
-	case json.Number:
-		if n, ok := number(v); ok {
-			return cf.Attribute{Numbers: []cf.Value{n}}, true
-		}
-	case []any:
-		var a cf.Attribute
-		for _, x := range v {
-			n, ok := x.(json.Number)
-			if !ok {
-				return a, false
-			}
-			y, ok := number(n)
-			if !ok {
-				return a, false
-			}
-			a.Numbers = append(a.Numbers, y)
-		}
-		return a, len(a.Numbers) > 0
-	case bool:
-		return cf.Attribute{Text: strconv.FormatBool(v)}, true
-	}
-	return cf.Attribute{}, false
-}
-
-// number: with a point it is f64, else i64.
-func number(v json.Number) (cf.Value, bool) {
-	if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
-		return cf.Value{DType: shardify.I64, Float: float64(n), Int: n}, true
-	}
-	if n, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
-		return cf.Value{DType: shardify.U64, Float: float64(n), Int: int64(n)}, true
-	}
-	f, err := v.Float64()
-	return cf.Value{DType: shardify.F64, Float: f}, err == nil
-}
-
 // keptAttrs are the attributes of arrays that go into the schema, by the name they get there.
 var keptAttrs = map[string]string{
 	"units": "unit", "long_name": "long_name", "standard_name": "standard_name", "description": "description",
@@ -235,26 +193,24 @@ var keptAttrs = map[string]string{
 	"valid_min": "valid_min", "valid_max": "valid_max", "calendar": "calendar",
 }
 
-const maxAttr = 1 << 10
-
 // attributes are what the store says about a field.
 func (l *leaf) attributes(a *store.Array, f *shardify.Field) {
-	attrs := f.Attrs
+	all := f.Attrs
 	set := func(name, text string) {
-		if attrs == nil {
-			attrs = map[string]string{}
+		if all == nil {
+			all = map[string]string{}
 		}
-		attrs[name] = text
+		all[name] = text
 	}
 	for name, v := range a.Attributes {
 		to := keptAttrs[name]
-		if text := textOf(v); to != "" && attrs[to] == "" && text != "" && len(text) <= maxAttr && utf8.ValidString(text) && !strings.ContainsRune(text, 0) {
+		if text := attrs.Text(v); to != "" && all[to] == "" && text != "" && len(text) <= attrs.MaxText && utf8.ValidString(text) && !strings.ContainsRune(text, 0) {
 			set(to, text)
 		}
 	}
 	if l.cf != nil {
 		for _, name := range l.cf.Applied {
-			delete(attrs, keptAttrs[name])
+			delete(all, keptAttrs[name])
 		}
 		if calendar, ok := l.cf.Time(); ok {
 			if set("time", l.cf.Into().Name()); calendar != "" {
@@ -262,7 +218,7 @@ func (l *leaf) attributes(a *store.Array, f *shardify.Field) {
 			}
 		}
 	}
-	values, names := strings.Fields(textOf(a.Attributes["flag_values"])), strings.Fields(textOf(a.Attributes["flag_meanings"]))
+	values, names := strings.Fields(attrs.Text(a.Attributes["flag_values"])), strings.Fields(attrs.Text(a.Attributes["flag_meanings"]))
 	if f.DType.IsInt() && len(values) > 0 && len(values) == len(names) && a.Attributes["flag_masks"] == nil {
 		codes := make([]int64, len(names))
 		var err error
@@ -275,48 +231,7 @@ func (l *leaf) attributes(a *store.Array, f *shardify.Field) {
 			set(attr, text)
 		}
 	}
-	f.Attrs = attrs
-}
-
-// textOf writes a simple attribute, one text or some numbers; "" for any other.
-func textOf(v any) string {
-	switch v := v.(type) {
-	case cf.Attribute:
-		return v.String()
-	case string:
-		return v
-	case json.Number:
-		return v.String()
-	case []any:
-		var parts []string
-		for _, x := range v {
-			n, ok := x.(json.Number)
-			if !ok || len(parts) > 1<<10 {
-				return ""
-			}
-			parts = append(parts, n.String())
-		}
-		return strings.Join(parts, " ")
-	}
-	return ""
-}
-
-// listed reports whether a text can be one of a list in an attribute.
-func listed(s string) bool {
-	return utf8.ValidString(s) && len(s) <= maxAttr && !strings.ContainsAny(s, shardify.LabelSeparator+"\x00")
-}
-
-// textsOf is a list of texts; nil of any other value.
-func textsOf(v any) (out []string) {
-	l, _ := v.([]any)
-	for _, x := range l {
-		s, ok := x.(string)
-		if !ok || !listed(s) || len(out) > 1<<14 {
-			return nil
-		}
-		out = append(out, s)
-	}
-	return out
+	f.Attrs = all
 }
 
 // appendText appends the value of a text at p, an element of a fixed size.
@@ -328,11 +243,11 @@ func (l *leaf) appendText(dst, p []byte) ([]byte, error) {
 		return append(dst, bytes.TrimRight(p, "\x00")...), nil
 	}
 	end := len(p)
-	for end >= 4 && le.Uint32(p[end-4:]) == 0 {
+	for end >= 4 && binary.LittleEndian.Uint32(p[end-4:]) == 0 {
 		end -= 4
 	}
 	for ; len(p) >= 4 && end > 0; p, end = p[4:], end-4 {
-		r := le.Uint32(p)
+		r := binary.LittleEndian.Uint32(p)
 		if r > utf8.MaxRune || !utf8.ValidRune(rune(r)) {
 			return dst, shardify.Corrupt(-1, "text has the code %#x, which is not a character", r)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/openfiles"
 	"github.com/shardify/shardify/readers/internal/arrays/node"
+	"github.com/shardify/shardify/readers/internal/arrays/shelf"
 	"github.com/shardify/shardify/readers/internal/arrays/store"
 	"github.com/shardify/shardify/readers/internal/cf"
 	"github.com/shardify/shardify/readers/internal/chunks"
@@ -67,7 +68,7 @@ type input struct {
 	fields  []place
 	samples int64
 	shards  *openfiles.Cache[string, *shard]
-	shelf   shelf
+	shelf   shelf.Shelf
 }
 
 // shard is an open shard and its index.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/readers/internal/arrays/attrs"
 	"github.com/shardify/shardify/readers/internal/arrays/node"
 	"github.com/shardify/shardify/readers/internal/dims"
 	"github.com/shardify/shardify/readers/internal/lists"
@@ -142,7 +143,7 @@ func (t *tree) integers(ctx context.Context, o *object, row int64) (int64, error
 	x := []target{{leaf: &o.leaves[0], size: int64(o.Type.Size), data: make([]byte, o.Type.Size)}}
 	w := work{ctx: ctx}
 	err := w.read(t.in, o.grid, row, row+1, x)
-	return valueOf(x[0].data, o.Type.DType).Int, err
+	return attrs.Stored(x[0].data, o.Type.DType).Int, err
 }
 
 // badList is the error about the list of a sample.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/readers/internal/arrays/attrs"
 	"github.com/shardify/shardify/readers/internal/arrays/node"
 	"github.com/shardify/shardify/readers/internal/lists"
 )
@@ -147,7 +148,7 @@ func (in *input) numbers(w *work, l *listing, name string, dst []int64, row int6
 		return shardify.Annotate(err, "", "", g.Path)
 	}
 	for i := range dst {
-		dst[i] = valueOf(p[int64(i)*size:][:size], of.typ.DType).Int
+		dst[i] = attrs.Stored(p[int64(i)*size:][:size], of.typ.DType).Int
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
+	"github.com/shardify/shardify/readers/internal/arrays/attrs"
 	"github.com/shardify/shardify/readers/internal/arrays/node"
 	"github.com/shardify/shardify/readers/internal/arrays/store"
 	"github.com/shardify/shardify/readers/internal/cf"
@@ -743,9 +744,9 @@ func (t *tree) chunked(c *choice, taken sel.Pick, b *blob) (err error) {
 // stacks, and dates without data.
 func (t *tree) anemoi(f *survey.Facts, b *blob) {
 	root := t.Groups[""]
-	names := textsOf(root["variables"])
+	names := attrs.Texts(root["variables"])
 	i := slices.IndexFunc(t.objects, func(o object) bool { return o.Path == "data" })
-	if dates := textsOf(root["missing_dates"]); i >= 0 && len(names) > 0 && len(dates) > 0 {
+	if dates := attrs.Texts(root["missing_dates"]); i >= 0 && len(names) > 0 && len(dates) > 0 {
 		b.Notes = append(b.Notes, fmt.Sprintf("missing_dates of the store names %d dates, as %.40q: their rows have no data", len(dates), dates[0]))
 	}
 	if i < 0 || b.Mode != byAxis || len(t.objects[i].order) < 2 || t.objects[i].order[1] != 1 || len(t.objects[i].picks) > 0 && t.objects[i].picks[1] != nil {
@@ -826,11 +827,11 @@ func (t *tree) field(o *object, k int, c *choice, opts *settings, want *columns.
 		if !l.cf.Plain() {
 			text := name + " " + l.cf.Describe()
 			if l.filled(o.Array, opts.cf) && slices.Contains(l.cf.Applied, "_FillValue") {
-				fill := strconv.FormatFloat(valueOf(o.Fill, l.typ.DType).Float, 'g', -1, 64)
+				fill := strconv.FormatFloat(attrs.Stored(o.Fill, l.typ.DType).Float, 'g', -1, 64)
 				if l.typ.DType.IsInt() {
 					text += "; fill_value, " + fill + ", counts as missing: --cf off keeps it"
 				}
-				if x := textOf(o.Attributes["_FillValue"]); x != "" && x != fill && l.typ.DType.IsInt() {
+				if x := attrs.Text(o.Attributes["_FillValue"]); x != "" && x != fill && l.typ.DType.IsInt() {
 					text += "; the attribute _FillValue, " + x + ", does not, as in xarray"
 				}
 			}
