@@ -42,7 +42,7 @@ func (l listed) Unwrap() any { return l.Store }
 // sizes is a store to look for files of many shards in. Where a list has sizes at no cost, it takes
 // the place of a request for each file.
 func sizes(ctx context.Context, s storage.Store, shards int) (storage.Store, error) {
-	if _, ok := storage.As[storage.Namer](s); ok || shards < fewShards {
+	if _, ok := storage.As[storage.Namer](s); ok || shards < 100 { // few are looked at one by one
 		return s, nil
 	}
 	l := listed{s, make(map[string]int64, shards)}
@@ -59,8 +59,6 @@ func sizes(ctx context.Context, s storage.Store, shards int) (storage.Store, err
 	}
 	return l, nil
 }
-
-const fewShards = 100 // are looked at one by one
 
 // scratch is where fragments are.
 func (j *Job) scratch() storage.Store {

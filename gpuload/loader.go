@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify/gpuload/internal/load"
+	"github.com/shardify/shardify/gpuload/internal/trace"
 	"github.com/shardify/shardify/gpuload/order"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -41,7 +42,7 @@ func (d *Dataset) Loader(cfg Config) (*Loader, error) {
 			return nil, folder("cache", cfg.Cache, err)
 		}
 	}
-	l := &Loader{notes: &noteList{}, place: place{epoch: cfg.Epoch}, meter: &meter{trace: load.NewTrace(cfg.Trace, cfg.Rank)}}
+	l := &Loader{notes: &noteList{}, place: place{epoch: cfg.Epoch}, meter: &meter{trace: trace.New(cfg.Trace, cfg.Rank)}}
 	var err error
 	if l.want, err = d.want(&cfg, l.notes); err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 	if l.failed != nil {
 		return nil, l.failed
 	}
-	entered := load.Nanos()
+	entered := trace.Nanos()
 	if epoch, _ := l.place.at(); !l.want.Order.Known(epoch) {
 		return nil, order.ErrUnknown
 	}

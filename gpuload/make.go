@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/gpuload/internal/load"
+	"github.com/shardify/shardify/gpuload/internal/trace"
 	"github.com/shardify/shardify/gpuload/order"
 )
 
@@ -117,7 +118,7 @@ func (m *maker) make(s *slot) error {
 
 // transfer sends a slot to the device.
 func (m *maker) transfer(s *slot) error {
-	t := load.Nanos()
+	t := trace.Nanos()
 	err := m.dev.Dev.Send(&s.On, s.Epoch, s.Number)
 	m.meter.copied(t, s)
 	return err
@@ -191,7 +192,7 @@ func (m *maker) move(rows, ids []int64, epoch int) {
 
 // gatherSides makes a batch of windows; from says where a side's rows are.
 func (m *maker) gatherSides(s *slot, from func(side *load.Side, list []load.Segment) []load.Segment) error {
-	t := load.Nanos()
+	t := trace.Nanos()
 	err := s.Table.Reset(s.Size)
 	for i := range m.want.View.Sides {
 		if err == nil {
@@ -221,7 +222,7 @@ func (m *maker) allPinned(s *slot) {
 // onDevice makes a batch of what a device gathers by itself, and of what the host gathers
 // for it.
 func (m *maker) onDevice(s *slot, r device.Rows) error {
-	t := load.Nanos()
+	t := trace.Nanos()
 	m.at, r.By = s, m
 	r.Size, r.Rows = s.Size, int64(s.Rows)
 	err := m.dev.Gathers.Gather(m.from.Crew, &s.On, &r)
@@ -264,7 +265,7 @@ func (m *maker) items(s *slot) []int64 {
 
 // gather makes the batch of its segments.
 func (m *maker) gather(s *slot) error {
-	t := load.Nanos()
+	t := trace.Nanos()
 	err := load.Gather(m.from.Crew, s.Table, s.Size, m.parts)
 	m.meter.gathered(t, s)
 	return err
@@ -272,7 +273,7 @@ func (m *maker) gather(s *slot) error {
 
 // direct reads a batch's samples from the shards into the slot.
 func (m *maker) direct(s *slot) error {
-	t := load.Nanos()
+	t := trace.Nanos()
 	if m.want.View != nil {
 		err := m.directWindows(s)
 		m.meter.read(t, s)

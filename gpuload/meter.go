@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shardify/shardify/gpuload/internal/load"
+	"github.com/shardify/shardify/gpuload/internal/trace"
 )
 
 // meter counts what all goroutines do, and how long it takes.
@@ -13,7 +14,7 @@ type meter struct {
 	Delivered atomic.Int64 // bytes
 	Computed  atomic.Int64 // samples whose numbers were needed to make batches
 
-	trace                     *load.Trace
+	trace                     *trace.Trace
 	fill, stage, gather, send atomic.Int64 // nanoseconds
 	early                     atomic.Int64 // nanoseconds of reading before the first batch: tiers that read all
 	onStage                   atomic.Int64 // bytes
@@ -27,7 +28,7 @@ type meter struct {
 
 // took notes the making of a part of a batch, from start (nanos) until now.
 func (m *meter) took(total *atomic.Int64, lane string, start int64, s *slot) {
-	total.Add(load.Nanos() - start)
+	total.Add(trace.Nanos() - start)
 	m.trace.Event(lane, lane, start, s.Number, s.Table.Size())
 }
 
@@ -52,7 +53,7 @@ func (m *meter) staged(start, read, bytes int64) {
 func (m *meter) filled(start, read, bytes int64) { m.before(&m.fill, "fill", start, read, bytes) }
 
 func (m *meter) before(total *atomic.Int64, name string, start, read, bytes int64) {
-	total.Add(load.Nanos() - start)
+	total.Add(trace.Nanos() - start)
 	m.early.Add(read)
 	m.trace.Event(name, "read", start, 0, bytes)
 }
@@ -61,7 +62,7 @@ func (m *meter) before(total *atomic.Int64, name string, start, read, bytes int6
 func (m *meter) consumed(s *slot, entered int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := load.Nanos()
+	now := trace.Nanos()
 	if m.batches == 0 {
 		m.firstWait = now - entered
 	} else {

@@ -10,6 +10,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/gpuload/internal/tier"
+	"github.com/shardify/shardify/gpuload/internal/trace"
 	"github.com/shardify/shardify/gpuload/order"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/stage"
@@ -225,7 +226,7 @@ func (s *sources) onDevice() int64 {
 // open reads what there is to be read before the first batch, once.
 func (s *sources) open(ctx context.Context) error {
 	if s.stage != nil && !s.staged {
-		t, before := load.Nanos(), s.Shards.ReadNanos.Load()
+		t, before := trace.Nanos(), s.Shards.ReadNanos.Load()
 		if err := s.stage.Open(ctx, s.Workers); err != nil {
 			return err
 		}
@@ -248,7 +249,7 @@ func (s *sources) open(ctx context.Context) error {
 
 // fill reads all samples into memory.
 func (s *sources) fill(ctx context.Context) error {
-	t, before := load.Nanos(), s.Shards.ReadNanos.Load()
+	t, before := trace.Nanos(), s.Shards.ReadNanos.Load()
 	if err := s.Pinned.Fill(ctx, s.Shards, s.Crew); err != nil {
 		return err
 	}

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/varint"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/varint"
 )
 
 var someFields = []shardify.Field{{Name: "x", DType: shardify.I64}, {Name: "y", DType: shardify.F32, Shape: []int{2}}}

@@ -13,9 +13,9 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/varint"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/varint"
 	"github.com/shardify/shardify/storage"
 )
 

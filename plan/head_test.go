@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/varint"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/varint"
 	"github.com/shardify/shardify/plan/splits"
 )
 

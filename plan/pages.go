@@ -6,9 +6,9 @@ import (
 	"io"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/varint"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/varint"
 )
 
 // pages is what a source keeps beside its state. In a plan file they follow the blocks: the content has

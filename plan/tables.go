@@ -6,8 +6,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/varint"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/varint"
 )
 
 // appendNames writes the names and sizes of a table.

@@ -61,6 +61,9 @@ func Lookup(name string) (format.Input, bool) {
 	return Formats[i], true
 }
 
+// OfAnyKind is the format that takes files of any kind, as bytes.
+func OfAnyKind() format.Input { return files.Format }
+
 // Names lists the formats.
 func Names() []string {
 	var out []string

@@ -95,7 +95,7 @@ func ChooseInput(ctx context.Context, from storage.FS, asked string, inputs []st
 		err = shardify.Hint(shardify.Usage("%v", err), "name it with --from: "+strings.Join(readers.Names(), ", "))
 	case err == nil && asked == "" && f.Bytes:
 		if option := wantsBytes(&f, given, parsed); option != "" {
-			f, _ = readers.Lookup("files")
+			f = readers.OfAnyKind()
 			why = "--" + option
 		}
 	}
@@ -107,7 +107,7 @@ func wantsBytes(f *format.Input, given format.Options, parsed bool) string {
 	if parsed {
 		return transform.Parse
 	}
-	files, _ := readers.Lookup("files")
+	files := readers.OfAnyKind()
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		has := func(o format.Option) bool { return o.Name == name }
 		if i := slices.IndexFunc(files.Options, has); i >= 0 && (!slices.ContainsFunc(f.Options, has) || name == "labels" && !slices.Contains([]string{"auto", "none", "folder"}, given[name])) {

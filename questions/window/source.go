@@ -9,12 +9,12 @@ import (
 	"sort"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/varint"
 	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/index/view"
 	"github.com/shardify/shardify/internal/key"
-	"github.com/shardify/shardify/internal/varint"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/plan/splits"
 )

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	_ "github.com/shardify/shardify/tests/race"
+
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/arrayfile/arrayfiletest"
 	"github.com/shardify/shardify/readers/readertest"

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/nifti"
+	"github.com/shardify/shardify/codecs/voxels"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/nifti"
-	"github.com/shardify/shardify/internal/voxels"
 	"github.com/shardify/shardify/readers/internal/arrayfile"
 	"github.com/shardify/shardify/readers/internal/labels"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"

@@ -13,9 +13,11 @@ import (
 	"strings"
 	"testing"
 
+	_ "github.com/shardify/shardify/tests/race"
+
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/nifti"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/nifti"
 	"github.com/shardify/shardify/readers/internal/arrayfile/arrayfiletest"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/tests/corpus"

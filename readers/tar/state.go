@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/varint"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/index/npy"
-	"github.com/shardify/shardify/internal/varint"
 )
 
 // The state is the survey as a plan keeps it:

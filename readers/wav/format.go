@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/sound"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/sound"
 	"github.com/shardify/shardify/readers/internal/arrayfile"
 	"github.com/shardify/shardify/readers/internal/labels"
 )

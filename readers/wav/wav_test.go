@@ -3,6 +3,8 @@ package wav
 import (
 	"testing"
 
+	_ "github.com/shardify/shardify/tests/race"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/arrayfile/arrayfiletest"

@@ -41,6 +41,7 @@ var mayOpen = []struct{ file, why string }{
 	{"tests/corpus/*.go", "tests"},
 	{"tests/fakecuda/*.go", "tests"},
 	{"*/*test/*.go", "tests"},
+	{"readers/internal/arrayfile/arrayfiletest/*.go", "tests"},
 	{"index/megatron/megatrontest/*.go", "tests"},
 	{"testdata/demo/*.go", "an example"},
 	{"bench/licences/*.go", "licences of modules"},

@@ -29,6 +29,7 @@ var named = []struct {
 	{"index/tfrecord/*.go", "features.json dataset_info.json .labels.txt", "has the files of TensorFlow Datasets"},
 	{"readers/tfrecord/*.go", "tfrecord", "reads what writers/tfrecord and TensorFlow write"},
 	{"readers/arrow/*.go", "arrow .arrow", "reads what writers/arrow and others write"},
+	{"storage/walk/foreign.go", ".array_record", "a kind of file that is written, and not read"},
 	{"readers/parquet/*.go", "parquet .parquet", "reads what writers/parquet and others write"},
 	{"pipeline/internal/propose/tables.go", "parquet .parquet", "a table of Parquet beside inputs, whichever program made it"},
 	{"readers/internal/arrays/store/foreign.go", ".parquet", "a file that a program has put into a store of arrays"},
@@ -110,6 +111,13 @@ func formatNamed(n ast.Node) string {
 // name of an input format.
 var inputWords = []struct{ file, word, why string }{
 	{"transform/fields/set.go", "text", "a type of --set"},
+	{"transform/annotations/parse.go", "wav", "a form of --parse"},
+	{"transform/annotations/parse.go", "nifti", "a form of --parse"},
+	{"transform/annotations/spec.go", "wav", "a form of --parse"},
+	{"transform/annotations/spec.go", "nifti", "a form of --parse"},
+	{"pipeline/internal/propose/annotations.go", "wav", "a form of --parse"},
+	{"pipeline/internal/propose/annotations.go", "nifti", "a form of --parse"},
+	{"readers/parquet/media.go", "wav", "a kind of file in a column"},
 	{"readers/internal/rows/coltype/given.go", "text", "a type of COLUMN:TYPE"},
 }
 

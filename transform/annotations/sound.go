@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/nifti"
-	"github.com/shardify/shardify/internal/sound"
+	"github.com/shardify/shardify/codecs/nifti"
+	"github.com/shardify/shardify/codecs/sound"
 )
 
 // soundFields are the values of a recording, in the place of the file, and how many of them a second has.

@@ -2,9 +2,9 @@ package annotations
 
 import (
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/nifti"
+	"github.com/shardify/shardify/codecs/nifti"
+	"github.com/shardify/shardify/codecs/voxels"
 	"github.com/shardify/shardify/internal/numeric"
-	"github.com/shardify/shardify/internal/voxels"
 )
 
 // volumeFields are the values of a volume, in the place of the file, and its shape.

@@ -9,13 +9,13 @@ import (
 	"sort"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/gpuload/internal/filemap"
+	"github.com/shardify/shardify/gpuload/internal/trace"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/index/megatron"
 	"github.com/shardify/shardify/index/tar"
@@ -115,7 +115,7 @@ type Shards struct {
 // NewShards is the shards of data sets whose samples are numbered one after the other, read
 // for the fields of a layout. No file is opened yet.
 func NewShards(sets []*dataset.Set, layout *index.Layout, verify Verify) (*Shards, error) {
-	s := &Shards{Layout: layout, Verify: verify, Used: &Usage{}, files: map[*dataset.Set]*storage.Bound{}, wanted: map[*dataset.Set][]bool{}, clock: Nanos, Open: maxOpen}
+	s := &Shards{Layout: layout, Verify: verify, Used: &Usage{}, files: map[*dataset.Set]*storage.Bound{}, wanted: map[*dataset.Set][]bool{}, clock: trace.Nanos, Open: maxOpen}
 	at := int64(0)
 	for k, in := range sets {
 		s.files[in] = storage.NewBound(in.FS)
@@ -186,11 +186,6 @@ func plausible(in *dataset.Set, r *shardify.Shard) error {
 	return nil
 }
 
-var start = time.Now()
-
-// Nanos is a monotonic clock.
-func Nanos() int64 { return int64(time.Since(start)) }
-
 // find is the shard that has a sample.
 func (s *Shards) find(sample int64) *Shard { return s.Shards[s.Number(sample)] }
 
@@ -241,7 +236,7 @@ func (s *Shards) opened(sh *Shard, early bool) *OpenShard {
 	if h == nil {
 		return nil
 	}
-	if now := Nanos(); now-h.seen > Restat {
+	if now := trace.Nanos(); now-h.seen > Restat {
 		if h.seen = now; h.changed() {
 			s.drop(h)
 			return nil
@@ -369,7 +364,7 @@ func (s *Shards) openOnce(sh *Shard) (h *OpenShard, again bool, err error) {
 	case err != nil:
 		return nil, false, err
 	}
-	h = &OpenShard{Shard: sh, set: s, File: f, stamp: f.Stamp(), seen: Nanos()}
+	h = &OpenShard{Shard: sh, set: s, File: f, stamp: f.Stamp(), seen: trace.Nanos()}
 	sh.suspect = sh.first != nil && !sameStamp(&h.stamp, sh.first)
 	if sh.Tar != nil {
 		err = s.openTar(h)

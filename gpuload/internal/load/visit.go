@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/internal/filemap"
+	"github.com/shardify/shardify/gpuload/internal/trace"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 )
@@ -82,7 +83,7 @@ func (l *Reader) visited(ctx context.Context, t *Table, rows int64, runs []Run) 
 		l.Warm.Store(false)
 		return false, nil
 	}
-	start := Nanos()
+	start := trace.Nanos()
 	v := &l.visit
 	defer func() {
 		l.leave()
@@ -135,7 +136,7 @@ func (l *Reader) visited(ctx context.Context, t *Table, rows int64, runs []Run) 
 		return false, nil
 	}
 	v.sure = len(v.cold) == 0 && !waited.Load()
-	l.ReadNanos.Add(Nanos() - start)
+	l.ReadNanos.Add(trace.Nanos() - start)
 	l.ReadBytes.Add(n)
 	return true, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/gpuload/internal/load"
+	"github.com/shardify/shardify/gpuload/internal/trace"
 	"github.com/shardify/shardify/gpuload/order"
 )
 
@@ -137,7 +138,7 @@ func (w *Windows) read(ctx context.Context, key order.Key, first int64) bool {
 	w.mu.Unlock()
 
 	g.first = first
-	t := load.Nanos()
+	t := trace.Nanos()
 	err := g.read(ctx, w, key)
 	w.done(t, key.K, g.Table.Size())
 

@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/nifti"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/glance"
-	"github.com/shardify/shardify/internal/nifti"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )

@@ -14,8 +14,8 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/varint"
 	"github.com/shardify/shardify/convert/shuffle"
-	"github.com/shardify/shardify/internal/varint"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"

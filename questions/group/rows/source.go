@@ -10,8 +10,8 @@ import (
 	"sort"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/varint"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/varint"
 	"github.com/shardify/shardify/plan"
 )
 

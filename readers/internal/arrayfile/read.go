@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/voxels"
+	"github.com/shardify/shardify/codecs/voxels"
 	"github.com/shardify/shardify/readers/internal/rows/set"
 )
 

@@ -1,6 +1,6 @@
 package arrayfile
 
-import "github.com/shardify/shardify/internal/voxels"
+import "github.com/shardify/shardify/codecs/voxels"
 
 // turned are the axes of a sample whose first index is the fastest in the file, without those of
 // length 1; nil where their order makes no difference.

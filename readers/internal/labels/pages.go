@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/varint"
+	"github.com/shardify/shardify/codecs/varint"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 )

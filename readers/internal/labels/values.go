@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/varint"
+	"github.com/shardify/shardify/codecs/varint"
 )
 
 // appendState encodes the values of all columns, whose fields and number of samples

@@ -1,11 +1,18 @@
-package load
+// Package trace writes what a Loader does when, for viewers of Chrome trace events.
+package trace
 
 import (
 	"bufio"
 	"fmt"
 	"io"
 	"sync"
+	"time"
 )
+
+var start = time.Now()
+
+// Nanos is a monotonic clock.
+func Nanos() int64 { return int64(time.Since(start)) }
 
 // Trace writes Chrome trace events, one a line, as chrome://tracing, Perfetto and
 // DFTracer's tools read them. nil writes nothing.
@@ -17,8 +24,8 @@ type Trace struct {
 	err  error
 }
 
-// NewTrace writes the events of a rank; nil without w.
-func NewTrace(w io.Writer, rank int) *Trace {
+// New writes the events of a rank; nil without w.
+func New(w io.Writer, rank int) *Trace {
 	if w == nil {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs/inflate"
-	"github.com/shardify/shardify/internal/voxels"
+	"github.com/shardify/shardify/codecs/voxels"
 )
 
 // DType is the type of the values as they are delivered: f64 where the header scales them.
