@@ -180,8 +180,12 @@ func TestLongRowsOfLargeBatches(t *testing.T) {
 	if err := os.Truncate(name, 8200); err != nil {
 		t.Fatal(err)
 	}
+	err := readAll(l, nil)
+	if err == nil { // this epoch was read ahead
+		err = readAll(l, nil)
+	}
 	var e *shardify.Error
-	if err := readAll(l, nil); !errors.As(err, &e) || !errors.Is(err, shardify.ErrCorrupt) || e.File != name {
+	if !errors.As(err, &e) || !errors.Is(err, shardify.ErrCorrupt) || e.File != name {
 		t.Errorf("error is %v", err)
 	}
 	l.Close()

@@ -6,6 +6,7 @@
 package readers
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/shardify/shardify/format"
@@ -63,6 +64,21 @@ func Lookup(name string) (format.Input, bool) {
 
 // OfAnyKind is the format that takes files of any kind, as bytes.
 func OfAnyKind() format.Input { return files.Format }
+
+// WantsBytes is the option given for files of a format that only the format of files of any kind has, so that
+// it is the one that is meant; "" if none is given.
+func WantsBytes(f *format.Input, given format.Options) string {
+	if !f.Bytes {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		has := func(o format.Option) bool { return o.Name == name }
+		if slices.ContainsFunc(files.Format.Options, has) && (!slices.ContainsFunc(f.Options, has) || name == "labels" && !slices.Contains([]string{"auto", "none", "folder"}, given[name])) {
+			return name
+		}
+	}
+	return ""
+}
 
 // Names lists the formats.
 func Names() []string {

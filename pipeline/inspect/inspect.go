@@ -293,6 +293,12 @@ func (r Request) By(w *format.Way) Request {
 		}
 		r.Given[name] = v
 	}
+	if name := readers.WantsBytes(&r.Format, r.Given); name != "" && !r.Asked {
+		f := readers.OfAnyKind()
+		if o, err := format.CheckOptions(f.Options, r.Given); err == nil {
+			r.Format, r.Options, r.Why = f, o, "--"+name
+		}
+	}
 	if w.Columns != nil {
 		r.Columns = w.Columns
 	}

@@ -94,27 +94,13 @@ func ChooseInput(ctx context.Context, from storage.FS, asked string, inputs []st
 	case errors.Is(err, readers.ErrUndecided):
 		err = shardify.Hint(shardify.Usage("%v", err), "name it with --from: "+strings.Join(readers.Names(), ", "))
 	case err == nil && asked == "" && f.Bytes:
-		if option := wantsBytes(&f, given, parsed); option != "" {
-			f = readers.OfAnyKind()
-			why = "--" + option
+		if option := readers.WantsBytes(&f, given); parsed {
+			f, why = readers.OfAnyKind(), "--"+transform.Parse
+		} else if option != "" {
+			f, why = readers.OfAnyKind(), "--"+option
 		}
 	}
 	return f, why, err
-}
-
-// wantsBytes is the option that only the format of files of any kind has; "" if none is given.
-func wantsBytes(f *format.Input, given format.Options, parsed bool) string {
-	if parsed {
-		return transform.Parse
-	}
-	files := readers.OfAnyKind()
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		has := func(o format.Option) bool { return o.Name == name }
-		if i := slices.IndexFunc(files.Options, has); i >= 0 && (!slices.ContainsFunc(f.Options, has) || name == "labels" && !slices.Contains([]string{"auto", "none", "folder"}, given[name])) {
-			return name
-		}
-	}
-	return ""
 }
 
 // decided is the format that an option is for which decides about it; nil if none is given.
