@@ -10,9 +10,9 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/dcm"
 	"github.com/shardify/shardify/codecs/voxels"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/dicom/internal/dcm"
 	"github.com/shardify/shardify/readers/internal/arrayfile"
 	"github.com/shardify/shardify/readers/internal/labels"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"

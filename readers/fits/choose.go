@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/hdu"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/fits/internal/hdu"
 )
 
 // isTable reports whether rows of an HDU are samples.

@@ -6,8 +6,8 @@ import (
 	"io"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/hdu"
 	"github.com/shardify/shardify/codecs/inflate"
-	"github.com/shardify/shardify/readers/fits/internal/hdu"
 )
 
 // contents are the HDUs of a file, which may be packed by gzip.

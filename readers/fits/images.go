@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/hdu"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/fits/internal/hdu"
 	"github.com/shardify/shardify/readers/internal/arrayfile"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 )

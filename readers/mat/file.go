@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/mat5"
 	"github.com/shardify/shardify/readers/internal/arrays/node"
 	"github.com/shardify/shardify/readers/internal/arrays/store"
-	"github.com/shardify/shardify/readers/mat/internal/mat5"
 	"github.com/shardify/shardify/storage"
 )
 

@@ -4,13 +4,13 @@ import (
 	"path"
 	"strings"
 
+	"github.com/shardify/shardify/codecs/mat5"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/arrays"
 	"github.com/shardify/shardify/readers/internal/grid"
 	"github.com/shardify/shardify/readers/internal/lists"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
-	"github.com/shardify/shardify/readers/mat/internal/mat5"
 )
 
 // Format is the readers' table's line for MAT-files.
