@@ -208,7 +208,7 @@ func (p *parser) finish(h *Header, dims [8]int64, spacing [8]float64, kind int, 
 		}
 	}
 	if h.Offset < first {
-		return shardify.Corrupt(at.offset, "vox_offset is %d, which lies in the header; the values begin at %d or behind", h.Offset, first)
+		return shardify.Corrupt(at.offset, "vox_offset is %d, which is in the header; the values begin at %d or behind", h.Offset, first)
 	}
 	h.Scaled = h.Slope != 0 && !math.IsNaN(h.Slope) && !math.IsInf(h.Slope, 0) && (h.Slope != 1 || h.Inter != 0) && t.Parts < 3
 	if h.Scaled && (math.IsNaN(h.Inter) || math.IsInf(h.Inter, 0)) {

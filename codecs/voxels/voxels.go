@@ -113,7 +113,7 @@ func (b *blocks) line(dst, src, tile []byte, m, to int) {
 	}
 }
 
-// placeLine collects a tile first: lines of planes are often a power of two apart, and would push each other out of the
+// placeLine collects a tile first: lines of planes often have distances of powers of two, and would push each other out of the
 // cache.
 func placeLine[T shardify.Number](b *blocks, dst, src, tile []T, m, to int) {
 	step, next := b.first*b.middle, b.middle*b.last

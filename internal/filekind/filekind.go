@@ -44,14 +44,14 @@ type magic struct {
 
 // Names of kinds of which there are several forms.
 const (
-	PNG  = "a PNG image"  // of 8 or 16 bits a channel
+	pngs = "a PNG image"  // of 8 or 16 bits a channel
 	WebP = "a WebP image" // of one picture or several
 )
 
 // kinds are the files that are known; the first that fits is taken.
 var kinds = []Kind{
 	{"a JPEG image", true, ours, "", []string{"jpg", "jpeg"}, []magic{{0, "\xff\xd8"}}},
-	{PNG, true, ours, "", []string{"png"}, []magic{{0, "\x89PNG\r\n\x1a\n"}}},
+	{pngs, true, ours, "", []string{"png"}, []magic{{0, "\x89PNG\r\n\x1a\n"}}},
 	{"a GIF image", true, Half, "", []string{"gif"}, []magic{{0, "GIF8"}}},
 	{WebP, true, Half, "", []string{"webp"}, []magic{{8, "WEBP"}}},
 	{"a TIFF image", true, pillow, "", []string{"tif", "tiff"}, []magic{{0, "II*\x00"}, {0, "MM\x00*"}}},

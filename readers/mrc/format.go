@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/mrc"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/arrayfile"
 	"github.com/shardify/shardify/readers/internal/labels"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
-	"github.com/shardify/shardify/readers/mrc/internal/header"
 )
 
 // Format is the readers' table's line for MRC.
@@ -52,15 +52,15 @@ func named(head []byte, name string, exts ...string) bool {
 	case gz:
 		return is && strings.HasPrefix(string(head), "\x1f\x8b")
 	}
-	return header.Is(head) || is && (strings.HasSuffix(stem, ".mrc") || strings.HasSuffix(stem, ".mrcs"))
+	return mrc.Is(head) || is && (strings.HasSuffix(stem, ".mrc") || strings.HasSuffix(stem, ".mrcs"))
 }
 
 func look(f *arrayfile.File, o format.Options) (*arrayfile.Header, error) {
-	b, err := f.Head(header.Bytes)
+	b, err := f.Head(mrc.Bytes)
 	if err != nil {
 		return nil, err
 	}
-	h, err := header.Parse(b)
+	h, err := mrc.Parse(b)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func look(f *arrayfile.File, o format.Options) (*arrayfile.Header, error) {
 }
 
 // samples are the shape of a sample, and how many sections are samples; 0 where the file is one.
-func samples(h *header.Header, by, name string) (shape []int, sections int64) {
+func samples(h *mrc.Header, by, name string) (shape []int, sections int64) {
 	section := []int{h.NY, h.NX}
 	stack := h.Stack() || strings.Contains(strings.ToLower(name), ".mrcs")
 	switch volumes := h.Volumes(); {
@@ -100,7 +100,7 @@ func samples(h *header.Header, by, name string) (shape []int, sections int64) {
 }
 
 // describe says what inspect shows of a file.
-func describe(h *header.Header) string {
+func describe(h *mrc.Header) string {
 	what := "a volume"
 	switch {
 	case h.Volumes() > 0:

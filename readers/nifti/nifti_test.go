@@ -24,10 +24,10 @@ import (
 )
 
 // TestCorpus compares with nibabel. Where the two differ, the standard is followed: vox_offset 0 makes
-// voxels of the header, and a header of another size is none.
+// voxels of the header, and a header of another size is refused.
 func TestCorpus(t *testing.T) {
 	arrayfiletest.Corpus(t, "nifti", Format, map[string]string{
-		"offset0.nii":      "vox_offset is 0, which lies in the header",
+		"offset0.nii":      "vox_offset is 0, which is in the header",
 		"bomb_tail.nii.gz": "follow the values",
 		"analyze.hdr":      "Analyze 7.5",
 	})

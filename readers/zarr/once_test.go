@@ -158,7 +158,7 @@ func TestMemoryIsBounded(t *testing.T) {
 }
 
 // TestNamesOfCellsAreReadOnce: where there is room for what several readers need of one large chunk, one
-// of them decodes it, and the others have it, too. Where there is none, the values are the same.
+// of them decodes it, and the others have it, too. Without room, the values are the same.
 func TestNamesOfCellsAreReadOnce(t *testing.T) {
 	const n = 600_000
 	var names, ends []byte

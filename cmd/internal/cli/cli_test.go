@@ -35,7 +35,7 @@ func TestExitCodesFollowTheCause(t *testing.T) {
 		{fmt.Errorf("a: %w", convert.ErrStopped), 75},
 		{fmt.Errorf("a: %w", errInterrupted), 130},
 	} {
-		if got := Code(c.err); got != c.want {
+		if got := codeOf(c.err); got != c.want {
 			t.Errorf("%v: code %d, want %d", c.err, got, c.want)
 		}
 	}

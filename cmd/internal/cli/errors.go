@@ -30,8 +30,8 @@ const exitCodes = "0 done, 1 failed, 2 wrong usage, 3 finished but incomplete (s
 // errInterrupted is the cause of a context that Ctrl-C cancelled.
 var errInterrupted = errors.New("interrupted")
 
-// Code is the exit code that err deserves.
-func Code(err error) int {
+// codeOf is the exit code that err deserves.
+func codeOf(err error) int {
 	switch {
 	case err == nil:
 		return codeDone
@@ -74,7 +74,7 @@ func (o *IO) Report(ctx context.Context, program string, err error) int {
 		err = shardify.Hint(err, pipeline.GoesOn)
 	}
 	hints := slices.Concat(pipeline.Advice(err, o.Command), o.missing(err), o.choices(err), o.splits(err))
-	code := Code(err)
+	code := codeOf(err)
 	if o.RetryFull && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
 		code = CodeStopped
 	}

@@ -25,7 +25,7 @@ const (
 	visitRow = 32 << 10
 	// visitRun is the bytes of a run, a tensor, from which the system reads ahead by itself.
 	visitRun = 1 << 20
-	// visitLook is one of how many visits looks for pages that it waited for, while there are none.
+	// visitLook: once in so many visits, while all pages are in memory, one looks for page faults.
 	visitLook = 8
 	// visitPiece is what one goroutine copies of a batch at least.
 	visitPiece = 4 << 20

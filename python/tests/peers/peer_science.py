@@ -116,7 +116,7 @@ FORMATS: Dict[str, Science] = {
     "nifti": Science(
         "image", ["--from", "nifti", "--sample", "file"],
         lambda: package(nibabel, "**/*.nii", "**/*.nii.gz", "**/*.hdr"), write_nifti, read_nifti,
-        ["is not beside it", "which lies in the header"],
+        ["is not beside it", "which is in the header"],
     ),
     "mrc": Science(
         "image", ["--from", "mrc", "--sample", "file"],

@@ -98,8 +98,8 @@ func (f *File) ReadAt(p []byte, off int64) error {
 // most is how many bytes a byte of DEFLATE may become.
 const most = 1032
 
-// Room refuses n bytes from an offset on that cannot be there.
-func (f *File) Room(at, n int64) error {
+// room refuses n bytes from an offset on that cannot be there.
+func (f *File) room(at, n int64) error {
 	end := rows.SatAdd(at, n)
 	switch {
 	case at < 0 || n < 0:

@@ -45,7 +45,7 @@ func (h *Header) samples() int64 {
 	return 1
 }
 
-// check refuses fields that are none, and values that are not there.
+// check refuses invalid fields, and values beyond the end of the file.
 func (f *File) check() error {
 	for i := range f.Arrays {
 		a := &f.Arrays[i]
@@ -67,7 +67,7 @@ func (f *File) check() error {
 		if a.Levels > 0 {
 			n = rows.SatMul(n, a.Rows)
 		}
-		if err := a.In.Room(a.At, n); err != nil && a.In != f {
+		if err := a.In.room(a.At, n); err != nil && a.In != f {
 			return shardify.Annotate(err, "open", a.In.path, "")
 		} else if err != nil {
 			return err

@@ -77,7 +77,7 @@ func Scan(ctx context.Context, f Files, c *Choice) (*Tree, error) {
 	}
 	var err error
 	switch {
-	case t.Copied(): // each file of metadata would be a request
+	case t.farCopies(): // each file of metadata would be a request
 		err = t.fromCopies()
 	default:
 		err = t.walk(ctx, "", 0, 0)
@@ -117,8 +117,8 @@ func Reopen(ctx context.Context, f Files, paths []string) (*Tree, error) {
 	return t, nil
 }
 
-// Copied reports whether the metadata are consolidated ones, since each file would be a request.
-func (t *Tree) Copied() bool { return t.Files.Far() && t.copies != nil }
+// farCopies reports whether the metadata are consolidated ones, since each file would be a request.
+func (t *Tree) farCopies() bool { return t.Files.Far() && t.copies != nil }
 
 // literal reads the metadata of these paths.
 func (t *Tree) literal(ctx context.Context, paths []string) error {
@@ -128,7 +128,7 @@ func (t *Tree) literal(ctx context.Context, paths []string) error {
 		}
 		m := &meta{}
 		for _, name := range []string{v3Name, arrayName, attrsName} {
-			b, err := t.file(ctx, join(p, name), t.Copied())
+			b, err := t.file(ctx, join(p, name), t.farCopies())
 			if err != nil {
 				return err
 			}

@@ -108,7 +108,7 @@ func Need(c *Column, h *pq.PageHeader) int64 {
 	switch {
 	case c.Form.Width == 0:
 		each += 8
-	case h.Encoding == format.Plain && c.Form.Kind == Raw:
+	case h.Encoding == format.Plain && c.Form.Kind == plainForm:
 	case h.Encoding == format.RLEDictionary || h.Encoding == pq.PlainDictionary:
 		each += 4
 	default:

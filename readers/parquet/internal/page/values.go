@@ -118,10 +118,10 @@ type Form struct {
 // formKind is a way to change values.
 type formKind uint8
 
-// The forms. Raw are the bytes as they are. Narrow8 to NarrowU16 take INT32 into
+// The forms. plainForm are the bytes as they are. Narrow8 to NarrowU16 take INT32 into
 // fewer bits, which must be enough.
 const (
-	Raw formKind = iota
+	plainForm formKind = iota
 	Narrow8
 	Narrow16
 	NarrowU8
@@ -135,7 +135,7 @@ const (
 // form brings values into the column's form.
 func (s *scratch) form(c *Column, raw Values, v *Values) error {
 	f := c.Form
-	if f.Kind == Raw || raw.N == 0 {
+	if f.Kind == plainForm || raw.N == 0 {
 		*v = raw
 		return nil
 	}

@@ -1,5 +1,5 @@
-// Package header parses the headers of MRC2014 files: volumes and stacks of images of electron microscopes.
-package header
+// Package mrc parses the headers of MRC2014 files: volumes and stacks of images of electron microscopes.
+package mrc
 
 import (
 	"encoding/binary"
