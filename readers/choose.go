@@ -269,7 +269,7 @@ func (at place) detectFolder(dir string) (f format.Input, why string, err error)
 	}
 	if f, why, err = c.decide(dir); err == nil && f.Whole {
 		if g, ok := at.unnamed(&c); ok {
-			return g, "first bytes of " + path.Base(filepath.ToSlash(c.any)), nil
+			return g, "first bytes of " + path.Base(filepath.ToSlash(c.mayBe[g.Name])), nil
 		}
 	}
 	if err == nil {
@@ -281,7 +281,7 @@ func (at place) detectFolder(dir string) (f format.Input, why string, err error)
 // unnamed finds the format of a folder whose files all may be of one that their names do not say.
 func (at place) unnamed(c *census) (format.Input, bool) {
 	for _, f := range Formats {
-		if f.Reads != nil && c.reads[f.Name] == c.files && at.begins(c.any, f.Reads) {
+		if f.Reads != nil && c.mayBe[f.Name] != "" && c.reads[f.Name]+c.stood[f.Name] == c.files && at.begins(c.mayBe[f.Name], f.Reads) {
 			return f, true
 		}
 	}
@@ -326,7 +326,8 @@ type census struct {
 	kinds map[string]int    // files of a format that keeps many samples in a file, by its name
 	first map[string]string // the first of them
 	reads map[string]int    // files that may be of a format, by its name; see format.Input.Reads
-	any   string            // a file
+	mayBe map[string]string // the first of those
+	stood map[string]int    // files for which one of those stands
 	stems map[string]int    // 1 container, 2 other, 3 both
 	seen  map[string]bool   // files that may stand for others
 	pairs []pair            // files for which another may stand
@@ -349,7 +350,7 @@ func (c *census) note(name string) {
 			c.pairs = append(c.pairs, pair{name, s, f.Name})
 			return
 		}
-		if f.Sniff(nil, path.Base(name)) {
+		if base := path.Base(name); f.Sniff(nil, base) || f.Reads != nil && f.Reads(nil, base) {
 			c.seen[name] = true
 		}
 	}
@@ -359,7 +360,10 @@ func (c *census) note(name string) {
 // together adds the files for which others may stand.
 func (c *census) together() {
 	for _, p := range c.pairs {
-		if !c.seen[p.standIn] {
+		if f, _ := Lookup(p.format); !c.seen[p.standIn] {
+			p.format = ""
+		} else if !f.Sniff(nil, path.Base(p.standIn)) { // a name that does not say the format
+			c.stood[p.format]++
 			p.format = ""
 		}
 		c.add(p.name, p.format)
@@ -379,7 +383,7 @@ func container(base string) (name string, ok bool) {
 
 // count looks at the first names in a folder and those below it.
 func (at place) count(dir string) (census, error) {
-	c := census{kinds: map[string]int{}, reads: map[string]int{}, first: map[string]string{}, stems: map[string]int{}, seen: map[string]bool{}, beside: map[string]int{}}
+	c := census{kinds: map[string]int{}, reads: map[string]int{}, mayBe: map[string]string{}, stood: map[string]int{}, first: map[string]string{}, stems: map[string]int{}, seen: map[string]bool{}, beside: map[string]int{}}
 	queue := []string{dir}
 	for dirs := 0; len(queue) > 0 && dirs < sampleDirs && c.files < sampleNames; dirs++ {
 		next := queue[0]
@@ -453,12 +457,11 @@ func (at place) isDir(name string) bool {
 // add counts a file; of is the format that it is known to be of.
 func (c *census) add(name, of string) {
 	c.files++
-	if c.any == "" {
-		c.any = name
-	}
 	for i := range Formats {
 		if f := &Formats[i]; f.Reads != nil && f.Reads(nil, path.Base(filepath.ToSlash(name))) {
-			c.reads[f.Name]++
+			if c.reads[f.Name]++; c.mayBe[f.Name] == "" {
+				c.mayBe[f.Name] = name
+			}
 		}
 	}
 	kind := 2

@@ -41,6 +41,11 @@ const (
 	png  = "\x89PNG\r\n\x1a\n"
 )
 
+var (
+	dicm   = strings.Repeat("\x00", 128) + "DICM"
+	nifti1 = "\x5c\x01\x00\x00" + strings.Repeat("\x00", 340) + "ni1\x00" // the header alone
+)
+
 func TestFormatIsFoundByFirstBytesThenNameThenCensus(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -64,6 +69,10 @@ func TestFormatIsFoundByFirstBytesThenNameThenCensus(t *testing.T) {
 		{"folder of NetCDF-4", map[string]string{"d/a.nc": hdf, "d/b.nc": hdf}, []string{"d"}, "hdf5", "2 of 2 files"},
 		{"pattern of netCDF-3", map[string]string{"a.nc": cdf, "b.nc": cdf}, []string{"*.nc"}, "netcdf3", "first bytes"},
 		{"netCDF-3 beside NetCDF-4", map[string]string{"a.nc": cdf, "b.nc": hdf}, []string{"a.nc", "b.nc"}, "", "a.nc is netcdf3"},
+		{"DICOM without extensions", map[string]string{"d/a/IM1": dicm, "d/a/1.2.840.7": dicm, "d/DICOMDIR": dicm}, []string{"d"}, "dicom", "first bytes"},
+		{"files without extensions", map[string]string{"d/a/IM1": "x", "d/a/1.2.840.7": "y"}, []string{"d"}, "files", "folder of files"},
+		{"headers and values of NIfTI", map[string]string{"d/1.hdr": nifti1, "d/1.img": "x", "d/2.hdr": nifti1, "d/2.img": "x"}, []string{"d"}, "nifti", "first bytes of 1.hdr"},
+		{"headers and values of others", map[string]string{"d/1.hdr": "ENVI", "d/1.img": "x"}, []string{"d"}, "files", "folder of files"},
 		{"folder of texts", map[string]string{"d/a/1.txt": "x\n", "d/b/2.txt": "y\n"}, []string{"d"}, "files", "folder of files"},
 		{"a text without a setting for its samples", map[string]string{"x.txt": "x\n"}, []string{"x.txt"}, "", "neither the first bytes nor the name"},
 		{"arrays beside images of one stem are members", map[string]string{"d/1.jpg": "", "d/1.npy": npy, "d/2.jpg": "", "d/2.npy": npy}, []string{"d"}, "files", "one stem"},

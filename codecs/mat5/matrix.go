@@ -48,7 +48,6 @@ type matrix struct {
 	real, imag part
 	texts      int64 // of a cell: the most characters of one; -1: it has others than texts
 	fields     []string
-	width      int64 // of the names of fields
 }
 
 func (m *matrix) word() string {

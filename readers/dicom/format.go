@@ -23,6 +23,7 @@ var Format = format.Input{
 	Name: "dicom", Words: []string{"dcm"},
 	Help:    "DICOM images, without the data of patients",
 	Sniff:   sniff,
+	Reads:   reads,
 	Options: kind("").Options(),
 	Again:   labels.Again,
 	Open:    open,
@@ -47,6 +48,17 @@ func kind(personal string) *arrayfile.Kind {
 func sniff(head []byte, name string) bool {
 	ext := strings.ToLower(path.Ext(name))
 	return ext == ".dcm" || ext == ".dicom" || dcm.Sniff(head) && !strings.EqualFold(name, "DICOMDIR")
+}
+
+// reads takes files without an extension, too, and those that are called by a number of dots and digits.
+func reads(head []byte, name string) bool {
+	switch {
+	case strings.EqualFold(name, "DICOMDIR"):
+		return false
+	case len(head) > 0:
+		return dcm.Sniff(head)
+	}
+	return sniff(nil, name) || strings.Trim(path.Ext(name), ".0123456789") == ""
 }
 
 // open warns of fields that lead to a person.

@@ -36,7 +36,7 @@ func IsLitter(name string) bool {
 var (
 	aboutStems = words("readme license licence copying notice authors citation changelog changes contributing")
 	aboutExts  = words("md txt rst html org adoc cff bib bin")
-	aboutNames = words("dataset_info.json dataset_infos.json dataset_dict.json state.json")
+	aboutNames = words("dataset_info.json dataset_infos.json dataset_dict.json state.json dicomdir")
 )
 
 func words(text string) map[string]bool {
