@@ -102,10 +102,8 @@ func (im *Image) Convert(dst, src []byte, at int64) error {
 	return nil
 }
 
-// Scale is how stored numbers would be scaled; is says whether the header says anything of it.
-func (im *Image) Scale() (scale, zero float64, is bool) {
-	return im.scale, im.zero, im.scale != 1 || im.zero != 0
-}
+// Scale is how stored numbers would be scaled: by 1 and 0 where the header has no BSCALE and no BZERO.
+func (im *Image) Scale() (scale, zero float64) { return im.scale, im.zero }
 
 // Same reports whether values take the bytes of stored numbers, so that Convert may work in place.
 func (im *Image) Same() bool { return im.form != scaled }

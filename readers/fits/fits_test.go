@@ -109,6 +109,10 @@ func TestImages(t *testing.T) {
 	}
 	raw := load(t, format.Options{"scaled": "no"}, nil, "testdata/scaled_i16_blank.fits")
 	scaled := load(t, nil, nil, "testdata/scaled_i16_blank.fits").ByName["image"]
+	plain := load(t, format.Options{"scaled": "no"}, nil, "testdata/cube.fits")
+	if s, z := shardify.View[float64](plain.ByName["image.slope"].Data), shardify.View[float64](plain.ByName["image.inter"].Data); s[0] != 1 || z[0] != 0 {
+		t.Errorf("without BSCALE: slope %v, inter %v", s, z)
+	}
 	slope, inter := shardify.View[float64](raw.ByName["image.slope"].Data)[0], shardify.View[float64](raw.ByName["image.inter"].Data)[0]
 	blanks := 0
 	for i, v := range shardify.View[int16](raw.ByName["image"].Data) {

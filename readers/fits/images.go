@@ -65,7 +65,8 @@ func lookImages(f *arrayfile.File, o format.Options) (*arrayfile.Header, error) 
 		}
 		out.Arrays = append(out.Arrays, a)
 		out.Lines = append(out.Lines, describe(x))
-		if slope, inter, is := im.Scale(); raw && is {
+		if raw {
+			slope, inter := im.Scale()
 			s, z := arrayfile.Numbers(a.Name+".slope", nil, slope), arrayfile.Numbers(a.Name+".inter", nil, inter)
 			s.Asked, z.Asked = false, false
 			out.Arrays = append(out.Arrays, s, z)
