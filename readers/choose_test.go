@@ -71,7 +71,7 @@ func TestFormatIsFoundByFirstBytesThenNameThenCensus(t *testing.T) {
 		{"netCDF-3 beside NetCDF-4", map[string]string{"a.nc": cdf, "b.nc": hdf}, []string{"a.nc", "b.nc"}, "", "a.nc is netcdf3"},
 		{"DICOM without extensions", map[string]string{"d/a/IM1": dicm, "d/a/1.2.840.7": dicm, "d/DICOMDIR": dicm}, []string{"d"}, "dicom", "first bytes"},
 		{"files without extensions", map[string]string{"d/a/IM1": "x", "d/a/1.2.840.7": "y"}, []string{"d"}, "files", "folder of files"},
-		{"headers and values of NIfTI", map[string]string{"d/1.hdr": nifti1, "d/1.img": "x", "d/2.hdr": nifti1, "d/2.img": "x"}, []string{"d"}, "nifti", "first bytes of 1.hdr"},
+		{"headers and values of NIfTI", map[string]string{"d/1.hdr": nifti1, "d/1.img": "x", "d/2.hdr": nifti1, "d/2.img": "x"}, []string{"d"}, "nifti", "first bytes"},
 		{"headers and values of others", map[string]string{"d/1.hdr": "ENVI", "d/1.img": "x"}, []string{"d"}, "files", "folder of files"},
 		{"folder of texts", map[string]string{"d/a/1.txt": "x\n", "d/b/2.txt": "y\n"}, []string{"d"}, "files", "folder of files"},
 		{"a text without a setting for its samples", map[string]string{"x.txt": "x\n"}, []string{"x.txt"}, "", "neither the first bytes nor the name"},

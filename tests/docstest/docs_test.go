@@ -62,7 +62,7 @@ func notRun(b block, python, library string) string {
 	case b.lang == "python" && library == "" && (strings.Contains(b.text, "shardify.Loader") || strings.Contains(b.text, "shardify.convert")):
 		return "shardify.Loader's library could not be built: it needs a C compiler"
 	case b.lang == "python":
-		for _, m := range []string{"torch", "webdataset", "torchvision", "PIL", "scipy", "torchvision.transforms.v2", "jax", "dm_pix", "datasets"} {
+		for _, m := range []string{"torch", "webdataset", "torchvision", "PIL", "scipy", "torchvision.transforms.v2", "jax", "dm_pix", "datasets", "pyarrow", "polars", "grain", "tensorflow", "tensorflow_datasets", "array_record"} {
 			if strings.Contains(b.text, "import "+m) || strings.Contains(b.text, ", "+m) || strings.Contains(b.text, "from "+m) {
 				if !has(python, m) {
 					return "the Python module " + m + " is not here"

@@ -32,9 +32,12 @@ func basketSeeds(t testing.TB) []basketSeed {
 		dir := corpus.Path("root")
 		files = append(files, filepath.Join(dir, "ttree", name+".root"))
 	}
-	own, _ := filepath.Glob("testdata/*.root")
+	for _, pattern := range []string{"../ttree/testdata/*.root", "../../testdata/*.root"} { // where the corpus is absent
+		own, _ := filepath.Glob(pattern)
+		files = append(files, own...)
+	}
 	var all []basketSeed
-	for _, name := range append(files, own...) {
+	for _, name := range files {
 		raw, err := os.ReadFile(name)
 		if err != nil {
 			continue
