@@ -24,6 +24,8 @@ import statistics
 import subprocess
 import time
 
+import page
+
 SETS = {  # name: schema, samples, bytes of each read, steps of a cold run
     "jagged": ("a:f32*1200@C,b:i32*1200@C", 40_000, [2400, 2400], 60),
     "64 B": ("x:f32[16]", 2_000_000, [64], 20),
@@ -119,7 +121,7 @@ def main():
 
     say("# Random order from files")
     say("")
-    say("`make bench-stream` makes these tables (bench/stream.py says how). %s, %d cores, Linux %s. Medians of %d rounds, the contenders one after the other in each." % (platform.machine(), os.cpu_count(), platform.release(), args.rounds))
+    say("`make bench-stream` makes these tables (bench/stream.py says how). %s, %d cores, Linux %s. Medians of %d rounds, the contenders one after the other in each. Load %.1f at the beginning, commit %s." % (platform.machine(), os.cpu_count(), platform.release(), args.rounds, os.getloadavg()[0], page.commit()))
     if args.other:
         say("`before` is the build that read each row and field by a call of the system.")
     say("")
