@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs/inflate"
+	"github.com/shardify/shardify/codecs/readat"
 )
 
 // input is bytes in order.
@@ -54,7 +55,7 @@ func (in *input) fill(n int) error {
 	want := int(min(int64(max(n, in.ahead)), in.size-in.pos))
 	b := make([]byte, want)
 	if in.unpacked == nil {
-		err := readFull(in.at, b, in.pos)
+		err := readat.Full(in.at, b, in.pos)
 		if err == nil {
 			in.buf = b
 		}
@@ -109,18 +110,4 @@ func (in *input) end() bool {
 		in.buf = b[:]
 	}
 	return err == io.EOF
-}
-
-// readFull fills b.
-func readFull(r io.ReaderAt, b []byte, at int64) error {
-	n, err := r.ReadAt(b, at)
-	switch {
-	case n == len(b):
-		return nil
-	case err == io.EOF:
-		return shardify.Corrupt(at+int64(n), "the file ends, %d more bytes are needed", len(b)-n)
-	case err == nil: // no storage does
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }

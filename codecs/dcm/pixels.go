@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/readat"
 	"github.com/shardify/shardify/images/jpeg"
 )
 
@@ -164,7 +165,7 @@ func (f *File) bytes(r io.ReaderAt, dst []byte, from int64) error {
 		_, err := io.ReadFull(in.unpacked, dst)
 		return in.broken(err)
 	}
-	return readFull(r, dst, f.at+from)
+	return readat.Full(r, dst, f.at+from)
 }
 
 // plain makes a frame of its stored bytes: numbers of the machine's order, samples of a pixel together.
@@ -288,7 +289,7 @@ func (d *Decoder) packed(dst []byte, f *fragments) error {
 	src := grown(d.src, int(n))
 	d.src = src
 	for i, at := range f.at {
-		if err := readFull(d.r, src[:f.n[i]], at); err != nil {
+		if err := readat.Full(d.r, src[:f.n[i]], at); err != nil {
 			return err
 		}
 		src = src[f.n[i]:]

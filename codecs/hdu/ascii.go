@@ -19,15 +19,10 @@ type asciiForm struct {
 
 // asciiColumn reads the keywords of a column of an ASCII table.
 func (x *HDU) asciiColumn(c *Column, n string, width int64) error {
-	if err := x.nameAndUnit(c, n); err != nil {
+	key, text, err := x.form(c, n)
+	if err != nil {
 		return err
 	}
-	key := "TFORM" + n
-	text, ok := x.Text(key)
-	if !ok {
-		return shardify.Corrupt(x.at, "%s is missing", key)
-	}
-	text = strings.TrimSpace(text)
 	if text == "" || strings.IndexByte("AIFED", text[0]) < 0 {
 		return x.corrupt(key, "a type (A I F E D)")
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/readat"
 	"github.com/shardify/shardify/tests/corpus"
 )
 
@@ -59,7 +60,7 @@ func (x *HDU) image(r io.ReaderAt, raw bool) (*Image, []byte, error) {
 		return nil, nil, err
 	}
 	src := make([]byte, x.Size)
-	if err := readFull(r, src, x.Data); err != nil {
+	if err := readat.Full(r, src, x.Data); err != nil {
 		return nil, nil, err
 	}
 	src = src[:int64(elements(im.Shape))*im.Width]
@@ -82,7 +83,7 @@ func values() *Values {
 // read reads a whole column.
 func (t *Table) readColumn(r io.ReaderAt, kind Kind, c *Column) (*Values, error) {
 	rows := make([]byte, t.Rows*t.Width)
-	if err := readFull(r, rows, t.RowsAt(0)); err != nil {
+	if err := readat.Full(r, rows, t.RowsAt(0)); err != nil {
 		return nil, err
 	}
 	v := values()

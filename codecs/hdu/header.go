@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/readat"
 )
 
 const (
@@ -251,7 +252,7 @@ func parseFloat(s string) (float64, error) {
 func readSome(r io.ReaderAt, n int, off, size int64) ([]byte, error) {
 	if size >= 0 {
 		b := make([]byte, max(min(int64(n), size-off), 0))
-		return b, readFull(r, b, off)
+		return b, readat.Full(r, b, off)
 	}
 	b := make([]byte, n)
 	k, err := r.ReadAt(b, off)
@@ -259,18 +260,4 @@ func readSome(r io.ReaderAt, n int, off, size int64) ([]byte, error) {
 		err = nil
 	}
 	return b[:k], err
-}
-
-// readFull fills p.
-func readFull(r io.ReaderAt, p []byte, off int64) error {
-	n, err := r.ReadAt(p, off)
-	switch {
-	case n == len(p):
-		return nil
-	case err == io.EOF:
-		return shardify.Corrupt(off+int64(n), "the file ends, %d more bytes are needed", len(p)-n)
-	case err == nil: // no storage does
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }

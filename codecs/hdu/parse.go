@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/readat"
 )
 
 // Kind is what the data of an HDU are.
@@ -314,7 +315,7 @@ func (x *HDU) SumData(r io.ReaderAt) error {
 	sum := uint32(0)
 	for at := int64(0); at < x.Held; at += int64(len(buf)) {
 		b := buf[:min(int64(len(buf)), x.Held-at)]
-		if err := readFull(r, b, x.Data+at); err != nil {
+		if err := readat.Full(r, b, x.Data+at); err != nil {
 			return err
 		}
 		sum = Sum(sum, b)

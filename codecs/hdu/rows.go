@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/readat"
 	"github.com/shardify/shardify/format"
 )
 
@@ -249,7 +250,7 @@ func (t *Table) lists(r io.ReaderAt, c *Column, rows []byte, n int, first int64,
 	var heap []byte // of all lists, where nearly all between them is wanted
 	if hi-lo <= 2*total+4096 && total > 0 {
 		heap = make([]byte, hi-lo)
-		if err := readFull(r, heap, t.heap+lo); err != nil {
+		if err := readat.Full(r, heap, t.heap+lo); err != nil {
 			return err
 		}
 	}
@@ -271,7 +272,7 @@ func (t *Table) lists(r io.ReaderAt, c *Column, rows []byte, n int, first int64,
 				own = make([]byte, bytes)
 			}
 			src = own[:bytes]
-			if err := readFull(r, src, t.heap+from); err != nil {
+			if err := readat.Full(r, src, t.heap+from); err != nil {
 				return err
 			}
 		}

@@ -94,17 +94,25 @@ func (x *HDU) Table() (*Table, error) {
 	return t, nil
 }
 
-// column reads the keywords of a column of a binary table.
-func (x *HDU) column(c *Column, n string) error {
+// form reads the keywords that columns of all tables have, and returns that of the type with its name.
+func (x *HDU) form(c *Column, n string) (key, text string, err error) {
 	if err := x.nameAndUnit(c, n); err != nil {
-		return err
+		return "", "", err
 	}
-	key := "TFORM" + n
+	key = "TFORM" + n
 	text, ok := x.Text(key)
 	if !ok {
-		return shardify.Corrupt(x.at, "%s is missing", key)
+		return "", "", shardify.Corrupt(x.at, "%s is missing", key)
 	}
-	text = strings.TrimSpace(text)
+	return key, strings.TrimSpace(text), nil
+}
+
+// column reads the keywords of a column of a binary table.
+func (x *HDU) column(c *Column, n string) error {
+	key, text, err := x.form(c, n)
+	if err != nil {
+		return err
+	}
 	digits := 0
 	for digits < len(text) && text[digits] >= '0' && text[digits] <= '9' {
 		digits++

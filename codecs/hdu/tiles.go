@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs/inflate"
+	"github.com/shardify/shardify/codecs/readat"
 )
 
 // Tiled is an image that is stored as compressed tiles: the rows of a table.
@@ -227,7 +228,7 @@ func (t *Tiled) Decode(r io.ReaderAt, d *Decoder, dst []byte, lo, hi int64) erro
 	}
 	place := make([]int64, len(t.grid))
 	for k := lo / t.tile[0] * inner; k < (hi+t.tile[0]-1)/t.tile[0]*inner; k++ {
-		if err := readFull(r, rows, t.table.RowsAt(k)); err != nil {
+		if err := readat.Full(r, rows, t.table.RowsAt(k)); err != nil {
 			return err
 		}
 		rest, n := k, int64(1)
@@ -376,7 +377,7 @@ func (t *Tiled) packed(r io.ReaderAt, d *Decoder, row []byte) (*Column, []byte, 
 			return nil, nil, shardify.Corrupt(-1, "%d items at byte %d lie beyond the heap of %d bytes", count, from, t.table.heapSize)
 		}
 		d.packed = grown(d.packed, count*size)
-		return c, d.packed, readFull(r, d.packed, t.table.heap+from)
+		return c, d.packed, readat.Full(r, d.packed, t.table.heap+from)
 	}
 	return nil, nil, shardify.Corrupt(-1, "the tile has no data")
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs/inflate"
+	"github.com/shardify/shardify/codecs/readat"
 )
 
 // input is bytes in order.
@@ -48,7 +49,7 @@ func (in *input) fill(n int64) error {
 	b := make([]byte, min(max(n, ahead), in.size-in.pos))
 	if in.unpacked == nil {
 		in.buf = b
-		if err := readFull(in.at, b, in.base+in.pos); err != nil {
+		if err := readat.Full(in.at, b, in.base+in.pos); err != nil {
 			in.buf = nil
 			return err
 		}
@@ -87,18 +88,4 @@ func (in *input) skip(n int64) error {
 	}
 	in.buf, in.pos = nil, in.pos+n
 	return nil
-}
-
-// readFull fills b.
-func readFull(r io.ReaderAt, b []byte, at int64) error {
-	n, err := r.ReadAt(b, at)
-	switch {
-	case n == len(b):
-		return nil
-	case err == io.EOF:
-		return shardify.Corrupt(at+int64(n), "the file ends %d bytes too early", len(b)-n)
-	case err == nil: // no storage does
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/readat"
 )
 
 // head4 is the header of a variable of MATLAB 4.
@@ -119,7 +120,7 @@ func (h *head4) becomes() (shape []int64, numpy string, err error) {
 // values4 are the values of a variable of MATLAB 4.
 func (f *File) values4(v *Variable) ([]byte, error) {
 	b := make([]byte, head4Bytes)
-	if err := readFull(f.in, b, int64(v.element.number)); err != nil {
+	if err := readat.Full(f.in, b, int64(v.element.number)); err != nil {
 		return nil, err
 	}
 	h, ok := parse4(b)
@@ -127,7 +128,7 @@ func (f *File) values4(v *Variable) ([]byte, error) {
 		return nil, shardify.Corrupt(int64(v.element.number), "no header of a variable of MATLAB 4")
 	}
 	src := make([]byte, v.element.n)
-	if err := readFull(f.in, src, v.element.at); err != nil {
+	if err := readat.Full(f.in, src, v.element.at); err != nil {
 		return nil, err
 	}
 	count, width := h.rows*h.cols, sizes[types4[h.typ]]

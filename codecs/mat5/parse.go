@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs/inflate"
+	"github.com/shardify/shardify/codecs/readat"
 )
 
 // The types of elements that are not numbers.
@@ -65,7 +66,7 @@ func Is(head []byte) bool {
 func Parse(r io.ReaderAt, size int64) (*File, error) {
 	f := &File{in: r, size: size, order: binary.LittleEndian}
 	head := make([]byte, min(headerBytes, size))
-	if err := readFull(r, head, 0); err != nil {
+	if err := readat.Full(r, head, 0); err != nil {
 		return nil, err
 	}
 	if len(head) > 4 && !bytes.HasPrefix(head, []byte("MATLAB")) && Is4(head, size) {
@@ -170,14 +171,14 @@ const maxRatio = 1032
 func (f *File) load(e *element) ([]byte, error) {
 	if !e.packed {
 		b := make([]byte, e.size)
-		return b, readFull(f.in, b, e.at+e.inner)
+		return b, readat.Full(f.in, b, e.at+e.inner)
 	}
 	whole := *e
 	if _, err := f.unpack(&whole); err != nil { // the size of all of it
 		return nil, err
 	}
 	src := make([]byte, e.n)
-	if err := readFull(f.in, src, e.at); err != nil {
+	if err := readat.Full(f.in, src, e.at); err != nil {
 		return nil, err
 	}
 	b := make([]byte, whole.size+8)
