@@ -2,6 +2,7 @@ package expr
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/suggest"
 )
 
@@ -47,8 +49,14 @@ func (b *binder) compareText(op string, x, y *value, n ast.Node) (*value, error)
 		}
 		return b.compareTime(op, y, x.s, n)
 	}
-	if err := oneText(x, y); err != nil {
+	meant := b.fieldIn(x, y)
+	if err := oneText(x, y); err != nil && meant != "" {
+		return nil, fmt.Errorf("%s: %w; the field is written %s", n, err, meant)
+	} else if err != nil {
 		return nil, fmt.Errorf("%s: %w", n, err)
+	}
+	if x.konst && y.konst {
+		return nil, fmt.Errorf("%s compares two texts, which are the same for all samples; a field is written %s", n, cmp.Or(meant, Quote(x.s)))
 	}
 	if x.konst && !y.konst { // move the constant to the right
 		x, y = y, x
@@ -76,6 +84,17 @@ func (b *binder) compareText(op string, x, y *value, n ast.Node) (*value, error)
 		}
 		return test(bytes.Compare(p, q))
 	}), nil
+}
+
+// fieldIn is how an expression names the field whose name is one of its texts, as in quotes of SQL and pandas; ""
+// without one.
+func (b *binder) fieldIn(in ...*value) string {
+	for _, v := range in {
+		if v.kind == kindText && v.konst && (format.FieldNamed(b.schema, v.s) >= 0 || b.defs[v.s] != nil) {
+			return Quote(v.s)
+		}
+	}
+	return ""
 }
 
 func oneText(in ...*value) error {
