@@ -32,7 +32,7 @@ type File struct {
 }
 
 // headBytes is what is read of a file at first: more than the headers of most formats.
-const headBytes = 4 << 10
+const headBytes = 8 << 10
 
 func newFile(ctx context.Context, files storage.FS, name string, in storage.File) (*File, error) {
 	f := &File{Name: path.Base(storage.Clean(name)), Size: in.Size(), ctx: ctx, fs: files, path: name, in: in}

@@ -58,7 +58,8 @@ type Array struct {
 	Turn  bool
 	Inner int
 	// Kernel converts stored values, which are little-endian by then; nil for those that are
-	// delivered as they are.
+	// delivered as they are. It goes from the first to the last one: where they become longer, src may be
+	// the end of dst.
 	Kernel func(dst, src []byte)
 	// Read decodes samples [lo, hi) of values that are not simply in the file.
 	Read func(ctx context.Context, lo, hi int64, dst []byte) error

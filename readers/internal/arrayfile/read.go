@@ -3,6 +3,7 @@ package arrayfile
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs/voxels"
@@ -11,13 +12,21 @@ import (
 
 // worker reads the spans of one reader.
 type worker struct {
-	file     *File
-	raw, out []byte // a block as it is stored, and converted
+	file *File
+	*blocks
 }
+
+// blocks are a block as it is stored, and planes that are to be turned.
+type blocks struct{ raw, out []byte }
+
+// spares are the blocks of closed readers: many read one file each.
+var spares = sync.Pool{New: func() any { return new(blocks) }}
 
 // Take implements set.Worker.
 func (w *worker) Take(f *File, _ *set.Input, _ *shardify.Batch) error {
-	w.file = f
+	if w.file = f; w.blocks == nil {
+		w.blocks = spares.Get().(*blocks)
+	}
 	return nil
 }
 
@@ -25,7 +34,12 @@ func (w *worker) Take(f *File, _ *set.Input, _ *shardify.Batch) error {
 func (w *worker) Drop() { w.file = nil }
 
 // Close implements set.Worker.
-func (w *worker) Close() {}
+func (w *worker) Close() {
+	if w.blocks != nil {
+		spares.Put(w.blocks)
+		w.blocks = nil
+	}
+}
 
 // Read implements set.Worker.
 func (w *worker) Read(ctx context.Context, in *set.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
@@ -90,8 +104,8 @@ func (w *worker) column(ctx context.Context, a *Array, sp shardify.Span, c *shar
 		return src.end()
 	}
 	each := len(c.Data) / int(n)
-	for k := range int(n) {
-		if err := w.turn(src, a, dims, c.Data[k*each:(k+1)*each]); err != nil {
+	for data := c.Data; len(data) > 0; data = data[each:] {
+		if err := w.sample(src, a, dims, data[:each]); err != nil {
 			return err
 		}
 	}

@@ -27,6 +27,23 @@ const (
 	turnItems = 64      // of the last axis that are turned together
 )
 
+// sample reads a sample whose axes are turned. Values that become longer are turned as they are stored, at the end of
+// where they belong, and converted from the first to the last one in place.
+func (w *worker) sample(src *feed, a *Array, dims []int, dst []byte) error {
+	size, width := a.DType.Size(), a.width()
+	if a.Kernel == nil || width > size {
+		return w.turn(src, a, dims, dst)
+	}
+	stored := *a
+	stored.Kernel = nil
+	tail := dst[len(dst)/size*(size-width):]
+	if err := w.turn(src, &stored, dims, tail); err != nil {
+		return err
+	}
+	a.Kernel(dst, tail)
+	return nil
+}
+
 // turn reads a sample plane by plane along its last axis, which is the slowest in the file, and
 // puts several planes at once where they belong.
 func (w *worker) turn(src *feed, a *Array, dims []int, dst []byte) error {
