@@ -79,6 +79,9 @@ func (t *v1) parse(addr int64, b []byte, level int) (Node, error) {
 	if n > t.MaxCount {
 		return Node{}, d.CorruptAt(6, "%d entries, at most %d", n, t.MaxCount)
 	}
+	if n == 0 && level > 0 { // the library makes an empty root a leaf
+		return Node{}, d.CorruptAt(6, "no entries at level %d", level)
+	}
 	step := t.KeySize + t.f.OffsetSize
 	// Nodes that overlap could be visited for ever.
 	if t.entries += int64(n); t.entries > t.f.Size()/int64(step) {

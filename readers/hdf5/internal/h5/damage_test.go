@@ -280,6 +280,10 @@ func TestAGroupThatLostItsLinksIsDamaged(t *testing.T) {
 				t.Errorf("tree at %d: %v", at, err)
 			}
 		}
+		b[at+5] = 2
+		if err := walkAll(openBytes(t, b), nil); err == nil || !strings.Contains(err.Error(), "no entries at level 2") {
+			t.Errorf("tree at %d of two levels: %v", at, err)
+		}
 	}
 	if found < 2 {
 		t.Errorf("%d groups with links", found)
