@@ -15,7 +15,7 @@ USERS_FLAGS := $(shell go env GOFLAGS 2>/dev/null)
 export GOFLAGS = $(filter-out $(ONE_WAY),$(USERS_FLAGS)) $(ONE_WAY)
 dist wheel release: ONE_WAY =
 
-.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate mutants crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-stream bench-budget bench-remote bench-augment bench-tables bench-labels bench-cells bench-tokens bench-grids bench-libraries house pictures site golden golden-bytes dist wheel release clean
+.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate mutants crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-stream bench-science bench-budget bench-remote bench-augment bench-tables bench-labels bench-cells bench-tokens bench-grids bench-libraries house pictures site golden golden-bytes dist wheel release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -203,6 +203,12 @@ bench-augment: build ## bench/AUGMENT.md: --augment against Pillow, torchvision 
 bench-tables: build ## bench/TABLES.md: CSV, Feather and SQLite against pyarrow, polars, pandas and sqlite3 on the same files
 	@[ -x build/bench/tables-venv/bin/python ] || { python3 -m venv build/bench/tables-venv && build/bench/tables-venv/bin/python -m pip install --quiet --disable-pip-version-check pandas pyarrow polars; }
 	SHARDIFY=bin/shardify build/bench/tables-venv/bin/python bench/tables.py build/bench/tables --out bench/TABLES.md
+
+bench-science: build ## bench/SCIENCE.md: NIfTI, MRC, WAV, FITS and DICOM beside nibabel, mrcfile, scipy, astropy and pydicom on the same files, and the floor of both (5 min)
+	@[ -x build/bench/science-venv/bin/python ] || { python3 -m venv build/bench/science-venv && build/bench/science-venv/bin/python -m pip install --quiet --disable-pip-version-check numpy nibabel mrcfile scipy astropy pydicom; }
+	@go build -o build/bench/floor ./bench/floor
+	@SHARDIFY_LIBRARY=$(CURDIR)/build/bench/_shardify.so sh python/pylib.sh $(CURDIR)/build/bench/_shardify.so
+	SHARDIFY=bin/shardify SHARDIFY_LIBRARY=$(CURDIR)/build/bench/_shardify.so PYTHONPATH=python build/bench/science-venv/bin/python bench/science.py build/bench/science --out bench/SCIENCE.md
 
 bench-labels: build ## a million boxes of a CSV beside 100,000 images, and 100,000 pairs, against scripts with pandas and Pillow (2 GB of disk)
 	@[ -x build/bench/tables-venv/bin/python ] || { python3 -m venv build/bench/tables-venv && build/bench/tables-venv/bin/python -m pip install --quiet --disable-pip-version-check pandas pyarrow polars; }

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Processor time of converting volumes, stacks and recordings, and of reading sections, beside their libraries.
 
-    python3 bench/science.py WORK --out bench/SCIENCE.md     SHARDIFY names the program; wants numpy, nibabel, mrcfile, scipy, astropy, pydicom
+    python3 bench/science.py WORK --out bench/SCIENCE.md     SHARDIFY and FLOOR name programs; wants numpy, nibabel, mrcfile, scipy, astropy, pydicom
 
-A library reads each file and writes it with numpy.save. Each round runs the two after each other.
+A library reads each file and writes it with numpy.save. Each round runs the two, and the floor of both, after each other.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ import subprocess
 import sys
 from typing import Any, Callable, Dict, List, Tuple
 
+import astropy
 import mrcfile
 import nibabel
 import numpy as np
 import page
+import pydicom
 import science_fdm
 import scipy
 from scipy.io import wavfile
@@ -31,6 +33,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import shardify  # noqa: E402
 
 BINARY = os.environ.get("SHARDIFY", "bin/shardify")
+FLOOR = os.environ.get("FLOOR", "build/bench/floor")
+BATCH = 32
+SINGLE, OPENED, HELD = "single random sections", "batches of random sections", "batches of random sections, open files"
 
 
 def make(work: str) -> Dict[str, str]:
@@ -61,19 +66,28 @@ def make(work: str) -> Dict[str, str]:
     return folders
 
 
-def convert(source: str, out: str) -> float:
-    """Seconds of the processor."""
-    shutil.rmtree(out, ignore_errors=True)
+def program(*args: str) -> float:
+    """Seconds of the processor that a program takes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([BINARY, "convert", source, "-o", out, "-q", "--sync", "none", "--jobs", "1"], check=True)
+    subprocess.run(args, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def convert(source: str, out: str) -> float:
+    shutil.rmtree(out, ignore_errors=True)
+    return program(BINARY, "convert", source, "-o", out, "-q", "--sync", "none", "--jobs", "1")
+
+
+def empty(out: str) -> str:
+    shutil.rmtree(out, ignore_errors=True)
+    os.makedirs(out)
+    return out
+
+
 def saved(read: Callable[[str], Any]) -> Callable[[str, str], float]:
     def run(source: str, out: str) -> float:
-        shutil.rmtree(out, ignore_errors=True)
-        os.makedirs(out)
+        empty(out)
         start = page.processor()
         for name in sorted(os.listdir(source)):
             np.save(os.path.join(out, name), np.ascontiguousarray(read(os.path.join(source, name))))
@@ -83,11 +97,12 @@ def saved(read: Callable[[str], Any]) -> Callable[[str, str], float]:
 
 
 def copied(source: str, out: str) -> float:
-    shutil.rmtree(out, ignore_errors=True)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(["cp", "-r", source, out], check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return program("cp", "-r", source, os.path.join(empty(out), "copy"))
+
+
+def floor(source: str, out: str) -> float:
+    """What no program does without: unpacking alone, or a copy with a checksum."""
+    return program(FLOOR, "inflate", source) if source.endswith(".gz") else program(FLOOR, "copy", source, empty(out))
 
 
 def nifti(name: str) -> Any:
@@ -95,7 +110,7 @@ def nifti(name: str) -> Any:
 
 
 def sections(work: str, source: str, count: int) -> Tuple[float, float]:
-    """Seconds for random sections of a set, and by mrcfile.mmap, which opens the file of each."""
+    """Seconds for single random sections of a set, and by mrcfile.mmap, which opens the file of each."""
     ds = shardify.open(os.path.join(work, "out-mrcs"))
     at = np.random.default_rng(2).integers(len(ds), size=count)
     start = page.processor()
@@ -108,6 +123,35 @@ def sections(work: str, source: str, count: int) -> Tuple[float, float]:
             b += float(m.data[int(i) % 1000].sum())
     theirs = page.processor() - start
     assert a == b, "other sections"
+    return ours, theirs
+
+
+def epochs(work: str, source: str, held: bool) -> Tuple[float, float]:
+    """Seconds for an epoch of batches of random sections: of the Loader, and of numpy.stack over mrcfile.mmap, which
+    opens the file of each section, or holds all files open."""
+    loader = shardify.Loader(os.path.join(work, "out-mrcs"), BATCH, seed=1, columns=["image"], drop_last=False)
+    start, a, n = page.processor(), 0.0, 0
+    for batch in loader:
+        x = np.asarray(batch["image"])
+        a, n = a + float(x[:, 0, 0].sum(dtype="f8")), n + len(x)
+    ours = page.processor() - start
+    files = sorted(glob.glob(os.path.join(source, "*.mrcs")))
+    maps = [mrcfile.mmap(f) for f in files] if held else []
+    order = np.random.default_rng(3).permutation(n)
+    start, b = page.processor(), 0.0
+    for k in range(0, n, BATCH):
+        rows = []
+        for i in order[k : k + BATCH]:
+            if held:
+                rows.append(maps[i // 1000].data[i % 1000])
+                continue
+            with mrcfile.mmap(files[i // 1000]) as m:
+                rows.append(np.array(m.data[i % 1000]))
+        b += float(np.stack(rows)[:, 0, 0].sum(dtype="f8"))
+    theirs = page.processor() - start
+    for m in maps:
+        m.close()
+    assert n == 1000 * len(files) and abs(a - b) < 1e-6, "other sections: %d, %r, %r" % (n, a, b)
     return ours, theirs
 
 
@@ -127,29 +171,40 @@ def main() -> None:
         ("WAV, i16", "wav", "scipy", saved(lambda name: wavfile.read(name)[1])),
         *science_fdm.cases(saved),
     ]
-    found: Dict[str, List[Tuple[float, float]]] = {}
+    one = os.path.join(empty(os.path.join(a.work, "one")), "one.nii")
+    nibabel.Nifti1Image(np.zeros((1, 1, 1), "u1"), np.eye(4)).to_filename(one)
+    found: Dict[str, List[Tuple[float, ...]]] = {}
     for _ in range(a.rounds):
+        found.setdefault("start", []).append((convert(one, os.path.join(a.work, "peer")),))
         for title, folder, _, peer in cases:
             ours = convert(folders[folder], os.path.join(a.work, "out-" + folder))
-            found.setdefault(title, []).append((ours, peer(folders[folder], os.path.join(a.work, "peer"))))
-        found.setdefault("random sections of stacks", []).append(sections(a.work, folders["mrcs"], 2000))
+            theirs = peer(folders[folder], os.path.join(a.work, "peer"))
+            found.setdefault(title, []).append((ours, theirs, floor(folders[folder], os.path.join(a.work, "peer"))))
+        found.setdefault(SINGLE, []).append(sections(a.work, folders["mrcs"], 2000))
+        found.setdefault(HELD, []).append(epochs(a.work, folders["mrcs"], True))
+        found.setdefault(OPENED, []).append(epochs(a.work, folders["mrcs"], False))
     size = {k: sum(os.path.getsize(os.path.join(f, n)) for n in os.listdir(f)) / 2**20 for k, f in folders.items()}
     rows = [(title, "%.0f MiB" % size[folder], peer) for title, folder, peer, _ in cases]
-    rows.append(("random sections of stacks", "2,000 of 64 KiB", "mrcfile.mmap, a file opened for each"))
+    rows.append((SINGLE, "2,000 of 64 KiB", "mrcfile.mmap, a file opened for each"))
+    rows.append((OPENED, "4,000 of 64 KiB", "the same, and `numpy.stack`"))
+    rows.append((HELD, "4,000 of 64 KiB", "mrcfile.mmap of open files, and `numpy.stack`"))
+    medians = {title: [statistics.median(x[k] for x in runs) for k in range(len(runs[0]))] for title, runs in found.items()}
     lines = [
         "# Volumes, stacks and recordings",
         "",
-        "Made by `bench/science.py`. Processor time, user and system, of `shardify convert --jobs 1` with its start, beside that of a library that reads each file and writes it with `numpy.save`, without its start; random sections are read in Python by `shardify.open` and by mrcfile.",
-        "%d rounds in turns on %d cores, load %.1f at the end; medians, and those of the ratios. Commit %s, Python %s, nibabel %s, mrcfile %s, scipy %s."
-        % (a.rounds, os.cpu_count() or 0, os.getloadavg()[0], page.commit(), platform.python_version(), nibabel.__version__, mrcfile.__version__, scipy.__version__),
+        "Made by `make bench-science`. Processor time, user and system, of `shardify convert --jobs 1` with its start (%.2f s with one volume of one voxel), beside that of a library that reads each file and writes it with `numpy.save`, without its start. The floor is what no program does without: of files packed by gzip, `inflate` alone, with nothing written; of others, reading, CRC-32C and writing in pieces of 1 MiB (`bench/floor`). DICOM files have the elements of pydicom's CT_small.dcm. Sections are read in Python: single ones by `shardify.open`, batches of %d of an epoch by `shardify.Loader`."
+        % (medians["start"][0], BATCH),
+        "%d rounds in turns on %d cores, load %.1f at the end; medians, and those of the ratios. Commit %s, Python %s, nibabel %s, mrcfile %s, scipy %s, astropy %s, pydicom %s."
+        % (a.rounds, os.cpu_count() or 0, os.getloadavg()[0], page.commit(), platform.python_version(), nibabel.__version__, mrcfile.__version__, scipy.__version__, astropy.__version__, pydicom.__version__),
         "",
-        "| input | size | beside | shardify | the other | times as fast |",
-        "|---|---|---|---|---|---|",
+        "| input | size | beside | shardify | the other | the floor | times as fast | at the floor |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for title, what, peer in rows:
-        ours, theirs = (statistics.median(x[k] for x in found[title]) for k in (0, 1))
-        ratio = statistics.median(x[1] / max(x[0], 1e-9) for x in found[title])
-        lines.append("| %s | %s | %s | %.2f s | %.2f s | %.2f |" % (title, what, peer, ours, theirs, ratio))
+        runs, m = found[title], medians[title]
+        ratio = [statistics.median(x[1] / max(x[k], 1e-9) for x in runs) for k in (0, 2) if k < len(m)]
+        last = ("%.2f s" % m[2], "%.1f" % ratio[1]) if len(m) > 2 else ("", "")
+        lines.append("| %s | %s | %s | %.2f s | %.2f s | %s | %.2f | %s |" % (title, what, peer, m[0], m[1], last[0], ratio[0], last[1]))
     page.publish("\n".join(lines) + "\n", a.out)
 
 

@@ -9,14 +9,15 @@ from typing import Any, Callable, Dict, List, Tuple
 import numpy as np
 import pydicom
 from astropy.io import fits
+from pydicom.data import get_testdata_file
 
 Saved = Callable[[Callable[[str], Any]], Callable[[str, str], float]]
 
 
 def make(work: str) -> Dict[str, str]:
-    """Folders of files: a table, slices of CT, the same in RLE."""
+    """Folders of files: a table, slices of CT, smaller ones, slices in RLE."""
     r = np.random.default_rng(1)
-    folders = {k: os.path.join(work, k) for k in ("table", "ct", "rle")}
+    folders = {k: os.path.join(work, k) for k in ("table", "ct", "small", "rle")}
     for f in folders.values():
         shutil.rmtree(f, ignore_errors=True)
         os.makedirs(f)
@@ -31,21 +32,25 @@ def make(work: str) -> Dict[str, str]:
     ]
     fits.BinTableHDU.from_columns(columns).writeto(os.path.join(folders["table"], "a.fits"))
     for i in range(300):
-        a = (np.cumsum(r.integers(-9, 10, (512, 512)), 1) + 1000).astype("i2")
-        ds = pydicom.Dataset()
-        ds.file_meta = pydicom.dataset.FileMetaDataset()
-        ds.file_meta.TransferSyntaxUID = pydicom.uid.ExplicitVRLittleEndian
-        ds.file_meta.MediaStorageSOPClassUID = ds.SOPClassUID = "1.2.840.10008.5.1.4.1.1.2"
-        ds.file_meta.MediaStorageSOPInstanceUID = ds.SOPInstanceUID = "1.2.%d" % (i + 1)
-        ds.Rows, ds.Columns, ds.SamplesPerPixel, ds.PhotometricInterpretation = 512, 512, 1, "MONOCHROME2"
-        ds.BitsAllocated, ds.BitsStored, ds.HighBit, ds.PixelRepresentation = 16, 16, 15, 1
-        ds.PixelData = a.tobytes()
-        ds["PixelData"].VR = "OW"
-        ds.save_as(os.path.join(folders["ct"], "%03d.dcm" % i), enforce_file_format=True)
-        if i < 40:
-            ds.compress(pydicom.uid.RLELossless, arr=a, generate_instance_uid=False)
-            ds.save_as(os.path.join(folders["rle"], "%03d.dcm" % i), enforce_file_format=True)
+        slice_of(512, i, r).save_as(os.path.join(folders["ct"], "%03d.dcm" % i), enforce_file_format=True)
+    for i in range(1500):
+        slice_of(128, i, r).save_as(os.path.join(folders["small"], "%04d.dcm" % i), enforce_file_format=True)
+    for i in range(40):
+        ds = slice_of(512, i, r)
+        ds.compress(pydicom.uid.RLELossless, generate_instance_uid=False)
+        ds.save_as(os.path.join(folders["rle"], "%03d.dcm" % i), enforce_file_format=True)
     return folders
+
+
+def slice_of(side: int, number: int, r: np.random.Generator) -> pydicom.Dataset:
+    """A slice with the elements of a scan that is among pydicom's test files."""
+    a = (np.cumsum(r.integers(-9, 10, (side, side)), 1) + 1000).astype("i2")
+    ds = pydicom.dcmread(get_testdata_file("CT_small.dcm"))
+    ds.file_meta.TransferSyntaxUID = pydicom.uid.ExplicitVRLittleEndian
+    ds.file_meta.MediaStorageSOPInstanceUID = ds.SOPInstanceUID = "1.2.%d" % (number + 1)
+    ds.Rows, ds.Columns, ds.InstanceNumber = side, side, number + 1
+    ds.PixelData = a.tobytes()
+    return ds
 
 
 def columns(name: str) -> Any:
@@ -60,6 +65,7 @@ def cases(saved: Saved) -> List[Tuple[str, str, str, Callable[[str, str], float]
     pixels = saved(lambda name: pydicom.dcmread(name).pixel_array)
     return [
         ("FITS table, 6 columns", "table", "astropy", saved(columns)),
-        ("DICOM, i16", "ct", "pydicom", pixels),
-        ("DICOM, RLE", "rle", "pydicom", pixels),
+        ("DICOM, 512 x 512", "ct", "pydicom", pixels),
+        ("DICOM, 128 x 128", "small", "pydicom", pixels),
+        ("DICOM, 512 x 512, RLE", "rle", "pydicom", pixels),
     ]

@@ -23,7 +23,7 @@ type Image struct {
 
 // short is a number of 16 bits.
 func (f *File) short(tag Tag) (n int, ok bool, err error) {
-	b, ok := f.values[tag]
+	b, ok := f.value(tag)
 	if !ok || len(b) == 0 {
 		return 0, false, nil
 	}

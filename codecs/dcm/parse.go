@@ -48,7 +48,7 @@ var refused = map[string]string{
 type File struct {
 	Syntax string
 	big    bool
-	values map[Tag][]byte
+	kept   []element // in the order of the file
 	// The element with the pixels.
 	pixels Tag
 	vr     string
@@ -58,6 +58,22 @@ type File struct {
 	size   int64
 
 	perFrame bool // functional groups are there
+}
+
+// element is an element that is kept.
+type element struct {
+	tag   Tag
+	value []byte
+}
+
+// value is that of an element that is kept.
+func (f *File) value(tag Tag) ([]byte, bool) {
+	for i := range f.kept {
+		if e := &f.kept[len(f.kept)-1-i]; e.tag == tag {
+			return e.value, true
+		}
+	}
+	return nil, false
 }
 
 // maxKept bounds a value that is kept.
@@ -92,12 +108,13 @@ func Parse(r io.ReaderAt, size int64, want func(Tag) bool) (*File, error) {
 	if !Sniff(head) {
 		return nil, shardify.Corrupt(128, "no DICM at byte 128: no DICOM file, or one without a preamble")
 	}
-	f := &File{values: map[Tag][]byte{}, size: size}
+	f := &File{kept: make([]element, 0, 64), size: size}
 	p.f = f
 	if err := p.meta(); err != nil {
 		return nil, err
 	}
-	f.Syntax = strings.TrimRight(string(f.values[tagSyntax]), " \x00")
+	syntax, _ := f.value(tagSyntax)
+	f.Syntax = strings.TrimRight(string(syntax), " \x00")
 	switch f.Syntax {
 	case implicitLE:
 		p.explicit = false
@@ -159,7 +176,7 @@ func (p *parser) peek(n int) ([]byte, error) {
 // long are the value representations with a length of four bytes.
 const long = "OB OW OF OD OL OV SQ UC UR UT UN SV UV"
 
-// header reads tag, representation and length of an element.
+// header reads tag, representation and length of an element. The representation is one of those of long, or nothing.
 func (p *parser) header() (tag Tag, vr string, n uint32, err error) {
 	if p.count++; p.count > maxElements {
 		return 0, "", 0, shardify.Corrupt(p.pos, "more than %d elements", maxElements)
@@ -176,15 +193,16 @@ func (p *parser) header() (tag Tag, vr string, n uint32, err error) {
 	if !p.explicit || tag>>16 == 0xfffe {
 		return tag, "", o.Uint32(b[4:]), nil
 	}
-	vr = string(b[4:6])
-	for _, c := range vr {
+	for _, c := range b[4:6] {
 		if c < 'A' || c > 'Z' {
-			return 0, "", 0, shardify.Corrupt(p.pos-4, "element %v has the value representation %q", tag, vr)
+			return 0, "", 0, shardify.Corrupt(p.pos-4, "element %v has the value representation %q", tag, b[4:6])
 		}
 	}
-	if !strings.Contains(long, vr) {
-		return tag, vr, uint32(o.Uint16(b[6:])), nil
+	at := strings.Index(long, string(b[4:6]))
+	if at < 0 {
+		return tag, "", uint32(o.Uint16(b[6:])), nil
 	}
+	vr = long[at : at+2]
 	if b, err = p.take(4); err != nil {
 		return 0, "", 0, err
 	}
@@ -203,11 +221,14 @@ func (p *parser) value(tag Tag, n uint32, top bool) error {
 		return shardify.Unsupported("element %v of %d bytes", tag, n)
 	}
 	b, err := p.take(int(n))
-	if _, twice := p.f.values[tag]; err == nil && twice && described[tag] {
+	if err != nil {
+		return err
+	}
+	if _, twice := p.f.value(tag); twice && described[tag] {
 		return shardify.Corrupt(p.pos, "element %v comes twice", tag)
 	}
-	p.f.values[tag] = append([]byte{}, b...)
-	return err
+	p.f.kept = append(p.f.kept, element{tag, b[:n:n]})
+	return nil
 }
 
 // elements reads elements: n bytes of them, or to the end of the item or of the file where n is negative. found is

@@ -1,6 +1,7 @@
 package dcm
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -112,7 +113,8 @@ var Elements = []Element{
 
 // Text is the value of an element as text; false where it is absent or empty.
 func (f *File) Text(tag Tag) (string, bool) {
-	s := strings.Trim(string(f.values[tag]), " \x00")
+	b, _ := f.value(tag)
+	s := string(bytes.Trim(b, " \x00"))
 	return s, s != ""
 }
 
@@ -144,15 +146,16 @@ func (f *File) Numbers(tag Tag, n int) ([]float64, error) {
 	if !ok {
 		return nil, nil
 	}
-	parts := strings.Split(s, `\`)
-	if len(parts) < n {
-		return nil, shardify.Corrupt(-1, "element %v has %d numbers, not %d", tag, len(parts), n)
+	if there := 1 + strings.Count(s, `\`); there < n {
+		return nil, shardify.Corrupt(-1, "element %v has %d numbers, not %d", tag, there, n)
 	}
 	out := make([]float64, n)
 	for i := range out {
-		v, err := strconv.ParseFloat(strings.TrimSpace(parts[i]), 64)
-		if err != nil || strings.ContainsAny(parts[i], "xXpPiInN_") {
-			return nil, shardify.Corrupt(-1, "element %v: %.40q is not a number", tag, parts[i])
+		var part string
+		part, s, _ = strings.Cut(s, `\`)
+		v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil || strings.ContainsAny(part, "xXpPiInN_") {
+			return nil, shardify.Corrupt(-1, "element %v: %.40q is not a number", tag, part)
 		}
 		out[i] = v
 	}

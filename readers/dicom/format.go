@@ -110,7 +110,7 @@ func look(f *arrayfile.File, o format.Options, personal string) (*arrayfile.Head
 		}
 		image.DType = shardify.F64
 	}
-	out.Arrays = append([]arrayfile.Array{image}, fields(file)...)
+	out.Arrays = fields(image, file)
 	out.Lines = []string{fmt.Sprintf("%s, %d x %d pixels, %d frames, transfer syntax %s", im.Photometric, im.Rows, im.Columns, im.Frames, file.Syntax)}
 	switch {
 	case personal != "":
@@ -181,9 +181,9 @@ func (x *pixels) read(ctx context.Context, lo, hi int64, dst []byte) error {
 	return nil
 }
 
-// fields are elements as fields, for those who name them.
-func fields(f *dcm.File) []arrayfile.Array {
-	var out []arrayfile.Array
+// fields are the image, and elements for those who name them.
+func fields(image arrayfile.Array, f *dcm.File) []arrayfile.Array {
+	out := append(make([]arrayfile.Array, 0, len(dcm.Elements)+2), image)
 	for i := range dcm.Elements {
 		e := &dcm.Elements[i]
 		a := arrayfile.Array{Field: shardify.Field{Name: e.Name}, Asked: true}
