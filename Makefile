@@ -15,7 +15,7 @@ USERS_FLAGS := $(shell go env GOFLAGS 2>/dev/null)
 export GOFLAGS = $(filter-out $(ONE_WAY),$(USERS_FLAGS)) $(ONE_WAY)
 dist wheel release: ONE_WAY =
 
-.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate mutants crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-stream bench-science bench-budget bench-remote bench-augment bench-tables bench-labels bench-cells bench-tokens bench-grids bench-libraries house pictures site golden golden-bytes dist wheel release clean
+.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate mutants crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-stream bench-science bench-budget bench-remote bench-augment bench-tables bench-labels science-table bench-cells bench-tokens bench-grids bench-libraries house pictures site golden golden-bytes dist wheel release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -209,6 +209,12 @@ bench-science: build ## bench/SCIENCE.md: NIfTI, MRC, WAV, FITS and DICOM beside
 	@go build -o build/bench/floor ./bench/floor
 	@SHARDIFY_LIBRARY=$(CURDIR)/build/bench/_shardify.so sh python/pylib.sh $(CURDIR)/build/bench/_shardify.so
 	SHARDIFY=bin/shardify SHARDIFY_LIBRARY=$(CURDIR)/build/bench/_shardify.so PYTHONPATH=python build/bench/science-venv/bin/python bench/science.py build/bench/science --out bench/SCIENCE.md
+
+science-table: build ## bench/SCIENCE_FILES.md: files of the tests of nibabel, mrcfile, scipy, astropy and pydicom: equal, refused, wrong (2 min)
+	@[ -x build/bench/science-venv/bin/python ] || { python3 -m venv build/bench/science-venv && build/bench/science-venv/bin/python -m pip install --quiet --disable-pip-version-check numpy nibabel mrcfile scipy astropy pydicom; }
+	@build/bench/science-venv/bin/python -m pip install --quiet --disable-pip-version-check pillow pylibjpeg pylibjpeg-libjpeg
+	@[ -d build/bench/mrcfile-1.5.4 ] || { build/bench/science-venv/bin/python -m pip download --quiet --disable-pip-version-check --no-deps --no-binary mrcfile --dest build/bench mrcfile==1.5.4 && tar xzf build/bench/mrcfile-1.5.4.tar.gz -C build/bench; }
+	SHARDIFY=bin/shardify MRC_FILES=build/bench/mrcfile-1.5.4/tests/test_data PYTHONPATH=python build/bench/science-venv/bin/python python/tests/peers/science_table.py build/peers bench/SCIENCE_FILES.md
 
 bench-labels: build ## a million boxes of a CSV beside 100,000 images, and 100,000 pairs, against scripts with pandas and Pillow (2 GB of disk)
 	@[ -x build/bench/tables-venv/bin/python ] || { python3 -m venv build/bench/tables-venv && build/bench/tables-venv/bin/python -m pip install --quiet --disable-pip-version-check pandas pyarrow polars; }

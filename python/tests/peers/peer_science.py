@@ -46,6 +46,11 @@ def package(module: Any, *patterns: str) -> List[str]:
     return sorted(f for p in patterns for f in glob.glob(os.path.join(root, p), recursive=True))
 
 
+def mrc_files() -> List[str]:
+    """Those of the source archive of mrcfile, which its wheel does not have, where MRC_FILES names their folder."""
+    return sorted(f for p in ("*.mrc", "*.map", "*.map.gz") for f in glob.glob(os.path.join(os.environ.get("MRC_FILES", "?"), p)))
+
+
 def random_shape(rng: np.random.Generator, low: int, high: int) -> Tuple[int, ...]:
     return tuple(int(n) for n in rng.integers(1, 12, int(rng.integers(low, high))))
 
@@ -120,7 +125,7 @@ FORMATS: Dict[str, Science] = {
     ),
     "mrc": Science(
         "image", ["--from", "mrc", "--sample", "file"],
-        lambda: package(mrcfile, "**/*.mrc", "**/*.map", "**/*.mrcs", "**/*.gz"), write_mrc, read_mrc, [],
+        mrc_files, write_mrc, read_mrc, [],
     ),
     "wav": Science(
         "audio", ["--from", "wav"],

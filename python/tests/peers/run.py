@@ -46,7 +46,7 @@ ENVIRONMENTS: Dict[str, Dict[str, List[str]]] = {
         "pip": ["pyarrow==26.0.1", "pandas==3.1.1", "polars==2.1.0", "duckdb==2.0.0", "fastparquet==2026.9.0"]
     },
     "zarr": {"pip": ["zarr==3.1.6", "h5py==3.16.0", "numcodecs==0.16.6", "xarray==2026.9.0", "netCDF4==1.7.5.1.post1", "xbatcher==0.4.0", "scipy==1.17.1", "soundfile==0.14.0"]},
-    "science-fdm": {"pip": ["astropy==8.0.2", "pydicom==3.0.2", "pillow", "scipy==1.17.1"]},
+    "science-fdm": {"pip": ["astropy==8.0.2", "pydicom==3.0.2", "pillow", "pylibjpeg", "pylibjpeg-libjpeg", "scipy==1.17.1"]},
     "science": {"pip": ["nibabel==5.4.2", "mrcfile==1.5.4", "scipy==1.17.1"]},
     "tokens": {"pip": ["tokenizers==0.23.3", "sentencepiece==0.2.3", "tiktoken==0.14.0"]},
     "preprocess": {"pip": ["tokenizers==0.23.3"], "bare": ["megatron-core==0.16.1"], "torch": ["needed"]},
