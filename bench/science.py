@@ -35,6 +35,7 @@ import shardify  # noqa: E402
 BINARY = os.environ.get("SHARDIFY", "bin/shardify")
 FLOOR = os.environ.get("FLOOR", "build/bench/floor")
 BATCH = 32
+ALIKE = ("nii.gz", "nii", "mrcs", "wav", "ct", "small")  # what is written is what is read, or unpacked
 SINGLE, OPENED, HELD = "single random sections", "batches of random sections", "batches of random sections, open files"
 
 
@@ -179,7 +180,8 @@ def main() -> None:
         for title, folder, _, peer in cases:
             ours = convert(folders[folder], os.path.join(a.work, "out-" + folder))
             theirs = peer(folders[folder], os.path.join(a.work, "peer"))
-            found.setdefault(title, []).append((ours, theirs, floor(folders[folder], os.path.join(a.work, "peer"))))
+            least = (floor(folders[folder], os.path.join(a.work, "peer")),) if folder in ALIKE else ()
+            found.setdefault(title, []).append((ours, theirs, *least))
         found.setdefault(SINGLE, []).append(sections(a.work, folders["mrcs"], 2000))
         found.setdefault(HELD, []).append(epochs(a.work, folders["mrcs"], True))
         found.setdefault(OPENED, []).append(epochs(a.work, folders["mrcs"], False))

@@ -225,6 +225,7 @@ var table = []row{
 	{"pipeline", "application", "convert convert/flow dataset dataset/stats format index internal/filekind internal/host internal/printable internal/stall internal/value pipeline/cluster pipeline/inspect pipeline/internal/propose pipeline/internal/sets pipeline/queues pipeline/settings plan plan/splits questions questions/ask readers shardify stage storage storage/local storage/storages storage/walk transform verify writers"},
 	{"verify", "application", "convert convert/flow dataset format index index/tar internal/host internal/minisign internal/printable plan questions questions/ask readers shardify storage storage/local storage/memory storage/storages verify/problem writers"},
 	{"bench/delay", "tests", "tests/netfault"},
+	{"bench/floor", "commands", "codecs/crc32c codecs/inflate"},
 	{"bench/licences", "commands", ""},
 	{"bench/opentime", "commands", "format plan readers shardify"},
 	{"cmd/shardify", "commands", "cmd/internal/benchcmd cmd/internal/cli cmd/internal/verifycmd convert internal/host internal/printable internal/value internal/version pipeline pipeline/cluster pipeline/driver pipeline/inspect pipeline/queues readers shardify storage/cache storage/storages writers"},
