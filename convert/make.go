@@ -192,7 +192,8 @@ func (r *Request) spans(ctx context.Context, p *plan.Plan) error {
 	if lo < 0 || hi < lo {
 		return fmt.Errorf("range %d:%d is empty", lo, hi)
 	}
-	var at int64 // of the current span's first sample
+	var at int64    // of the current span's first sample
+	var large error // of a sample that is left out
 	for s, err := range r.Source.Spans(ctx, plan.SpanBytes) {
 		if err != nil {
 			return err
@@ -204,7 +205,12 @@ func (r *Request) spans(ctx context.Context, p *plan.Plan) error {
 			return fmt.Errorf("source gave span [%d, %d) of %d bytes", s.Lo, s.Hi, s.Bytes)
 		}
 		if err := sampleFits(r.MaxSample, s, s.Bytes, r.Args.Table); err != nil {
-			return err
+			if p.OnError != plan.OnErrorSkip {
+				return err
+			}
+			large = cmp.Or(large, err)
+			leaveOut(&p.In, s, flow.Reason(err))
+			continue
 		}
 		n := s.Samples()
 		first, last := max(lo-at, 0), min(hi-at, n)
@@ -216,6 +222,9 @@ func (r *Request) spans(ctx context.Context, p *plan.Plan) error {
 			}
 		}
 	}
+	if at == 0 && large != nil {
+		return large
+	}
 	if n := at - p.Pack.Samples; n > 0 {
 		p.In.Unread = []shardify.Count{plan.Dropped(r.selection(), n)}
 	}
@@ -223,6 +232,18 @@ func (r *Request) spans(ctx context.Context, p *plan.Plan) error {
 		return shardify.Misuse("range begins at sample %d, but the inputs have %d", r.Lo, at)
 	}
 	return nil
+}
+
+// leaveOut lists the samples of a span as skipped.
+func leaveOut(in *plan.Inputs, s shardify.Span, reason string) {
+	name := in.Name(s.Input)
+	if n := len(in.Skipped); n > 0 {
+		if last := &in.Skipped[n-1]; last.Input == name && last.Hi == s.Lo && last.Reason == reason {
+			last.Hi = s.Hi
+			return
+		}
+	}
+	in.Skipped = append(in.Skipped, format.Skip{Input: name, Lo: s.Lo, Hi: s.Hi, Reason: reason})
 }
 
 // spanBytes is a shardify.Span in memory.

@@ -18,7 +18,7 @@ func sampleFits(most int64, s shardify.Span, bytes int64, t *format.Table) error
 	if n <= most {
 		return nil
 	}
-	err := atSample(s, t, fmt.Errorf("a sample of %s; at most %s are taken, --max-sample SIZE sets another bound", shardify.FormatSize(n), shardify.FormatSize(most)))
+	err := atSample(s, t, shardify.Unsupported("a sample of %s; at most %s are taken, --max-sample SIZE sets another bound", shardify.FormatSize(n), shardify.FormatSize(most)).Err)
 	return format.Cure(err, format.With("max-sample", MemoryFor(n), "a bound above it"))
 }
 

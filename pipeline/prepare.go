@@ -198,7 +198,7 @@ func (p *Prepared) Close() error {
 func hintInputs(err error) error {
 	var some *format.Skippable
 	if errors.As(err, &some) {
-		return shardify.Hint(err, "fetch the input again, or leave damaged inputs out and listed: --on-error skip")
+		return shardify.Hint(err, "fetch the input again, or leave inputs that cannot be read out and listed: --on-error skip")
 	}
 	return err
 }

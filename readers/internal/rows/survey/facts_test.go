@@ -210,6 +210,7 @@ func TestDamageEndsTheSurvey(t *testing.T) {
 	bad := rowstest.File("b", rowstest.Field("x", shardify.F32))
 	bad.Facts.Damaged = []survey.Damage{{Object: "y", Err: shardify.Corrupt(77, "a message of 3 bytes")}, {Object: "z", Err: errors.New("no name")}}
 	ends := rowstest.Made{Name: "c", Err: shardify.Corrupt(-1, "no superblock")}
+	foreign := rowstest.Made{Name: "e", Err: shardify.Unsupported("another codec")}
 	some := rowstest.File("d", rowstest.Field("x", shardify.F32), rowstest.Field("y", shardify.F32))
 	some.Facts.Damaged = []survey.Damage{{Object: "g_7", Lo: 7, Hi: 8, Err: shardify.Corrupt(9, "no header")}}
 
@@ -222,6 +223,7 @@ func TestDamageEndsTheSurvey(t *testing.T) {
 		{[]rowstest.Made{good, bad}, "open b y at byte 77: a message of 3 bytes: corrupt data; as are z", true},
 		{[]rowstest.Made{bad}, "open b y at byte 77: a message of 3 bytes: corrupt data; as are z", false},
 		{[]rowstest.Made{good, ends}, "open c: no superblock: corrupt data", true},
+		{[]rowstest.Made{good, foreign}, "open e: another codec: not supported", true},
 		{[]rowstest.Made{some, good}, "open d g_7 at byte 9: no header: corrupt data", true},
 		{[]rowstest.Made{bad, ends}, "open b y at byte 77: a message of 3 bytes: corrupt data; as are z; 2 of 2 inputs are bad", false},
 	} {
@@ -233,14 +235,14 @@ func TestDamageEndsTheSurvey(t *testing.T) {
 	skip := func(files ...rowstest.Made) (*set.Set, error) {
 		return survey.Open(context.Background(), format.OpenArgs{Table: rowstest.TableOf(files), SkipDamaged: true}, rowstest.FormatOf(files))
 	}
-	s, err := skip(good, bad, ends, some)
+	s, err := skip(good, bad, ends, some, foreign)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, want := rowstest.Show(s), "x f32, y f32 | a:10 0 1 | d:10 0 1"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	want := "[{b y 0 10 a message of 3 bytes: corrupt data; as are z (at byte 77)} {c  0 0 no superblock: corrupt data}]"
+	want := "[{b y 0 10 a message of 3 bytes: corrupt data; as are z (at byte 77)} {c  0 0 no superblock: corrupt data} {e  0 0 another codec: not supported}]"
 	if got := fmt.Sprint(s.Skipped()); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -12,9 +12,15 @@ import (
 
 // failures counts the files that something is wrong with and keeps the first ones.
 type failures struct {
-	count   int64
-	first   []failure // by input
-	corrupt bool      // all of them are damaged
+	count     int64
+	first     []failure // by input
+	skippable bool      // all of them are
+}
+
+// skippable reports whether an input is left out for an error where damage is skipped: what no code
+// reads is as lost as what is damaged.
+func skippable(err error) bool {
+	return errors.Is(err, shardify.ErrCorrupt) || errors.Is(err, shardify.ErrUnsupported)
 }
 
 type failure struct {
@@ -27,7 +33,7 @@ const shown = 3
 
 func (f *failures) add(input uint32, err error) {
 	f.count++
-	f.corrupt = (f.corrupt || f.count == 1) && errors.Is(err, shardify.ErrCorrupt)
+	f.skippable = (f.skippable || f.count == 1) && skippable(err)
 	at, _ := slices.BinarySearchFunc(f.first, input, func(a failure, b uint32) int { return int(a.input) - int(b) })
 	f.first = slices.Insert(f.first, at, failure{input, err})
 	f.first = f.first[:min(len(f.first), shown)]

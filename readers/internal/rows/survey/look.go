@@ -3,7 +3,6 @@ package survey
 import (
 	"cmp"
 	"context"
-	"errors"
 	"runtime"
 	"slices"
 	"sync"
@@ -113,7 +112,7 @@ func (c *collector) look(ctx context.Context, input uint32) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case err != nil && c.damaged.skips && errors.Is(err, shardify.ErrCorrupt):
+	case err != nil && c.damaged.skips && skippable(err):
 		c.damaged.skip(input, facts, err)
 	case err != nil:
 		c.bad.add(input, shardify.Annotate(err, "open", c.table.Shown(int(input)), ""))
@@ -206,7 +205,7 @@ func (c *collector) verdict() error {
 	slices.SortFunc(c.damaged.skipped, func(a, b skipped) int { return cmp.Compare(a.input, b.input) })
 	n := int64(c.table.Len()) - c.foreign.count
 	if err := c.bad.err(c.table); err != nil {
-		if c.bad.count < n && !c.damaged.skips && c.bad.corrupt {
+		if c.bad.count < n && !c.damaged.skips && c.bad.skippable {
 			return &format.Skippable{Err: err}
 		}
 		return err
