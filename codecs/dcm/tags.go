@@ -29,6 +29,8 @@ const (
 	TagInstance    Tag = 0x00200013
 	TagPosition    Tag = 0x00200032
 	TagOrientation Tag = 0x00200037
+	TagSpacing     Tag = 0x00280030
+	TagThickness   Tag = 0x00180050
 )
 
 var described = map[Tag]bool{
@@ -63,7 +65,7 @@ type Element struct {
 // Elements are the tags that may become fields.
 var Elements = []Element{
 	{0x00080060, "Modality", Text, 1, true},
-	{0x00180050, "SliceThickness", Decimals, 1, true},
+	{TagThickness, "SliceThickness", Decimals, 1, true},
 	{0x00180088, "SpacingBetweenSlices", Decimals, 1, true},
 	{0x00180060, "KVP", Decimals, 1, true},
 	{0x00180080, "RepetitionTime", Decimals, 1, true},
@@ -77,7 +79,7 @@ var Elements = []Element{
 	{TagOrientation, "ImageOrientationPatient", Decimals, 6, true},
 	{0x00201041, "SliceLocation", Decimals, 1, true},
 	{tagPhotometric, "PhotometricInterpretation", Text, 1, true},
-	{0x00280030, "PixelSpacing", Decimals, 2, true},
+	{TagSpacing, "PixelSpacing", Decimals, 2, true},
 	{0x00181164, "ImagerPixelSpacing", Decimals, 2, true},
 	{tagStored, "BitsStored", Short, 1, true},
 	{0x00281050, "WindowCenter", Decimals, 1, true},

@@ -51,6 +51,7 @@ func TestConformance(t *testing.T) {
 		names []string
 	}{
 		{nil, []string{"IM0001", "IM0002", "IM0003", "IM0004", "IM0005"}},
+		{asSeries, []string{"IM0001", "IM0002", "IM0003", "IM0004", "IM0005"}},
 		{format.Options{"sample": "frame"}, []string{"three_frames.dcm", "rle_u16_2frames_no_bot.dcm"}},
 		{format.Options{"scaled": "yes"}, []string{"ct_rescale.dcm", "ct_rescale.dcm"}},
 	} {

@@ -26,7 +26,7 @@ var Format = format.Input{
 	Reads:   reads,
 	Options: kind("").Options(),
 	Again:   labels.Again,
-	Open:    open,
+	Open:    openAll,
 }
 
 const byFrame = "frame"
@@ -34,10 +34,11 @@ const byFrame = "frame"
 func kind(personal string) *arrayfile.Kind {
 	return &arrayfile.Kind{
 		Name: "dicom", Title: "DICOM", Key: "dicom 1",
-		Look: func(f *arrayfile.File, o format.Options) (*arrayfile.Header, error) { return look(f, o, personal) },
+		Look:   func(f *arrayfile.File, o format.Options) (*arrayfile.Header, error) { return look(f, o, personal) },
+		Groups: groups,
 		Own: []format.Option{
-			{Name: sampleaxis.SampleOption, Idle: format.Always, Kind: format.KindEnum, Default: sampleaxis.SampleFile, Values: []string{sampleaxis.SampleFile, byFrame},
-				Help: "what one sample is: all frames of a file, or each of them"},
+			{Name: sampleaxis.SampleOption, Idle: format.Always, Kind: format.KindEnum, Default: sampleaxis.SampleFile, Values: []string{sampleaxis.SampleFile, byFrame, bySeries},
+				Help: "what one sample is: all frames of a file, each of them, or the files of a series as a volume, in the order of their positions"},
 			{Name: arrayfile.OptScaled.Name, Idle: format.Permission, Kind: format.KindEnum, Default: "no", Off: []string{"no"}, Values: []string{"no", "yes"},
 				Help: "no: the stored numbers; yes: f64 by RescaleSlope and RescaleIntercept, as Hounsfield units"},
 		},
@@ -61,8 +62,8 @@ func reads(head []byte, name string) bool {
 	return sniff(nil, name) || strings.Trim(path.Ext(name), ".0123456789") == ""
 }
 
-// open warns of fields that lead to a person.
-func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
+// openAll warns of fields that lead to a person.
+func openAll(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	var names []string
 	for _, c := range a.Columns {
 		for i := range dcm.Elements {
@@ -84,19 +85,28 @@ func (r reader) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-func look(f *arrayfile.File, o format.Options, personal string) (*arrayfile.Header, error) {
+// open parses a file.
+func open(f *arrayfile.File) (*dcm.File, *dcm.Image, error) {
 	if f.Packed {
-		return nil, shardify.Unsupported("it is packed by gzip; unpack it first, with gunzip")
+		return nil, nil, shardify.Unsupported("it is packed by gzip; unpack it first, with gunzip")
 	}
 	file, err := dcm.Parse(reader{f}, f.Size, wanted)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	im, err := file.Image()
+	return file, im, err
+}
+
+func look(f *arrayfile.File, o format.Options, personal string) (*arrayfile.Header, error) {
+	if o[sampleaxis.SampleOption] == bySeries {
+		return lookSeries(f, o, personal)
+	}
+	file, im, err := open(f)
 	if err != nil {
 		return nil, err
 	}
-	x := &pixels{in: reader{f}, im: im}
+	x := &pixels{file: f, im: im}
 	image := arrayfile.Array{Field: shardify.Field{Name: "image", DType: im.DType, Shape: im.Shape()}, Read: x.read}
 	out := &arrayfile.Header{}
 	if o[sampleaxis.SampleOption] == byFrame {
@@ -112,20 +122,26 @@ func look(f *arrayfile.File, o format.Options, personal string) (*arrayfile.Head
 	}
 	out.Arrays = fields(image, file)
 	out.Lines = []string{fmt.Sprintf("%s, %d x %d pixels, %d frames, transfer syntax %s", im.Photometric, im.Rows, im.Columns, im.Frames, file.Syntax)}
+	out.Remark = remark(im, personal)
+	return out, nil
+}
+
+// remark is what the plan says of many files.
+func remark(im *dcm.Image, personal string) string {
 	switch {
 	case personal != "":
-		out.Remark = "fields that are about a person, or lead to one, go into the set (" + personal + ")"
+		return "fields that are about a person, or lead to one, go into the set (" + personal + ")"
 	case im.Photometric == "MONOCHROME1":
-		out.Remark = "MONOCHROME1, where 0 is white; the numbers are not turned:"
+		return "MONOCHROME1, where 0 is white; the numbers are not turned"
 	case im.Photometric == "PALETTE COLOR":
-		out.Remark = "PALETTE COLOR, whose numbers are places in a palette that is not applied:"
+		return "PALETTE COLOR, whose numbers are places in a palette that is not applied"
 	}
-	return out, nil
+	return ""
 }
 
 // pixels are the pixels of an open file.
 type pixels struct {
-	in     reader
+	file   *arrayfile.File
 	im     *dcm.Image
 	frames bool // each is a sample
 
@@ -155,7 +171,7 @@ func (x *pixels) read(ctx context.Context, lo, hi int64, dst []byte) error {
 	defer x.mu.Unlock()
 	var err error
 	if x.d == nil {
-		if x.d, err = dcm.NewDecoder(x.in, x.im); err != nil {
+		if x.d, err = dcm.NewDecoder(reader{x.file}, x.im); err != nil {
 			return err
 		}
 	}
@@ -220,17 +236,11 @@ func fields(image arrayfile.Array, f *dcm.File) []arrayfile.Array {
 
 // location is how far an image lies along the normal of its plane, in millimetres: the order of a series.
 func location(f *dcm.File) (float64, bool) {
-	p, err := f.Numbers(dcm.TagPosition, 3)
-	o, err2 := f.Numbers(dcm.TagOrientation, 6)
-	if err != nil || err2 != nil || p == nil || o == nil {
+	p, o := finite(f, dcm.TagPosition, 3), finite(f, dcm.TagOrientation, 6)
+	if p == nil || o == nil {
 		return 0, false
 	}
-	n := [3]float64{
-		float64(o[1]*o[5]) - float64(o[2]*o[4]),
-		float64(o[2]*o[3]) - float64(o[0]*o[5]),
-		float64(o[0]*o[4]) - float64(o[1]*o[3]),
-	}
-	at := float64(p[0]*n[0]) + float64(p[1]*n[1]) + float64(p[2]*n[2])
+	at := vector(p).dot(vector(o[:3]).cross(vector(o[3:])))
 	return at, !math.IsNaN(at) && !math.IsInf(at, 0)
 }
 

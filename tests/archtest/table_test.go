@@ -168,7 +168,7 @@ var table = []row{
 	{"readers/mrc", "readers", "codecs/mrc format readers/internal/arrayfile readers/internal/labels readers/internal/rows/sampleaxis shardify"},
 	{"codecs/mrc", "helpers", "shardify"},
 	{"readers/wav", "readers", "codecs/sound format readers/internal/arrayfile readers/internal/labels shardify"},
-	{"readers/internal/arrayfile", "readers", "codecs/inflate codecs/voxels format internal/columns readers/internal/labels readers/internal/pairs readers/internal/rows readers/internal/rows/set readers/internal/rows/survey shardify storage storage/storages"},
+	{"readers/internal/arrayfile", "readers", "codecs/inflate codecs/varint codecs/voxels format internal/columns readers/internal/labels readers/internal/pairs readers/internal/rows readers/internal/rows/set readers/internal/rows/survey shardify storage storage/storages"},
 	{"readers/npz", "readers", "format internal/columns readers/internal/labels readers/internal/rows readers/internal/rows/coltype readers/internal/rows/sampleaxis readers/internal/rows/survey readers/npz/internal/npy shardify storage storage/local storage/storages storage/zips"},
 	{"readers/npz/internal/npy", "readers", "codecs/inflate format internal/numeric readers/internal/rows/sampleaxis shardify storage storage/zips"},
 	{"readers/parquet", "readers", "dataset format internal/columns readers/internal/rows readers/internal/rows/coltype readers/internal/rows/set readers/internal/rows/survey readers/parquet/internal/page readers/parquet/internal/pq shardify storage storage/storages"},

@@ -71,7 +71,7 @@ func (r *Report) points() int {
 }
 
 // edges are the borders of n stretches.
-func edges(p *Points, n int) []float64 {
+func edges(p *stretches, n int) []float64 {
 	x := make([]float64, n+1)
 	for i := range x {
 		x[i] = float64(i) * p.Seconds

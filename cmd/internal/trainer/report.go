@@ -46,7 +46,7 @@ type Report struct {
 	// Late is how much longer the steps took than they should, as a share: the
 	// processors were too busy to wake the trainer in time. It counts as computing.
 	Late      float64 `json:"late"`
-	Wait      Waits   `json:"wait"`
+	Wait      waited  `json:"wait"`
 	First     First   `json:"first_batch"`
 	Work      Work    `json:"work"`
 	CPU       CPU     `json:"cpu"`
@@ -87,8 +87,8 @@ type Settings struct {
 	Traced      bool     `json:"traced"`
 }
 
-// Waits are the seconds that a step waited for its batch.
-type Waits struct {
+// waited is the seconds that a step waited for its batch.
+type waited struct {
 	P50   float64 `json:"p50_seconds"`
 	P99   float64 `json:"p99_seconds"`
 	Max   float64 `json:"max_seconds"`
@@ -141,7 +141,7 @@ type Rank struct {
 	Seconds          float64 `json:"seconds"`
 	SamplesPerSecond float64 `json:"samples_per_second"`
 	Utilization      float64 `json:"utilization"`
-	Wait             Waits   `json:"wait"`
+	Wait             waited  `json:"wait"`
 	Verdict          string  `json:"verdict"`
 }
 

@@ -69,8 +69,8 @@ func (s *series) merge(o *series) {
 	}
 }
 
-// Points are amounts per second over equal stretches of time.
-type Points struct {
+// stretches are amounts per second over equal stretches of time.
+type stretches struct {
 	// Seconds is the length of a stretch. The first begins at 0.
 	Seconds float64
 	// Rates are amounts per second, by kind and stretch.
@@ -78,8 +78,8 @@ type Points struct {
 }
 
 // points cuts the first seconds into n stretches.
-func (s *series) points(n int, seconds float64) Points {
-	p := Points{Rates: make([][]float64, s.kinds)}
+func (s *series) points(n int, seconds float64) stretches {
+	p := stretches{Rates: make([][]float64, s.kinds)}
 	total := seconds * 1e9
 	p.Seconds = total / float64(n) * 1e-9
 	for k := range p.Rates {

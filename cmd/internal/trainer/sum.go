@@ -84,9 +84,9 @@ func settings(set *gpuload.Dataset, o *Options, k *rank) Settings {
 	return s
 }
 
-func waits(h *histogram) Waits {
+func waits(h *histogram) waited {
 	const ns = 1e-9
-	return Waits{P50: float64(h.quantile(0.5)) * ns, P99: float64(h.quantile(0.99)) * ns, Max: float64(h.max) * ns, Total: float64(h.sum) * ns}
+	return waited{P50: float64(h.quantile(0.5)) * ns, P99: float64(h.quantile(0.99)) * ns, Max: float64(h.max) * ns, Total: float64(h.sum) * ns}
 }
 
 func cost(from, to usage, bytes int64, seconds float64) CPU {

@@ -76,6 +76,7 @@ PEERS = {
     "annotations": "webdataset",
     "sound": "zarr",
     "science_fdm": "science-fdm",
+    "series": "science-fdm",
     "science": "science",
     "webdataset": "webdataset",
     "foreign": "webdataset",

@@ -21,6 +21,8 @@ type File struct {
 	// Packed: it is packed by gzip, and Size is that of the packed bytes.
 	Packed bool
 	Size   int64
+	// Group has the files that are a sample together, of which this is the first; nil where it is one by itself.
+	Group *Group
 
 	ctx    context.Context
 	fs     storage.FS

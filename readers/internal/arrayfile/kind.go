@@ -18,6 +18,9 @@ type Kind struct {
 	Own   []format.Option
 	// Look reads the header of a file. It is called for the plan, and again for each open file.
 	Look func(f *File, o format.Options) (*Header, error)
+	// Groups finds files that are samples together; nil without it, or from it: each file by itself. each
+	// calls see with all files that can be opened, several at once; Look is called for the others, too.
+	Groups func(ctx context.Context, a *format.OpenArgs, each func(see func(i uint32, f *File)) error) ([]Group, error)
 }
 
 // Options are those of the format: its own and those of all kinds.

@@ -20,11 +20,12 @@ const (
 )
 
 // read reads the header of an open file, which is its owner's after an error.
-func (k *Kind) read(ctx context.Context, fs storage.FS, name string, in storage.File, o format.Options) (*File, error) {
+func (k *Kind) read(ctx context.Context, fs storage.FS, name string, in storage.File, o format.Options, g *Group) (*File, error) {
 	f, err := newFile(ctx, fs, name, in)
 	if err != nil {
 		return nil, err
 	}
+	f.Group = g
 	if f.Header, err = k.Look(f, o); err == nil {
 		err = f.check()
 	}
@@ -82,6 +83,9 @@ func (f *File) check() error {
 // facts are what the survey knows of a file.
 func (k *Kind) facts(f *File, want *columns.Wanted) *survey.Facts {
 	x := &survey.Facts{Samples: f.samples(), Size: f.Size, Lines: f.Lines, Remark: f.Remark, Blob: []byte(isFile)}
+	if f.Group != nil {
+		x.Blob = f.Group.blob()
+	}
 	if f.Sections > 0 {
 		x.Blob, x.Borders = []byte(isSection), set.Borders{Every: 1}
 	}

@@ -32,13 +32,26 @@ func (k *Kind) Open(ctx context.Context, a format.OpenArgs) (shardify.Source, er
 	}
 	a.Options = o
 	fs := storages.Of(a.Table)
+	var groups map[string]*Group
+	if a.State == nil {
+		if groups, err = k.groups(ctx, &a, fs); err != nil {
+			return nil, err
+		}
+	}
 	f := survey.Format{Name: k.Title, Key: k.key(o), Ragged: true, Look: func(ctx context.Context, path string, want *columns.Wanted) (*survey.Facts, error) {
+		g := groups[path]
+		switch {
+		case g != nil && path != a.Table.Path(int(g.first())):
+			return &survey.Facts{Within: true}, nil
+		case g != nil && g.Err != nil:
+			return nil, g.Err
+		}
 		in, err := rows.OpenFile(ctx, fs, path, -1)
 		if err != nil {
 			return nil, err
 		}
 		defer in.Close()
-		x, err := k.read(ctx, fs, path, in, o)
+		x, err := k.read(ctx, fs, path, in, o, g)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +73,11 @@ func (k *Kind) Open(ctx context.Context, a format.OpenArgs) (shardify.Source, er
 		return nil, err
 	}
 	s.Table = set.NewTable(all, func(ctx context.Context, f storage.File, in *set.Input) (*File, error) {
-		return k.read(ctx, fs, in.Path(), f, o)
+		g, err := group(in.Blob, a.Table)
+		if err != nil {
+			return nil, err
+		}
+		return k.read(ctx, fs, in.Path(), f, o, g)
 	}, func() shardify.Reader { return &reader{Reader: set.NewReader(s.Table, &worker{}), src: s} })
 	return s, s.name(&a)
 }
@@ -80,7 +97,10 @@ func (s *source) name(a *format.OpenArgs) (err error) {
 	s.byFile = true
 	var files []uint32
 	for in := range s.Inputs() {
-		s.byFile = s.byFile && string(in.Blob) == isFile
+		if in.Samples == 0 {
+			continue // of the sample of another file
+		}
+		s.byFile = s.byFile && string(in.Blob) != isSection
 		files = append(files, in.Index)
 	}
 	switch {

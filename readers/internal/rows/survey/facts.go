@@ -81,6 +81,9 @@ type Facts struct {
 	// of More.
 	Part string
 	More []*Facts
+	// Within: the file is a part of the sample of another one, and has no samples of its own. The rest
+	// is not looked at.
+	Within bool
 	// Foreign, if set, says why the file is not of the format at all: it is left out and
 	// counted. The rest is not looked at.
 	Foreign string

@@ -21,6 +21,8 @@ import (
 // seen is what a survey has seen of all files.
 type seen struct {
 	files   set.Files
+	empty   Inputs // without samples
+	within  int64  // files that are parts of others' samples
 	layouts layouts
 	lines   []string // about the first file
 	told    uint32   // 1 + the input that lines are about
@@ -172,6 +174,12 @@ func (c *collector) add(input uint32, first int64, facts *Facts, s *checked) err
 		return err
 	}
 	f := set.File{Input: input, Layout: layout, Samples: facts.Samples, Size: facts.Size, Jagged: jagged}
+	switch {
+	case facts.Within:
+		c.within++
+	case facts.Samples == 0:
+		c.empty.Add(input)
+	}
 	c.files.Add(f, facts.Part, first, s.borders, facts.Blob, s.shapes)
 	return nil
 }
@@ -203,7 +211,7 @@ func (s *seen) describe(input uint32, facts *Facts) {
 // Skippable.
 func (c *collector) verdict() error {
 	slices.SortFunc(c.damaged.skipped, func(a, b skipped) int { return cmp.Compare(a.input, b.input) })
-	n := int64(c.table.Len()) - c.foreign.count
+	n := int64(c.table.Len()) - c.foreign.count - c.within
 	if err := c.bad.err(c.table); err != nil {
 		if c.bad.count < n && !c.damaged.skips && c.bad.skippable {
 			return &format.Skippable{Err: err}

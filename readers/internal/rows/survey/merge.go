@@ -96,25 +96,19 @@ func (m *merger) merge(ctx context.Context, missing Missing) (found set.Found, e
 // begin finds the layouts that count and their fields. Files without samples do not count, unless
 // all are such: their columns often have another type.
 func (m *merger) begin() error {
-	all, out := int64(m.table.Len()), m.foreign.count+int64(len(m.damaged.skipped))
+	all, out := int64(m.table.Len())-m.within, m.foreign.count+int64(len(m.damaged.skipped))
 	if m.foreign.count == all {
 		return m.about(m.foreign.first[0].input, shardify.Unsupported("%s (%d inputs)", m.foreign.first[0].err, m.foreign.count))
 	}
 	if m.foreign.count > 0 {
 		m.leaveFiles(&m.foreign)
 	}
-	var empty Inputs
-	for i := range m.files.List {
-		if f := &m.files.List[i]; f.Samples == 0 {
-			empty.Add(f.Input)
-		}
-	}
 	for _, l := range m.layouts.list {
-		if !l.empty || empty.count+out == all {
+		if !l.empty || m.empty.count+out == all {
 			m.live = append(m.live, l)
 		}
 	}
-	m.notes = append(m.notes, Empty(m.table, &empty)...)
+	m.notes = append(m.notes, Empty(m.table, &m.empty)...)
 	for _, text := range slices.Sorted(maps.Keys(m.remarks)) {
 		r := m.remarks[text]
 		m.note("%s: %s in %s", text, printable.Of(r.samples, "sample"), r.in.text(m.table))
