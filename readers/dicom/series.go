@@ -143,7 +143,7 @@ func groups(_ context.Context, a *format.OpenArgs, each func(see func(i uint32, 
 		if !ok || im.Frames > 1 {
 			return
 		}
-		one, elements := sliceOf(i, file, im), fields(file)
+		one, elements := sliceOf(i, file, im), fields(arrayfile.Array{}, file)[1:]
 		mu.Lock()
 		defer mu.Unlock()
 		if all[uid] == nil {
@@ -301,7 +301,7 @@ func lookSeries(f *arrayfile.File, o format.Options, personal string) (*arrayfil
 	if v.Spacing != nil {
 		out.Arrays = append(out.Arrays, arrayfile.Numbers("image.spacing", []int{3}, v.Spacing...), arrayfile.Numbers("image.affine", []int{4, 4}, v.Affine...))
 	}
-	for _, a := range fields(file) {
+	for _, a := range fields(image, file)[1:] {
 		if !slices.Contains(v.Varied, a.Name) {
 			out.Arrays = append(out.Arrays, a)
 		}
