@@ -11,10 +11,11 @@ import (
 	"github.com/shardify/shardify/writers/table"
 )
 
-// A batch ends at batchRows samples, or where its values reach batchBytes.
+// A batch ends at batchRows samples, or where its values reach batchBytes: a batch that a processor's cache holds is written in
+// half the time of one that it does not.
 const (
 	batchRows  = 64 << 10
-	batchBytes = 16 << 20
+	batchBytes = 1 << 20
 )
 
 // sink writes one file, batch by batch.
