@@ -124,6 +124,13 @@ func TestStaticFieldsAreStoredOnce(t *testing.T) {
 	wds := settings("wds", first)
 	wds.Format, wds.Static = "wds", nil
 	check(made(wds))
+	for _, kind := range []string{"parquet", "arrow", "tfrecord", "mds"} { // and come back from exports
+		export := settings(kind, a)
+		export.Format = kind
+		back := settings("of-"+kind, made(export))
+		back.Static = nil
+		check(made(back))
+	}
 	merge := func(name string, inputs ...string) error {
 		_, err := MergeSets(t.Context(), MergeSettings{Inputs: inputs, Output: filepath.Join(out, name), Jobs: 1, Sync: "none"})
 		return err

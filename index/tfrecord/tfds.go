@@ -40,7 +40,7 @@ type node struct {
 	Text     *text  `json:"text"`
 	Sequence *list  `json:"sequence"`
 	Dataset  *list  `json:"dataset"`
-	Box      *text  `json:"bboxFeature"`
+	Box      *text  `json:"boundingBox"`
 }
 
 type text struct{}

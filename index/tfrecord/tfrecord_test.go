@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/shardify/shardify"
@@ -148,6 +149,14 @@ func FuzzExample(f *testing.F) {
 			})
 		}
 	})
+}
+
+// TestBoxesHaveFourNumbers: features.json as TensorFlow Datasets 4.9.10 write it.
+func TestBoxesHaveFourNumbers(t *testing.T) {
+	specs, odd, err := ParseFeatures([]byte(`{"featuresDict":{"features":{"objects":{"sequence":{"length":"-1","feature":{"featuresDict":{"features":{"box":{"boundingBox":{"bboxFormat":"REL_YXYX","dtype":"float32","shape":{"dimensions":["4"]}}}}}}}}}}}`))
+	if s := specs["objects/box"]; err != nil || len(odd) > 0 || s.DType != shardify.F32 || !slices.Equal(s.Shape, []int{4}) || !s.Sequence {
+		t.Errorf("%+v %v %v", specs, odd, err)
+	}
 }
 
 func FuzzFeatures(f *testing.F) {

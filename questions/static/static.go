@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -55,8 +56,8 @@ func (q *static) Open(ctx context.Context, c *ask.Conversion) (err error) {
 		if columns, err = fields(ctx, c); err == nil {
 			st, q.content, err = file(ctx, columns)
 		}
-	case c.Input.Sets:
-		st, q.content, err = ofSets(ctx, c)
+	default:
+		st, q.content, err = ofSets(ctx, c, sets(c))
 	}
 	if err != nil || st == nil {
 		return err
@@ -232,16 +233,37 @@ func alike(ctx context.Context, c *ask.Conversion, flag string, table *format.Ta
 	return columns, table.Locate(err)
 }
 
+// sets are the folders that may be sets: the inputs, or of files that are called as shards of an output, their folders.
+func sets(c *ask.Conversion) (folders []string) {
+	table := c.Opened.Args.Table
+	if c.Input.Sets {
+		for i := range table.Len() {
+			folders = append(folders, table.Path(i))
+		}
+		return folders
+	}
+	if _, ok := writers.Lookup(c.Input.Name); !ok {
+		return nil
+	}
+	for i := range table.Len() {
+		file := table.Path(i)
+		dir, base := storage.Dir(file), path.Base(file)
+		if (strings.HasPrefix(base, "shard-") || slices.Contains(c.Input.Roots, base)) && (len(folders) == 0 || folders[len(folders)-1] != dir) {
+			folders = append(folders, dir)
+		}
+	}
+	return folders
+}
+
 // ofSets are the static fields of sets: a conversion of theirs keeps them.
-func ofSets(ctx context.Context, c *ask.Conversion) (*plan.Static, []byte, error) {
+func ofSets(ctx context.Context, c *ask.Conversion, folders []string) (*plan.Static, []byte, error) {
 	o := c.Opened
 	var j index.JoinedStatic
 	var from *dataset.Set
-	for i := range o.Args.Table.Len() {
-		name := o.Args.Table.Path(i)
+	for _, name := range folders {
 		b, err := dataset.ReadManifest(ctx, storages.Of(o.Args.Table), dataset.ManifestPath(name))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // shards alone
+		if errors.Is(err, fs.ErrNotExist) || !c.Input.Sets && errors.Is(err, fs.ErrPermission) {
+			continue // shards alone, or files of others
 		}
 		var m *index.Manifest
 		if err == nil {
