@@ -51,7 +51,12 @@ ENVIRONMENTS: Dict[str, Dict[str, List[str]]] = {
     "tokens": {"pip": ["tokenizers==0.23.3", "sentencepiece==0.2.3", "tiktoken==0.14.0"]},
     "preprocess": {"pip": ["tokenizers==0.23.3"], "bare": ["megatron-core==0.16.1"], "torch": ["needed"]},
     "augment": {"pip": ["pillow", "pyarrow==26.0.1"]},
-    "records": {"pip": ["tfrecord==1.14.6", "datasets==5.2.0", "polars==2.1.0", "duckdb==2.0.0", "array-record==0.8.6"]},
+    "records": {
+        "pip": ["tfrecord==1.14.6", "datasets==5.2.0", "pyarrow==26.0.1", "pandas==3.1.1", "polars==2.1.0", "duckdb==2.0.0"]
+        + ["array-record==0.8.6", "grain==0.2.18", "pillow"]
+    },
+    # tfrecord and TensorFlow do not load in one process.
+    "tensorflow": {"pip": ["tensorflow-cpu==2.21.0", "tensorflow-datasets==4.9.10", "array-record==0.8.6", "importlib_resources", "pyarrow==26.0.1", "pillow"]},
     "atoms": {"pip": ["ase==3.29.0", "ase-db-backends==0.11.0", "extxyz==0.4.6", "lmdb==3.0.0", "safetensors==0.8.0"]},
     "recipe": {"pip": [], "torch": ["needed"]},
     "sparse": {"pip": ["scipy==1.17.1", "anndata==0.12.19"], "torch": ["wanted"]},
@@ -92,6 +97,8 @@ PEERS = {
     "ase": "atoms",
     "recipe_atoms": "recipe",
     "records": "records",
+    "exports": "records",
+    "tensorflow": "tensorflow",
     "uproot": "uproot",
     "conventions": "conventions",
     "coco": "conventions",
