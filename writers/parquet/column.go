@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 
@@ -22,6 +23,9 @@ const (
 // column is how a field is written.
 type column struct {
 	table.Column
+
+	// The levels of a sample that is there, if all have the same.
+	oneRep, oneDef []byte
 
 	// Of the current row group.
 	rep, def []byte
@@ -83,7 +87,17 @@ func (c *column) levels(col *shardify.Column, i int) {
 		c.nulls++
 		return
 	}
-	c.walk(col, 0, int64(i), 0)
+	if c.Size == 0 {
+		c.walk(col, 0, int64(i), 0)
+		return
+	}
+	if c.oneDef == nil {
+		n := len(c.def)
+		c.walk(col, 0, int64(i), 0)
+		c.oneRep, c.oneDef = bytes.Clone(c.rep[n:]), bytes.Clone(c.def[n:])
+		return
+	}
+	c.rep, c.def = append(c.rep, c.oneRep...), append(c.def, c.oneDef...)
 }
 
 func (c *column) walk(col *shardify.Column, k int, at int64, rep byte) {

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 
@@ -27,8 +28,8 @@ type chunk struct {
 // count are how often levels up to most are there.
 func count(levels []byte, most int) []int64 {
 	n := make([]int64, most+1)
-	for _, l := range levels {
-		n[l]++
+	for l := range n {
+		n[l] = int64(bytes.Count(levels, []byte{byte(l)}))
 	}
 	return n
 }
