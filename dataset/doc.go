@@ -5,6 +5,7 @@
 //
 //	file        what it has
 //	set.go      Open: a folder's manifest, and whether several sets are alike
+//	id.go       ID: the digest of what a trainer sees of a set
 //	absent.go   what is in place of a data set that is not there
 //	files.go    opening the files that a manifest names, of the size on record
 //	project.go  the fields that globs choose

@@ -108,6 +108,11 @@ func (d *Dataset) Keyed() bool { return d.inputs[0].Keyed }
 // Fingerprint identifies the bytes of the set: 32 hexadecimal digits.
 func (d *Dataset) Fingerprint() string { return d.fingerprint }
 
+// Are makes sure that the inputs have ids, as shardify id prints them: one for each.
+func (d *Dataset) Are(ctx context.Context, ids []string) error {
+	return dataset.Are(ctx, d.stored(), ids)
+}
+
 // Bytes is the size of all shards.
 func (d *Dataset) Bytes() (n int64) {
 	for _, in := range d.inputs {

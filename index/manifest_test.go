@@ -201,6 +201,9 @@ func FuzzDecodeManifest(f *testing.F) {
 		if err != nil {
 			return
 		}
+		if id, err := ID(b, nil); err == nil && !ValidID(id) {
+			t.Fatalf("id %q", id)
+		}
 		again, err := m.Encode()
 		if err != nil {
 			t.Fatalf("decoded, but cannot be encoded: %v", err)

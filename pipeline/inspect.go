@@ -109,6 +109,12 @@ func ManifestOf(dir string) (string, *index.Manifest, error) {
 	return dir, m, shardify.Hint(err, "what is damaged: shardify verify "+printable.Quote(dir))
 }
 
+// ID is the id of a set: the digest of what a trainer sees of it.
+func ID(ctx context.Context, dir string) (string, error) {
+	id, _, err := dataset.ID(ctx, storages.Files, storages.Plain(dir))
+	return id, shardify.Hint(err, "what is damaged: shardify verify "+printable.Quote(dataset.Folder(dir)))
+}
+
 // CardOf describes the data set in a folder, with its splits.
 func CardOf(dir string) (*Card, error) {
 	dir, m, err := ManifestOf(dir)

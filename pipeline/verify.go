@@ -23,8 +23,8 @@ func Verify(ctx context.Context, paths []string, o verify.Options, h Hooks) (*ve
 	o.Dir = dataset.Folder(paths[0])
 	foreign := verify.IsForeign(o.Dir)
 	switch {
-	case foreign && (o.Against || o.Repair || o.PublicKey != ""):
-		return nil, shardify.Usage("%s is not a data set: --against, --repair and --public-key are for data sets", paths[0])
+	case foreign && (o.Against || o.Repair || o.PublicKey+o.ID != ""):
+		return nil, shardify.Usage("%s is not a data set: --against, --repair, --public-key and --id are for data sets", paths[0])
 	case !foreign && len(paths) > 1 && !o.Against:
 		return nil, shardify.Hint(shardify.Usage("want one folder, not %d", len(paths)), "to compare with inputs: "+o.Command+" "+printable.Quote(paths[0])+" --against "+printable.Quote(paths[1]))
 	}

@@ -62,9 +62,9 @@ func TestVerifyRefuses(t *testing.T) {
 		paths []string
 		o     verify.Options
 	}{
-		"want a folder":                        {nil, verify.Options{}},
-		"want one folder":                      {[]string{dir, tar}, verify.Options{}},
-		"--against, --repair and --public-key": {[]string{tar}, verify.Options{Repair: true}},
+		"want a folder":   {nil, verify.Options{}},
+		"want one folder": {[]string{dir, tar}, verify.Options{}},
+		"--against, --repair, --public-key and --id": {[]string{tar}, verify.Options{Repair: true}},
 	} {
 		if _, err := pipeline.Verify(t.Context(), c.paths, c.o, pipeline.Hooks{}); !errors.Is(err, shardify.ErrUsage) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

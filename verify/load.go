@@ -172,7 +172,7 @@ func (s *set) members() (map[string]string, error) {
 	return s.sink.Members(s.schema, nil)
 }
 
-// written is the text of the manifest: what was signed, where that was asked for.
+// written is the text of the manifest: what was signed or has the id, where that was asked for.
 func (s *set) written() ([]byte, error) {
 	if s.signed != nil {
 		return s.signed, nil

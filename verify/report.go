@@ -51,6 +51,8 @@ type Report struct {
 	Uncompared string
 	// Signed is the signer of the manifest, "" if no signature was asked for.
 	Signed string
+	// ID is what Options.ID asked for, and the set has.
+	ID string
 	// Next is the command that helps, "" if there is nothing to do.
 	Next string
 }

@@ -27,7 +27,7 @@ type set struct {
 	c      *collector
 	store  storage.Store
 	prefix string // of names in the report: "train/"
-	signed []byte // the manifest whose signature was checked; nil if that was not asked for
+	signed []byte // the manifest whose signature or id was checked; nil if that was not asked for
 	root   *set   // of which this is a split; nil if it is not one
 
 	manifest *index.Manifest  // nil: it does not exist, or cannot be used

@@ -1,11 +1,14 @@
 package verify
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/minisign"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // signature checks the signature of the manifest, and keeps what was signed: that is what is
@@ -29,4 +32,25 @@ func (s *set) signature() error {
 	}
 	s.c.report.Signed = fmt.Sprintf("key %s, %q", key, comment)
 	return nil
+}
+
+// identify checks the id of the set, and keeps the manifest that has it: that is what is checked.
+func (s *set) identify(ctx context.Context) (err error) {
+	if s.signed == nil {
+		if s.signed, err = s.text(index.ManifestName, decodes); err != nil {
+			return err
+		}
+	}
+	m, err := index.DecodeManifest(s.signed)
+	if err != nil {
+		return err
+	}
+	digest, err := dataset.CheckID(ctx, storages.Files, s.o.Dir, s.o.ID)
+	if err == nil && digest != m.Digest {
+		err = shardify.Mismatch("the set was changed while it was checked")
+	}
+	if err == nil {
+		s.c.report.ID = s.o.ID
+	}
+	return err
 }

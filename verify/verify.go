@@ -46,6 +46,9 @@ type Options struct {
 	// PublicKey, as minisign prints it, checks that shardify.json.minisig signs the manifest; "" asks
 	// for no signature. A signature that is missing or wrong is an error of Run.
 	PublicKey string
+	// ID, as shardify id prints it, is the id that the set must have, or the set of which it is a
+	// split; "" for any. Another one is an error of Run.
+	ID string
 
 	Repair   bool
 	Jobs     int // shards at once; 0 means GOMAXPROCS
@@ -111,6 +114,11 @@ func (o *Options) pass(ctx context.Context) (*collector, error) {
 	s := &set{o: o, c: c, store: o.Store}
 	if o.PublicKey != "" {
 		if err := s.signature(); err != nil {
+			return nil, err
+		}
+	}
+	if o.ID != "" {
+		if err := s.identify(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/shardify/shardify/pipeline"
@@ -22,7 +23,7 @@ func (p *program) inspect(ctx context.Context, f *inspectFlags, inputs []string)
 	case f.stats.wanted():
 		return p.stats(ctx, f.stats, r)
 	case len(inputs) == 1 && len(f.s.Columns)+len(r.Given) == 0 && (readers.IsSet(r.Format.Name) || pipeline.MadeHere(inputs[0], r.Format.Name)):
-		return p.inspectSet(inputs[0])
+		return p.inspectSet(ctx, inputs[0])
 	}
 	rep, err := inspect.Inputs(ctx, r)
 	if err != nil {
@@ -35,12 +36,13 @@ func (p *program) inspect(ctx context.Context, f *inspectFlags, inputs []string)
 	return nil
 }
 
-func (p *program) inspectSet(dir string) error {
+func (p *program) inspectSet(ctx context.Context, dir string) error {
 	dir, m, err := pipeline.ManifestOf(dir)
-	if err != nil {
+	id, e := pipeline.ID(ctx, dir)
+	if err = cmp.Or(err, e); err != nil {
 		return err
 	}
-	s := inspect.Describe(dir, m)
+	s := inspect.Describe(dir, id, m)
 	p.Shown("dataset", s)
 	p.Result("")
 	p.Next(dir, m)

@@ -19,6 +19,7 @@ import (
 // config is what shardify_open reads: gpuload.Config as JSON, and the data sets.
 type config struct {
 	Paths   []string  `json:"paths"`
+	IDs     []string  `json:"ids"` // that the sets must have; none for any
 	Mix     []float64 `json:"mix"`
 	Columns []string  `json:"columns"`
 	Keys    bool      `json:"keys"`

@@ -101,6 +101,11 @@ func openLoader(text []byte, indices func(kind string) ([]int64, error), weights
 	if l.set, err = gpuload.Open(context.Background(), c.Paths...); err != nil {
 		return nil, err
 	}
+	if c.IDs != nil {
+		if err = l.set.Are(context.Background(), c.IDs); err != nil {
+			return nil, err
+		}
+	}
 	g := c.loaderConfig()
 	g.Weights = weights
 	if g.Indices, err = indices(c.IndicesType); err != nil {

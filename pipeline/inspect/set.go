@@ -18,6 +18,7 @@ import (
 // Set describes a data set by its manifest.
 type Set struct {
 	Folder   string           `json:"folder"`
+	ID       string           `json:"id"`
 	Manifest *index.Manifest  `json:"-"`
 	Format   string           `json:"format"`
 	Samples  int64            `json:"samples"`
@@ -32,9 +33,9 @@ type Set struct {
 	Digest  string            `json:"xxh3"`
 }
 
-// Describe sums up a manifest.
-func Describe(folder string, m *index.Manifest) *Set {
-	s := &Set{Folder: folder, Manifest: m, Format: m.Format, Samples: m.Samples, Bytes: m.Bytes, Shards: m.Shards,
+// Describe sums up a manifest, and has the id of the set.
+func Describe(folder, id string, m *index.Manifest) *Set {
+	s := &Set{Folder: folder, ID: id, Manifest: m, Format: m.Format, Samples: m.Samples, Bytes: m.Bytes, Shards: m.Shards,
 		Fields: fieldsOf(m.Schema, m.Samples, m.Bytes), Digest: m.Digest}
 	for _, p := range m.AsParts() {
 		s.Dropped += p.Dropped
@@ -55,7 +56,8 @@ func (s *Set) WriteText(w io.Writer) {
 		shards += x.Shards
 	}
 	printable.Fprintf(w, "%s: data set of %s shards, %s in %s, %s\n", s.Folder, m.Format, printable.Of(m.Samples, "sample"), printable.Of(shards, "shard"), shardify.FormatSize(m.Bytes))
-	printable.Fprintf(w, "made from %s of %s, %s\n\n", printable.Of(m.Inputs.Count, "file"), m.Inputs.Format, shardify.FormatSize(m.Inputs.Bytes))
+	printable.Fprintf(w, "made from %s of %s, %s\n", printable.Of(m.Inputs.Count, "file"), m.Inputs.Format, shardify.FormatSize(m.Inputs.Bytes))
+	printable.Fprintf(w, "%s\n\n", s.ID)
 	for _, name := range slices.Sorted(maps.Keys(m.Splits)) {
 		x := m.Splits[name]
 		printable.Fprintf(w, "  %s/  %s in %s\n", name, printable.Of(x.Samples, "sample"), printable.Of(x.Shards, "shard"))

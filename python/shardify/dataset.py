@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import manifest as mf
-from . import callbacks, near, remote, static, windows
+from . import callbacks, identity, near, remote, static, windows
 from .batch import Batch, Sample
 from .errors import SchemaError, UnsupportedError, printable
 from .foreign import LooseTar, MdsShard
@@ -99,6 +99,11 @@ class Dataset(Generic[T]):
     def folders(self) -> List[str]:
         """Where the data sets are."""
         return [m.folder for m in self._manifests]
+
+    @property
+    def ids(self) -> List[str]:
+        """The ids of the data sets, as `shardify id` prints them and id= takes them."""
+        return [identity.of(mf.load(m.folder)) for m in self._manifests]
 
     @property
     def manifest(self) -> Dict[str, Any]:

@@ -13,7 +13,7 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterator, List, Literal, Mapping, NoReturn, Optional, Sequence, Tuple, Union
 
-from . import amounts, callbacks, casting, clib, loaderconfig, near, opening, options, orders, outputs, ranks, sequences, skipping
+from . import amounts, callbacks, casting, clib, identity, loaderconfig, near, opening, options, orders, outputs, ranks, sequences, skipping
 from .columns import Plan
 from .dataset import Dataset
 from .delivery import Delivery
@@ -75,6 +75,8 @@ class Loader(Generic[B]):
     budget         {"tokens": 4096} in place of batch_size: batches of as many samples as have no more tokens in
                    all; shardify.Budget has more arguments. plan_report() says what the batches hold
     split          which part of sets that have splits
+    id             the id that the set must have, as `shardify id` prints it, or the whole set of which this is a
+                   split: else it is an error. A list, if data has several folders
     columns        only these fields, as names or globs
     keys           the samples' own names as "__key__"
     shuffle        "none"; "block": fast from any storage; "global": every order is possible
@@ -157,6 +159,7 @@ class Loader(Generic[B]):
         *,
         budget: Union[None, Mapping[str, int], options.Budget] = None,
         split: Optional[str] = None,
+        id: identity.Ids = None,
         columns: Union[None, str, Sequence[str]] = None,
         keys: bool = False,
         shuffle: Shuffle = "none",
@@ -248,6 +251,7 @@ class Loader(Generic[B]):
         stream, more = sequences.stream(tokens, sequences.wanted(labels, label_pad, documents))
         config = {
             "paths": folders,
+            "ids": identity.listed(id, len(folders)),
             "mix": mix,
             "columns": loaderconfig.globs(columns),
             "keys": bool(keys),

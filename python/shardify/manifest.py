@@ -106,18 +106,23 @@ def _irregular(path: str, mode: int) -> UnsupportedError:
 
 def load(folder: str) -> Manifest:
     """Reads and checks the manifest of a folder."""
+    return parse(folder, os.path.join(folder, NAME), text(folder))
+
+
+def text(folder: str) -> bytes:
+    """The manifest of a folder as it is in the file."""
     path = os.path.join(folder, NAME)
     if remote.is_remote(path):
-        return parse(folder, path, remote.text(path, MAX_BYTES))
+        return remote.text(path, MAX_BYTES)
     try:
         with open_regular(path) as f:
             large = os.fstat(f.fileno()).st_size > MAX_BYTES
-            text = b"" if large else f.read()  # read(n) reserves n bytes
+            whole = b"" if large else f.read()  # read(n) reserves n bytes
     except (FileNotFoundError, NotADirectoryError):
         raise _absent(folder) from None
     if large:
         raise corrupt(path, "more than %d bytes" % MAX_BYTES)
-    return parse(folder, path, text)
+    return whole
 
 
 def parse(folder: str, path: str, text: bytes) -> Manifest:

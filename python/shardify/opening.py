@@ -6,7 +6,7 @@ import os
 from typing import Any, Callable, Optional, Sequence, Union, overload
 
 from . import manifest as mf
-from . import amounts, foreign, megatron, near, remote
+from . import amounts, foreign, identity, megatron, near, remote
 from .batch import Sample
 from .dataset import Dataset, T
 from .errors import NotADatasetError, SchemaError, ShardifyError, UnsupportedError, corrupt
@@ -22,6 +22,7 @@ def open(
     columns: Optional[Sequence[str]] = ...,
     transform: None = ...,
     check: bool = ...,
+    id: identity.Ids = ...,
 ) -> Dataset[Sample]: ...
 
 
@@ -33,6 +34,7 @@ def open(
     columns: Optional[Sequence[str]] = ...,
     transform: Callable[[Sample], T],
     check: bool = ...,
+    id: identity.Ids = ...,
 ) -> Dataset[T]: ...
 
 
@@ -44,6 +46,7 @@ def open(
     columns: Optional[Sequence[str]] = None,
     transform: Optional[Callable[[Sample], Any]] = None,
     check: bool = True,
+    id: identity.Ids = None,
 ) -> Dataset[Any]:
     """Open a data set, or several of one schema as one, in the order given. Folders may be
     addresses: s3://bucket/set, https://server/set. Pairs of .bin and .idx, as Megatron-LM, NeMo and
@@ -55,16 +58,19 @@ def open(
     columns    only these fields, as names or globs: others are not read
     transform  called with each sample's dict; its result is what ds[i] gives
     check      look at every file's size now rather than when it is first read
+    id         the id that the set must have, or the whole set of which this is a split, as `shardify id` prints it;
+               a list, if there are several folders. The manifest is compared; `shardify verify` compares the shards
     """
     if path is None or isinstance(path, (int, float)):
         raise TypeError("shardify.open: want a folder or a list of folders, not %r" % (path,))
     paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     if not paths:
         raise ValueError("shardify.open of no data set")
-    return Dataset([load(p, split, check) for p in paths], columns, transform)
+    ids = identity.listed(id, len(paths)) or [None] * len(paths)
+    return Dataset([load(p, split, check, id=i) for p, i in zip(paths, ids)], columns, transform)
 
 
-def load(path: Path, split: Optional[str], check: bool, call: str = "shardify.open(%r, split=%r)") -> mf.Manifest:
+def load(path: Path, split: Optional[str], check: bool, call: str = "shardify.open(%r, split=%r)", id: Optional[str] = None) -> mf.Manifest:
     """The manifest of one folder, or of one split of it."""
     folder = os.fspath(path)
     if remote.is_remote(folder):
@@ -81,9 +87,13 @@ def load(path: Path, split: Optional[str], check: bool, call: str = "shardify.op
             pairs = foreign.find(folder if split is None else os.path.join(folder, split))
         if pairs is None:
             raise
+        if id is not None:
+            raise UnsupportedError("open %s: a set without %s has no id: `shardify convert` makes a set that has one" % (folder, mf.NAME)) from None
         return pairs
     if m.splits or split is not None:
         m = _split(m, folder, split, call)
+    if id is not None:
+        identity.check(m, id)
     if m.format == "mds":
         m = foreign.find(m.folder) or m
     elif m.format not in ("mmap", "wds", "megatron"):

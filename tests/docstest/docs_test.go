@@ -14,7 +14,7 @@ import (
 // pages are run in this order, in one folder: later ones use what earlier ones
 // made. docs/tutorials/recipe-hep.md has a test of its own.
 var pages = []string{
-	"README.md", "docs/formats/inputs.md", "docs/tutorials/prepare.md", "docs/guides/reading.md", "docs/tutorials/quickstart.md", "docs/guides/inspect.md", "docs/guides/layouts.md", "docs/guides/your-layout.md", "docs/guides/volumes.md", "docs/guides/from-webdataset.md", "docs/guides/from-numpy.md", "docs/formats/hdf5.md", "docs/formats/zarr.md", "docs/formats/root.md", "docs/formats/parquet.md", "docs/formats/tables.md", "docs/guides/shape.md", "docs/guides/shuffle-and-split.md", "docs/guides/augment.md", "docs/guides/reshard.md",
+	"README.md", "docs/formats/inputs.md", "docs/tutorials/prepare.md", "docs/guides/reading.md", "docs/tutorials/quickstart.md", "docs/guides/inspect.md", "docs/guides/versions.md", "docs/guides/layouts.md", "docs/guides/your-layout.md", "docs/guides/volumes.md", "docs/guides/from-webdataset.md", "docs/guides/from-numpy.md", "docs/formats/hdf5.md", "docs/formats/zarr.md", "docs/formats/root.md", "docs/formats/parquet.md", "docs/formats/tables.md", "docs/guides/shape.md", "docs/guides/shuffle-and-split.md", "docs/guides/augment.md", "docs/guides/reshard.md",
 	"docs/guides/from-pytorch.md", "docs/guides/from-mosaicml.md", "docs/guides/ddp.md", "docs/guides/bench.md", "docs/guides/stage.md", "docs/guides/sizes-and-quotas.md", "docs/guides/job-failed.md", "docs/guides/troubleshooting.md", "docs/design/decisions.md",
 	"docs/tutorials/recipe-calorimeter.md",
 }

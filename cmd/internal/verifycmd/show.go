@@ -56,11 +56,15 @@ func show(o *cli.IO, args []string, f *flags, r *verify.Report) error {
 		// Uncompared is why values were not compared.
 		Uncompared string `json:"not_compared,omitempty"`
 		Signed     string `json:"signed,omitempty"`
+		ID         string `json:"id,omitempty"`
 		Next       string `json:"next,omitempty"`
-	}{r.Path, r.State, r.Format, r.Err() == nil, r.Total, r.Repaired, r.Notes, r.Unmade, f.read, f.seed, r.Counts, r.Orphans, r.Uncompared, r.Signed, r.Next})
+	}{r.Path, r.State, r.Format, r.Err() == nil, r.Total, r.Repaired, r.Notes, r.Unmade, f.read, f.seed, r.Counts, r.Orphans, r.Uncompared, r.Signed, r.ID, r.Next})
 	o.Line("checked: %s", checked(f, r))
 	if r.Signed != "" {
 		o.Line("signed: %s", r.Signed)
+	}
+	if r.ID != "" {
+		o.Line("id: %s", r.ID)
 	}
 	return verdict(o, args, r)
 }

@@ -17,6 +17,7 @@ import (
 
 type flags struct {
 	publicKey string
+	id        string
 	read      string
 	seed      uint64
 	against   inputs
@@ -59,6 +60,7 @@ Tars and safetensors files made by others, or folders of them, are checked for w
 	fs.StringVar(&f.scratch, "scratch", "", "`FOLDER` in which --against converts again what was shuffled, split or changed; that of the system ($TMPDIR) if left out")
 	fs.BoolVar(&f.repair, "repair", false, "rebuild damaged indexes, files for other loaders and the manifest")
 	fs.StringVar(&f.publicKey, "public-key", "", "check that minisign's shardify.json.minisig in the folder signs the manifest with this `KEY` (RW...)")
+	fs.StringVar(&f.id, "id", "", "check that the set, or the set of which it is a split, has this `ID`, which shardify id prints")
 	fs.Var(&f.jobs, "jobs", "shards checked at once; the number of processors if left out")
 	fs.IntVar(&f.show, "show", 100, "print at most `N` problems; 0 means all")
 	cli.Complete(c, map[string][]string{"read": {"all", "none", "1/8", "5%"}})
@@ -72,7 +74,7 @@ Tars and safetensors files made by others, or folders of them, are checked for w
 	cli.AddEffects(c, cli.Effects{
 		"seed":    cli.If(func() bool { return !strings.HasSuffix(f.read, "%") }, "nothing is random: it is for --read with a percentage"),
 		"scratch": cli.If(func() bool { return !f.against.set }, "it is for --against"),
-		"read":    nil, "against": nil, "repair": nil, "public-key": nil, "jobs": nil, "show": nil, "cache": nil, "cache-size": nil,
+		"read":    nil, "against": nil, "repair": nil, "public-key": nil, "id": nil, "jobs": nil, "show": nil, "cache": nil, "cache-size": nil,
 	})
 	return c
 }
@@ -109,7 +111,7 @@ func (f *flags) run(ctx context.Context, o *cli.IO, name string, args []string) 
 	}
 	opt := verify.Options{
 		Command: name, Read: part, Seed: f.seed, Against: f.against.set, Inputs: f.against.list,
-		Scratch: f.scratch, Repair: f.repair, PublicKey: f.publicKey, Jobs: int(f.jobs), Keep: f.show,
+		Scratch: f.scratch, Repair: f.repair, PublicKey: f.publicKey, ID: f.id, Jobs: int(f.jobs), Keep: f.show,
 	}
 	if f.show <= 0 {
 		opt.Keep = 1 << 30

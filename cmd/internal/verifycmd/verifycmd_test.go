@@ -98,6 +98,8 @@ func TestExitCodesAndLastLines(t *testing.T) {
 		{"good idx", 2, "", "--against idx"},
 		{"good --read 9/8", 2, "", "1/8"},
 		{"photos/a.jpg --repair", 2, "", "is not a data set"},
+		{"good --id id1:00112233445566778899aabbccddeeff", 1, "", "this is not the set id1:00112233445566778899aabbccddeeff"},
+		{"good --id 3", 2, "", "want id1: and 32 digits"},
 		{"good --aginst x", 2, "", "did you mean: --against"},
 		{"idx --repair", 0, "repaired: idx is as it was converted", ""},
 		{"idx", 0, "ok: idx", ""},
