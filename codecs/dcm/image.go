@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/inflate"
 )
 
 // Image is what the elements say of the pixels.
@@ -193,7 +194,7 @@ func (im *Image) room() error {
 		}
 		limit := f.size
 		if f.Syntax == deflatedLE {
-			limit = (f.size - f.set) * most
+			limit = (f.size - f.set) * inflate.Most
 		}
 		if have := limit - f.at; int64(need) > have {
 			return shardify.Corrupt(f.at, "the file ends within the pixels: %d of %d bytes are missing", int64(need)-have, need)

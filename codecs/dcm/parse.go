@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/readat"
 )
 
 // Tag is the number of an element: group and element.
@@ -87,7 +88,7 @@ const maxDepth = 64
 
 // parser reads elements.
 type parser struct {
-	*input
+	*readat.InOrder
 	f        *File
 	explicit bool
 	big      bool
@@ -95,13 +96,20 @@ type parser struct {
 	count    int
 }
 
+// newInput reads a file from its beginning.
+func newInput(r io.ReaderAt, size int64) *readat.InOrder {
+	in := readat.New(r, 0, size)
+	in.Ahead = 8 << 10
+	return in
+}
+
 // Sniff reports whether a file begins as DICOM does.
 func Sniff(head []byte) bool { return len(head) >= 132 && string(head[128:132]) == "DICM" }
 
 // Parse reads a file up to its pixels. The values that want names are kept, beside those of the pixels.
 func Parse(r io.ReaderAt, size int64, want func(Tag) bool) (*File, error) {
-	p := &parser{input: newInput(r, size), want: want, explicit: true}
-	head, err := p.take(int(min(132, size)))
+	p := &parser{InOrder: newInput(r, size), want: want, explicit: true}
+	head, err := p.Take(min(132, size))
 	if err != nil {
 		return nil, err
 	}
@@ -121,11 +129,11 @@ func Parse(r io.ReaderAt, size int64, want func(Tag) bool) (*File, error) {
 	case explicitBE:
 		p.big, f.big = true, true
 	case deflatedLE:
-		f.set = p.pos
-		p.input = p.input.deflated()
+		f.set = p.Pos
+		p.InOrder = p.Unpack()
 	case explicitLE, jpegBase, rleSyntax, jpegLossless, jpegLossless1:
 	case "":
-		return nil, shardify.Corrupt(p.pos, "no transfer syntax (0002,0010)")
+		return nil, shardify.Corrupt(p.Pos, "no transfer syntax (0002,0010)")
 	default:
 		name, ok := refused[strings.TrimPrefix(f.Syntax, implicitLE)]
 		if !ok {
@@ -146,7 +154,7 @@ func Parse(r io.ReaderAt, size int64, want func(Tag) bool) (*File, error) {
 // meta reads the elements of group 2.
 func (p *parser) meta() error {
 	for {
-		b, err := p.peek(8)
+		b, err := p.Peek(8)
 		if err != nil || binary.LittleEndian.Uint16(b) != 2 {
 			return err
 		}
@@ -155,22 +163,12 @@ func (p *parser) meta() error {
 			return err
 		}
 		if n == undefined {
-			return shardify.Corrupt(p.pos, "an element of undefined length in group 2")
+			return shardify.Corrupt(p.Pos, "an element of undefined length in group 2")
 		}
 		if err := p.value(tag, n, true); err != nil {
 			return err
 		}
 	}
-}
-
-// peek is the next n bytes, which stay.
-func (p *parser) peek(n int) ([]byte, error) {
-	b, err := p.take(n)
-	if err == nil {
-		p.buf = b[:n+len(p.buf)]
-		p.pos -= int64(n)
-	}
-	return b, err
 }
 
 // long are the value representations with a length of four bytes.
@@ -179,9 +177,9 @@ const long = "OB OW OF OD OL OV SQ UC UR UT UN SV UV"
 // header reads tag, representation and length of an element. The representation is one of those of long, or nothing.
 func (p *parser) header() (tag Tag, vr string, n uint32, err error) {
 	if p.count++; p.count > maxElements {
-		return 0, "", 0, shardify.Corrupt(p.pos, "more than %d elements", maxElements)
+		return 0, "", 0, shardify.Corrupt(p.Pos, "more than %d elements", maxElements)
 	}
-	b, err := p.take(8)
+	b, err := p.Take(8)
 	if err != nil {
 		return 0, "", 0, err
 	}
@@ -195,7 +193,7 @@ func (p *parser) header() (tag Tag, vr string, n uint32, err error) {
 	}
 	for _, c := range b[4:6] {
 		if c < 'A' || c > 'Z' {
-			return 0, "", 0, shardify.Corrupt(p.pos-4, "element %v has the value representation %q", tag, b[4:6])
+			return 0, "", 0, shardify.Corrupt(p.Pos-4, "element %v has the value representation %q", tag, b[4:6])
 		}
 	}
 	at := strings.Index(long, string(b[4:6]))
@@ -203,7 +201,7 @@ func (p *parser) header() (tag Tag, vr string, n uint32, err error) {
 		return tag, "", uint32(o.Uint16(b[6:])), nil
 	}
 	vr = long[at : at+2]
-	if b, err = p.take(4); err != nil {
+	if b, err = p.Take(4); err != nil {
 		return 0, "", 0, err
 	}
 	return tag, vr, o.Uint32(b), nil
@@ -212,22 +210,22 @@ func (p *parser) header() (tag Tag, vr string, n uint32, err error) {
 // value passes a value, and keeps it if it is wanted.
 func (p *parser) value(tag Tag, n uint32, top bool) error {
 	if !top || !(tag == tagSyntax || described[tag] || p.want != nil && p.want(tag)) {
-		return p.skip(int64(n))
+		return p.Skip(int64(n))
 	}
 	if n > maxKept && !described[tag] {
-		return p.skip(int64(n))
+		return p.Skip(int64(n))
 	}
 	if n > maxKept {
 		return shardify.Unsupported("element %v of %d bytes", tag, n)
 	}
-	b, err := p.take(int(n))
+	b, err := p.Take(int64(n))
 	if err != nil {
 		return err
 	}
 	if _, twice := p.f.value(tag); twice && described[tag] {
-		return shardify.Corrupt(p.pos, "element %v comes twice", tag)
+		return shardify.Corrupt(p.Pos, "element %v comes twice", tag)
 	}
-	p.f.kept = append(p.f.kept, element{tag, b[:n:n]})
+	p.f.kept = append(p.f.kept, element{tag, b})
 	return nil
 }
 
@@ -235,14 +233,14 @@ func (p *parser) value(tag Tag, n uint32, top bool) error {
 // whether the pixels were reached, which end the elements of a file.
 func (p *parser) elements(n int64, depth int, top bool) (found bool, err error) {
 	if depth > maxDepth {
-		return false, shardify.Corrupt(p.pos, "sequences are nested deeper than %d", maxDepth)
+		return false, shardify.Corrupt(p.Pos, "sequences are nested deeper than %d", maxDepth)
 	}
-	stop := p.pos + n
-	for n < 0 || p.pos < stop {
-		if top && p.end() {
+	stop := p.Pos + n
+	for n < 0 || p.Pos < stop {
+		if top && p.End() {
 			return false, nil
 		}
-		at := p.pos
+		at := p.Pos
 		tag, vr, length, err := p.header()
 		if err != nil {
 			return false, err
@@ -254,7 +252,7 @@ func (p *parser) elements(n int64, depth int, top bool) (found bool, err error) 
 			return false, shardify.Corrupt(at, "element %v does not belong here", tag)
 		}
 		if top && (tag == tagPixels || tag == tagFloats || tag == tagDoubles) {
-			p.f.pixels, p.f.vr, p.f.at, p.f.length = tag, vr, p.pos, int64(length)
+			p.f.pixels, p.f.vr, p.f.at, p.f.length = tag, vr, p.Pos, int64(length)
 			if length == undefined {
 				p.f.length = -1
 			}
@@ -270,8 +268,8 @@ func (p *parser) elements(n int64, depth int, top bool) (found bool, err error) 
 			return false, err
 		}
 	}
-	if p.pos != stop {
-		return false, shardify.Corrupt(p.pos, "an element goes beyond its item")
+	if p.Pos != stop {
+		return false, shardify.Corrupt(p.Pos, "an element goes beyond its item")
 	}
 	return false, nil
 }
@@ -284,7 +282,7 @@ func (p *parser) sequence(unknown bool, depth int) error {
 		defer func() { p.explicit, p.big = explicit, big }()
 	}
 	for {
-		at := p.pos
+		at := p.Pos
 		tag, _, n, err := p.header()
 		switch {
 		case err != nil:
@@ -296,7 +294,7 @@ func (p *parser) sequence(unknown bool, depth int) error {
 		case n == undefined:
 			_, err = p.elements(-1, depth, false)
 		default:
-			err = p.skip(int64(n))
+			err = p.Skip(int64(n))
 		}
 		if err != nil {
 			return err

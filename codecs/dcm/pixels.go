@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs/readat"
+	"github.com/shardify/shardify/codecs/voxels"
 	"github.com/shardify/shardify/images/jpeg"
 )
 
@@ -32,13 +33,13 @@ func NewDecoder(r io.ReaderAt, im *Image) (*Decoder, error) {
 func (d *Decoder) index() error {
 	f := d.im.f
 	in := newInput(d.r, f.size)
-	in.pos, in.ahead = f.at, 64
+	in.Pos, in.Ahead = f.at, 64
 	var table []uint32
 	var all fragments
 	var offs []int64
 	first := int64(0)
 	for k := 0; ; k++ {
-		b, err := in.take(8)
+		b, err := in.Take(8)
 		if err != nil {
 			return err
 		}
@@ -47,23 +48,23 @@ func (d *Decoder) index() error {
 		case tag == tagSeqEnd:
 			return d.assign(&all, offs, table)
 		case tag != tagItem:
-			return shardify.Corrupt(in.pos-8, "element %v between the fragments of pixels", tag)
-		case n == undefined || int64(n) > f.size-in.pos:
-			return shardify.Corrupt(in.pos-8, "a fragment of %d bytes, and %d are left", n, f.size-in.pos)
+			return shardify.Corrupt(in.Pos-8, "element %v between the fragments of pixels", tag)
+		case n == undefined || int64(n) > f.size-in.Pos:
+			return shardify.Corrupt(in.Pos-8, "a fragment of %d bytes, and %d are left", n, f.size-in.Pos)
 		case k == 0:
 			if n%4 != 0 || int(n) > 4*d.im.Frames+4 {
-				return shardify.Corrupt(in.pos-8, "an offset table of %d bytes for %d frames", n, d.im.Frames)
+				return shardify.Corrupt(in.Pos-8, "an offset table of %d bytes for %d frames", n, d.im.Frames)
 			}
-			if b, err = in.take(int(n)); err != nil {
+			if b, err = in.Take(int64(n)); err != nil {
 				return err
 			}
 			for i := 0; i < len(b); i += 4 {
 				table = append(table, binary.LittleEndian.Uint32(b[i:]))
 			}
-			first = in.pos
+			first = in.Pos
 		default:
-			all.at, all.n, offs = append(all.at, in.pos), append(all.n, int64(n)), append(offs, in.pos-8-first)
-			if err := in.skip(int64(n)); err != nil {
+			all.at, all.n, offs = append(all.at, in.Pos), append(all.n, int64(n)), append(offs, in.Pos-8-first)
+			if err := in.Skip(int64(n)); err != nil {
 				return err
 			}
 		}
@@ -155,15 +156,14 @@ func grown(b []byte, n int) []byte {
 
 // bytes reads bytes of the element with the pixels.
 func (f *File) bytes(r io.ReaderAt, dst []byte, from int64) error {
-	in := newInput(r, f.size)
 	if f.Syntax == deflatedLE {
-		in.pos = f.set
-		in = in.deflated()
-		if err := in.skip(f.at + from); err != nil {
+		in := newInput(r, f.size)
+		in.Pos = f.set
+		in = in.Unpack()
+		if err := in.Skip(f.at + from); err != nil {
 			return err
 		}
-		_, err := io.ReadFull(in.unpacked, dst)
-		return in.broken(err)
+		return in.Fill(dst)
 	}
 	return readat.Full(r, dst, f.at+from)
 }
@@ -197,27 +197,10 @@ func (im *Image) asStored() bool {
 // finish makes values of stored numbers, in place.
 func (im *Image) finish(b []byte) {
 	if im.f.big {
-		reverse(b, im.DType.Size())
+		voxels.Swap(b, im.DType.Size())
 	}
 	im.extend(b)
 	im.toRGB(b)
-}
-
-func reverse(b []byte, w int) {
-	switch w {
-	case 2:
-		for i := 0; i+1 < len(b); i += 2 {
-			b[i], b[i+1] = b[i+1], b[i]
-		}
-	case 4:
-		for i := 0; i+3 < len(b); i += 4 {
-			binary.LittleEndian.PutUint32(b[i:], binary.BigEndian.Uint32(b[i:]))
-		}
-	case 8:
-		for i := 0; i+7 < len(b); i += 8 {
-			binary.LittleEndian.PutUint64(b[i:], binary.BigEndian.Uint64(b[i:]))
-		}
-	}
 }
 
 // extend makes bits above those that are stored copies of the sign, or 0: they are no data.

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/voxels"
 )
 
 // Image is how the numbers of an image are stored, and what they become.
@@ -89,7 +90,7 @@ func (im *Image) Convert(dst, src []byte, at int64) error {
 			}
 		}
 	}
-	Swap(src, src, int(im.Width))
+	voxels.Swap(src, int(im.Width))
 	switch {
 	case im.form != scaled:
 		copy(dst, src)
@@ -194,30 +195,6 @@ func blanks[T uint8 | int16 | int32 | int64, F float32 | float64](dst []F, src [
 	for i, v := range src {
 		if int64(v) == im.blank {
 			dst[i] = nan
-		}
-	}
-}
-
-// Swap copies numbers and turns the order of their bytes. dst and src may be the same.
-func Swap(dst, src []byte, width int) {
-	switch width {
-	case 1:
-		copy(dst, src)
-	case 2:
-		for i := 0; i+8 <= len(src); i += 8 {
-			v := binary.LittleEndian.Uint64(src[i:])
-			binary.LittleEndian.PutUint64(dst[i:], v>>8&0x00ff00ff00ff00ff|v&0x00ff00ff00ff00ff<<8)
-		}
-		for i := len(src) &^ 7; i+2 <= len(src); i += 2 {
-			binary.LittleEndian.PutUint16(dst[i:], binary.BigEndian.Uint16(src[i:]))
-		}
-	case 4:
-		for i := 0; i+4 <= len(src); i += 4 {
-			binary.LittleEndian.PutUint32(dst[i:], binary.BigEndian.Uint32(src[i:]))
-		}
-	default:
-		for i := 0; i+8 <= len(src); i += 8 {
-			binary.LittleEndian.PutUint64(dst[i:], binary.BigEndian.Uint64(src[i:]))
 		}
 	}
 }

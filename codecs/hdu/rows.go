@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs/readat"
+	"github.com/shardify/shardify/codecs/voxels"
 	"github.com/shardify/shardify/format"
 )
 
@@ -107,7 +108,7 @@ func at(err error, off, row int64) error {
 func gather(dst, rows []byte, n, stride, off, k, w int) {
 	if k != 1 {
 		for i := range n {
-			Swap(dst[i*k*w:(i+1)*k*w], rows[i*stride+off:i*stride+off+k*w], w)
+			voxels.SwapTo(dst[i*k*w:(i+1)*k*w], rows[i*stride+off:i*stride+off+k*w], w)
 		}
 		return
 	}
@@ -329,7 +330,7 @@ func (c *Column) items1(dst, src []byte, fill bool) error {
 			}
 		}
 	}
-	Swap(dst, src, w)
+	voxels.SwapTo(dst, src, w)
 	flip(dst, w, c.form)
 	return nil
 }

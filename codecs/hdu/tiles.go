@@ -385,7 +385,7 @@ func (t *Tiled) packed(r io.ReaderAt, d *Decoder, row []byte) (*Column, []byte, 
 // gunzip inflates a tile into big-endian numbers, and returns how many bytes each has.
 func (t *Tiled) gunzip(d *Decoder, src []byte, n, width int64, shuffled bool) (int64, error) {
 	most := n * max(width, 4)
-	if most/1032 > int64(len(src)) {
+	if most/inflate.Most > int64(len(src)) {
 		return 0, shardify.Corrupt(-1, "%d bytes for %d numbers", len(src), n)
 	}
 	d.packed2(most)

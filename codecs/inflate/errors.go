@@ -29,3 +29,6 @@ func (e *Error) Error() string {
 
 // Unwrap returns the cause, so that errors.Is finds it.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Most is how many bytes a byte of DEFLATE may become.
+const Most = 1032

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs/readat"
+	"github.com/shardify/shardify/codecs/voxels"
 )
 
 // head4 is the header of a variable of MATLAB 4.
@@ -63,10 +64,10 @@ func Is4(head []byte, size int64) bool {
 
 // parse4 finds the variables of a file of MATLAB 4.
 func (f *File) parse4() error {
-	in := &input{at: f.in, size: f.size}
-	for in.pos < in.size {
-		at := in.pos
-		b, err := in.take(head4Bytes)
+	in := readat.New(f.in, 0, f.size)
+	for in.Pos < in.Size {
+		at := in.Pos
+		b, err := in.Take(head4Bytes)
 		if err != nil {
 			return err
 		}
@@ -74,18 +75,18 @@ func (f *File) parse4() error {
 		if !ok {
 			return shardify.Corrupt(at, "no header of a variable of MATLAB 4")
 		}
-		name, err := in.take(h.name)
+		name, err := in.Take(h.name)
 		if err != nil {
 			return err
 		}
 		if len(f.Variables) == maxVariables {
 			return shardify.Unsupported("more than %d variables", maxVariables)
 		}
-		v := Variable{Name: cString(name), Class: "MATLAB 4", version: 4, dims: []int64{h.rows, h.cols}, element: element{at: in.pos, n: h.bytes(), size: h.bytes(), number: int(at)}}
+		v := Variable{Name: cString(name), Class: "MATLAB 4", version: 4, dims: []int64{h.rows, h.cols}, element: element{at: in.Pos, n: h.bytes(), size: h.bytes(), number: int(at)}}
 		v.Shape, v.NumPy, v.Err = h.becomes()
 		v.digest()
 		f.Variables = append(f.Variables, v)
-		if err := in.skip(h.bytes()); err != nil {
+		if err := in.Skip(h.bytes()); err != nil {
 			return err
 		}
 	}
@@ -127,7 +128,7 @@ func (f *File) values4(v *Variable) ([]byte, error) {
 	if !ok {
 		return nil, shardify.Corrupt(int64(v.element.number), "no header of a variable of MATLAB 4")
 	}
-	src := make([]byte, v.element.n)
+	src := voxels.Grow(nil, int(v.element.n))
 	if err := readat.Full(f.in, src, v.element.at); err != nil {
 		return nil, err
 	}
@@ -135,17 +136,14 @@ func (f *File) values4(v *Variable) ([]byte, error) {
 	if h.kind == 1 {
 		return h.texts(src, count), nil
 	}
-	swap(src, src, int(width), h.order == binary.BigEndian)
+	if h.order == binary.BigEndian {
+		voxels.Swap(src, int(width))
+	}
 	parts := 1
 	if h.complex {
 		parts = 2
 	}
-	out := make([]byte, len(src))
-	for k := range parts {
-		half := src[int64(k)*count*width:]
-		turn(out[int64(k)*width:], half[:count*width], v.dims, int(width), parts)
-	}
-	return out, nil
+	return rows(src, v.dims, int(width), parts), nil
 }
 
 // texts makes texts of the codes of characters, which are numbers of any type.

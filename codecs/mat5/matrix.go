@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/readat"
 )
 
 // The classes of matrices.
@@ -61,17 +62,17 @@ func (m *matrix) word() string {
 }
 
 // tag reads the tag of an element, and passes its bytes: small ones are in the tag.
-func (f *File) tag(in *input) (part, []byte, error) {
-	b, err := in.take(8)
+func (f *File) tag(in *readat.InOrder) (part, []byte, error) {
+	b, err := in.Take(8)
 	if err != nil {
 		return part{}, nil, err
 	}
-	p := part{typ: f.order.Uint32(b), n: int64(f.order.Uint32(b[4:])), at: in.pos}
+	p := part{typ: f.order.Uint32(b), n: int64(f.order.Uint32(b[4:])), at: in.Pos}
 	if p.typ>>16 == 0 {
 		return p, nil, nil
 	}
 	if p.n = int64(p.typ >> 16); p.n > 4 {
-		return p, nil, in.corrupt("a small element of %d bytes, at most 4 fit", p.n)
+		return p, nil, in.Corrupt("a small element of %d bytes, at most 4 fit", p.n)
 	}
 	p.typ &= 0xffff
 	p.at -= 4
@@ -82,12 +83,12 @@ func (f *File) tag(in *input) (part, []byte, error) {
 func padded(n int64) int64 { return (n + 7) &^ 7 }
 
 // pass passes the bytes of an element. The padding of the last one may be missing.
-func pass(in *input, p *part) error {
-	return in.skip(min(padded(p.n), max(in.size-in.pos, p.n)))
+func pass(in *readat.InOrder, p *part) error {
+	return in.Skip(min(padded(p.n), max(in.Size-in.Pos, p.n)))
 }
 
 // small reads an element of a few bytes.
-func (f *File) small(in *input, most int64, types ...uint32) ([]byte, error) {
+func (f *File) small(in *readat.InOrder, most int64, types ...uint32) ([]byte, error) {
 	p, b, err := f.tag(in)
 	if err != nil {
 		return nil, err
@@ -97,29 +98,29 @@ func (f *File) small(in *input, most int64, types ...uint32) ([]byte, error) {
 		ok = ok || p.typ == t
 	}
 	if !ok {
-		return nil, in.corrupt("an element of type %d, not %d", p.typ, types[0])
+		return nil, in.Corrupt("an element of type %d, not %d", p.typ, types[0])
 	}
 	if b != nil {
 		return b, nil
 	}
 	if p.n > most {
-		return nil, in.corrupt("an element of %d bytes, at most %d are expected", p.n, most)
+		return nil, in.Corrupt("an element of %d bytes, at most %d are expected", p.n, most)
 	}
-	if b, err = in.take(p.n); err != nil {
+	if b, err = in.Take(p.n); err != nil {
 		return nil, err
 	}
 	b = append([]byte{}, b...)
-	return b, in.skip(min(padded(p.n)-p.n, in.size-in.pos))
+	return b, in.Skip(min(padded(p.n)-p.n, in.Size-in.Pos))
 }
 
 // numbers reads an element with numbers, and passes it.
-func (f *File) numbers(in *input) (part, error) {
+func (f *File) numbers(in *readat.InOrder) (part, error) {
 	p, b, err := f.tag(in)
 	if err != nil {
 		return p, err
 	}
 	if int(p.typ) >= len(sizes) || sizes[p.typ] == 0 {
-		return p, in.corrupt("data of type %d, which is unknown", p.typ)
+		return p, in.Corrupt("data of type %d, which is unknown", p.typ)
 	}
 	if b == nil {
 		err = pass(in, &p)
@@ -134,13 +135,13 @@ const (
 )
 
 // header reads flags, axes and name of a matrix.
-func (f *File) header(in *input) (*matrix, error) {
+func (f *File) header(in *readat.InOrder) (*matrix, error) {
 	b, err := f.small(in, 16, 6)
 	if err != nil {
 		return nil, err
 	}
 	if len(b) < 8 {
-		return nil, in.corrupt("flags of %d bytes", len(b))
+		return nil, in.Corrupt("flags of %d bytes", len(b))
 	}
 	flags := f.order.Uint32(b)
 	m := &matrix{class: byte(flags), complex: flags&0x0800 != 0, logical: flags&0x0200 != 0}
@@ -151,14 +152,14 @@ func (f *File) header(in *input) (*matrix, error) {
 		return nil, err
 	}
 	if len(b) < 8 || len(b)%4 != 0 {
-		return nil, in.corrupt("axes of %d bytes", len(b))
+		return nil, in.Corrupt("axes of %d bytes", len(b))
 	}
 	m.count = 1
 	for i := 0; i < len(b); i += 4 {
 		d := int64(int32(f.order.Uint32(b[i:])))
 		hi, lo := bits.Mul64(uint64(m.count), uint64(d))
 		if d < 0 || hi != 0 || lo > 1<<60 {
-			return nil, in.corrupt("an axis of %d, behind %v", d, m.dims)
+			return nil, in.Corrupt("an axis of %d, behind %v", d, m.dims)
 		}
 		m.dims, m.count = append(m.dims, d), int64(lo)
 	}
@@ -175,7 +176,7 @@ func (f *File) header(in *input) (*matrix, error) {
 }
 
 // matrix reads the header of a matrix and finds its numbers.
-func (f *File) matrix(in *input, depth int) (*matrix, error) {
+func (f *File) matrix(in *readat.InOrder, depth int) (*matrix, error) {
 	if depth > maxDepth {
 		return nil, shardify.Unsupported("cells and structures are nested deeper than %d", maxDepth)
 	}
@@ -196,7 +197,7 @@ func (f *File) matrix(in *input, depth int) (*matrix, error) {
 		return m, nil
 	default:
 		if m.class < classChar || m.class > classUint64 {
-			return nil, in.corrupt("a matrix of class %d, which is unknown", m.class)
+			return nil, in.Corrupt("a matrix of class %d, which is unknown", m.class)
 		}
 	}
 	if err == nil {
@@ -209,14 +210,14 @@ func (f *File) matrix(in *input, depth int) (*matrix, error) {
 }
 
 // cells looks at the elements of a cell: whether all are texts.
-func (f *File) cells(in *input, m *matrix, depth int) error {
+func (f *File) cells(in *readat.InOrder, m *matrix, depth int) error {
 	for range m.count {
 		sub, err := f.nested(in)
 		if err != nil {
 			return err
 		}
 		x := &matrix{}
-		if sub.size > sub.pos {
+		if sub.Size > sub.Pos {
 			if x, err = f.matrix(sub, depth+1); err != nil {
 				return err
 			}
@@ -227,7 +228,7 @@ func (f *File) cells(in *input, m *matrix, depth int) error {
 		if m.texts >= 0 && x.count > m.texts {
 			m.texts = x.count
 		}
-		if err := sub.rest(in); err != nil {
+		if err := rest(in, sub); err != nil {
 			return err
 		}
 	}
@@ -235,43 +236,45 @@ func (f *File) cells(in *input, m *matrix, depth int) error {
 }
 
 // nested is the matrix that follows, as an input. It shares the bytes of the outer one.
-func (f *File) nested(in *input) (*input, error) {
+func (f *File) nested(in *readat.InOrder) (*readat.InOrder, error) {
 	p, b, err := f.tag(in)
 	if err != nil {
 		return nil, err
 	}
-	if p.typ != typeMatrix || b != nil || p.n > in.size-in.pos {
-		return nil, in.corrupt("an element of type %d and %d bytes in a cell or structure", p.typ, p.n)
+	if p.typ != typeMatrix || b != nil || p.n > in.Size-in.Pos {
+		return nil, in.Corrupt("an element of type %d and %d bytes in a cell or structure", p.typ, p.n)
 	}
 	sub := *in
-	sub.size = in.pos + p.n
+	sub.Size = in.Pos + p.n
 	return &sub, nil
 }
 
 // rest goes on behind a nested matrix.
-func (in *input) rest(outer *input) error {
-	if err := in.skip(in.size - in.pos); err != nil {
+func rest(outer, in *readat.InOrder) error {
+	if err := in.Skip(in.Size - in.Pos); err != nil {
 		return err
 	}
-	outer.buf, outer.pos = in.buf, in.pos
+	size := outer.Size
+	*outer = *in
+	outer.Size = size
 	return nil
 }
 
 // structure reads the names of the fields.
-func (f *File) structure(in *input, m *matrix) error {
+func (f *File) structure(in *readat.InOrder, m *matrix) error {
 	b, err := f.small(in, 8, 5, 6)
 	if err != nil {
 		return err
 	}
 	if len(b) < 4 {
-		return in.corrupt("the length of names has %d bytes", len(b))
+		return in.Corrupt("the length of names has %d bytes", len(b))
 	}
 	width := int64(f.order.Uint32(b))
 	if b, err = f.small(in, 1<<20, 1, 2); err != nil {
 		return err
 	}
 	if width < 1 || width > maxName || int64(len(b))%width != 0 {
-		return in.corrupt("names of %d bytes each in %d", width, len(b))
+		return in.Corrupt("names of %d bytes each in %d", width, len(b))
 	}
 	for ; len(b) > 0; b = b[width:] {
 		m.fields = append(m.fields, cString(b[:width]))
@@ -289,9 +292,9 @@ func cString(b []byte) string {
 }
 
 // variable adds a variable of the file, or the fields of a structure.
-func (f *File) variable(in *input, e *element) error {
+func (f *File) variable(in *readat.InOrder, e *element) error {
 	if e.size == 0 {
-		return in.corrupt("a variable of no bytes")
+		return in.Corrupt("a variable of no bytes")
 	}
 	m, err := f.matrix(in, 0)
 	if err != nil {
@@ -313,7 +316,7 @@ func (f *File) variable(in *input, e *element) error {
 			return err
 		}
 		part := *e
-		part.inner, part.size = sub.pos, sub.size-sub.pos
+		part.inner, part.size = sub.Pos, sub.Size-sub.Pos
 		x := &matrix{class: classDouble, dims: []int64{0, 0}}
 		if part.size > 0 {
 			if x, err = f.matrix(sub, 1); err != nil {
@@ -323,7 +326,7 @@ func (f *File) variable(in *input, e *element) error {
 		if err := f.add(m.name+"."+field, part, x); err != nil {
 			return err
 		}
-		if err := sub.rest(in); err != nil {
+		if err := rest(in, sub); err != nil {
 			return err
 		}
 	}

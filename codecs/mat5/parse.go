@@ -90,13 +90,13 @@ func Parse(r io.ReaderAt, size int64) (*File, error) {
 
 // elements reads the elements of the file.
 func (f *File) elements() error {
-	in := &input{at: f.in, size: f.size}
-	if err := in.skip(headerBytes); err != nil {
+	in := readat.New(f.in, 0, f.size)
+	if err := in.Skip(headerBytes); err != nil {
 		return err
 	}
-	for in.pos < in.size {
-		at := in.pos
-		tag, err := in.take(8)
+	for in.Pos < in.Size {
+		at := in.Pos
+		tag, err := in.Take(8)
 		if err != nil {
 			return err
 		}
@@ -104,11 +104,11 @@ func (f *File) elements() error {
 		if typ != typeMatrix && typ != typeCompressed {
 			return shardify.Corrupt(at, "an element of type %d, where variables are", typ)
 		}
-		if n > in.size-in.pos {
-			return shardify.Corrupt(at, "an element of %d bytes, and the file has %d more", n, in.size-in.pos)
+		if n > in.Size-in.Pos {
+			return shardify.Corrupt(at, "an element of %d bytes, and the file has %d more", n, in.Size-in.Pos)
 		}
-		e := element{at: in.pos, n: n, packed: typ == typeCompressed, size: n}
-		sub := &input{at: f.in, base: in.pos, size: n}
+		e := element{at: in.Pos, n: n, packed: typ == typeCompressed, size: n}
+		sub := readat.New(f.in, in.Pos, n)
 		if e.packed {
 			if sub, err = f.unpack(&e); err != nil {
 				return err
@@ -117,7 +117,7 @@ func (f *File) elements() error {
 		if err := f.variable(sub, &e); err != nil {
 			return err
 		}
-		if err := in.skip(n); err != nil {
+		if err := in.Skip(n); err != nil {
 			return err
 		}
 	}
@@ -143,13 +143,13 @@ func (f *File) twice() error {
 }
 
 // unpack begins with the bytes of a compressed element, behind the tag of the matrix in it.
-func (f *File) unpack(e *element) (*input, error) {
+func (f *File) unpack(e *element) (*readat.InOrder, error) {
 	if e.n < 2 {
 		return nil, shardify.Corrupt(e.at, "a compressed element of %d bytes", e.n)
 	}
-	in := &input{base: e.at, size: 8, unpacked: new(inflate.Reader)}
-	in.unpacked.Reset(io.NewSectionReader(f.in, e.at+2, e.n-2))
-	tag, err := in.take(8)
+	in := readat.New(f.in, e.at+2, e.n-2).Unpack() // behind the header of zlib
+	in.Size = 8
+	tag, err := in.Take(8)
 	if err != nil {
 		return nil, err
 	}
@@ -157,15 +157,12 @@ func (f *File) unpack(e *element) (*input, error) {
 		return nil, shardify.Corrupt(e.at, "a compressed element of type %d, where variables are", typ)
 	}
 	e.size = int64(f.order.Uint32(tag[4:]))
-	if e.size > e.n*maxRatio {
+	if e.size > e.n*inflate.Most {
 		return nil, shardify.Corrupt(e.at, "a compressed element of %d bytes, which cannot be %d unpacked", e.n, e.size)
 	}
-	in.pos, in.size = 0, e.size
+	in.Pos, in.Size = 0, e.size
 	return in, nil
 }
-
-// maxRatio is how many bytes a byte of DEFLATE may become.
-const maxRatio = 1032
 
 // load is the bytes of a matrix. They are in the file, or in a compressed element.
 func (f *File) load(e *element) ([]byte, error) {

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/readat"
 )
 
 // units are the characters of an array of characters in order, as units of UTF-16.
@@ -73,7 +74,7 @@ func putText(dst []byte, units []uint16) {
 func (o *open) cellTexts() ([]byte, error) {
 	width := max(o.matrix.texts, 1)
 	flat := make([]byte, 4*width*o.count)
-	in := &input{at: bytes.NewReader(o.bytes), size: int64(len(o.bytes))}
+	in := readat.New(bytes.NewReader(o.bytes), 0, int64(len(o.bytes)))
 	if _, err := o.f.header(in); err != nil {
 		return nil, err
 	}
@@ -92,7 +93,7 @@ func (o *open) cellTexts() ([]byte, error) {
 			return nil, err
 		}
 		putText(flat[4*i*width:4*(i+1)*width], units)
-		if err := sub.rest(in); err != nil {
+		if err := rest(in, sub); err != nil {
 			return nil, err
 		}
 	}

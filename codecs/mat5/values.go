@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/readat"
+	"github.com/shardify/shardify/codecs/voxels"
 )
 
 // open is a matrix whose bytes are in memory.
@@ -21,7 +23,7 @@ func (f *File) open(v *Variable) (*open, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &input{at: bytes.NewReader(b), size: int64(len(b))}
+	in := readat.New(bytes.NewReader(b), 0, int64(len(b)))
 	m, err := f.matrix(in, 0)
 	if err != nil {
 		return nil, shardify.Amend(err, func(e *shardify.Error) {
@@ -61,24 +63,14 @@ func (f *File) Values(v *Variable) ([]byte, error) {
 	if err := o.check(o.count); err != nil {
 		return nil, err
 	}
-	stored := make([]byte, o.count*int64(width))
-	out := stored
-	if len(o.dims) > 1 || parts > 1 {
-		out = make([]byte, o.count*int64(width*parts))
-	}
-	for k := range parts {
-		p := o.real
-		if k == 1 {
-			p = o.imag
-		}
-		if err := o.convert(stored, &p, v.NumPy); err != nil {
+	each := int(o.count) * width
+	stored := voxels.Grow(nil, each*parts)
+	for k, p := range []*part{&o.real, &o.imag}[:parts] {
+		if err := o.convert(stored[k*each:(k+1)*each], p, v.NumPy); err != nil {
 			return nil, err
 		}
-		if len(o.dims) > 1 || parts > 1 {
-			turn(out[k*width:], stored, o.dims, width, parts)
-		}
 	}
-	return out, nil
+	return rows(stored, o.dims, width, parts), nil
 }
 
 // widthOf is the bytes of a value of a type as NumPy writes it.
@@ -116,7 +108,10 @@ func (o *open) convert(dst []byte, p *part, numpy string) error {
 	w := int(sizes[p.typ])
 	float := p.typ == 7 || p.typ == 9
 	if w == width && (float == (kind == 'f')) && kind != 'b' {
-		swap(dst, src, w, o.f.order == binary.BigEndian)
+		copy(dst, src)
+		if o.f.order == binary.BigEndian {
+			voxels.Swap(dst, w)
+		}
 		return nil
 	}
 	n := newReader(p.typ, o.f.order)
@@ -216,70 +211,27 @@ func (r reader) whole(dst, src []byte, unsigned bool, width int, at int64) error
 	return nil
 }
 
-// swap copies numbers, and turns the order of their bytes if they are big-endian.
-func swap(dst, src []byte, width int, big bool) {
-	if !big || width == 1 {
-		copy(dst, src)
-		return
+// rows makes an array whose first index is the fastest one whose last is: values of width bytes. Where there are parts, all
+// values of the first part come before those of the second, and become pairs.
+func rows(src []byte, dims []int64, width, parts int) []byte {
+	if parts > 1 {
+		pairs, half := voxels.Grow(nil, len(src)), len(src)/2
+		for i := 0; i < half; i += width {
+			copy(pairs[2*i:], src[i:i+width])
+			copy(pairs[2*i+width:], src[half+i:half+i+width])
+		}
+		src = pairs
 	}
-	for i := 0; i+width <= len(src); i += width {
-		switch width {
-		case 2:
-			binary.LittleEndian.PutUint16(dst[i:], binary.BigEndian.Uint16(src[i:]))
-		case 4:
-			binary.LittleEndian.PutUint32(dst[i:], binary.BigEndian.Uint32(src[i:]))
-		default:
-			binary.LittleEndian.PutUint64(dst[i:], binary.BigEndian.Uint64(src[i:]))
+	var long []int
+	for _, d := range dims {
+		if d != 1 {
+			long = append(long, int(d))
 		}
 	}
-}
-
-// turn copies an array whose first index is the fastest to one whose last is: values of width bytes, with room for
-// parts of them in the result. It goes through squares, so that both sides stay in the cache.
-func turn(dst, src []byte, dims []int64, width, parts int) {
-	const side = 32
-	n := len(dims)
-	rows, cols := int(dims[0]), int(dims[n-1]) // the fastest of each side
-	middle := 1
-	for _, d := range dims[1 : n-1] {
-		middle *= int(d)
+	if len(long) < 2 || len(src) == 0 {
+		return src
 	}
-	if len(src) == 0 {
-		return
-	}
-	step := width * parts
-	for m := range middle {
-		// The place of the middle index on both sides: its first axis is the fastest in src, its last in dst.
-		rest, to := m, 0
-		for _, d := range dims[1 : n-1] {
-			to = to*int(d) + rest%int(d)
-			rest /= int(d)
-		}
-		for r0 := 0; r0 < rows; r0 += side {
-			for c0 := 0; c0 < cols; c0 += side {
-				for r := r0; r < min(r0+side, rows); r++ {
-					at := ((r*middle+to)*cols + c0) * step
-					from := (r + rows*(m+middle*c0)) * width
-					for range min(side, cols-c0) {
-						move(dst[at:], src[from:], width)
-						at += step
-						from += rows * middle * width
-					}
-				}
-			}
-		}
-	}
-}
-
-func move(dst, src []byte, width int) {
-	switch width {
-	case 1:
-		dst[0] = src[0]
-	case 2:
-		binary.LittleEndian.PutUint16(dst, binary.LittleEndian.Uint16(src))
-	case 4:
-		binary.LittleEndian.PutUint32(dst, binary.LittleEndian.Uint32(src))
-	default:
-		binary.LittleEndian.PutUint64(dst, binary.LittleEndian.Uint64(src))
-	}
+	out := voxels.Grow(nil, len(src))
+	voxels.Place(out, src, long, width*parts, 0, long[len(long)-1])
+	return out
 }

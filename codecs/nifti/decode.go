@@ -33,9 +33,6 @@ type Volume struct {
 	gz   bool
 }
 
-// mostTimes is how many bytes a byte of DEFLATE may become.
-const mostTimes = 1032
-
 // Open reads the header of a file, which may be packed by gzip.
 func Open(file []byte) (*Volume, error) {
 	v := &Volume{file: file, gz: bytes.HasPrefix(file, []byte("\x1f\x8b"))}
@@ -48,7 +45,7 @@ func Open(file []byte) (*Volume, error) {
 		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 			return nil, damaged(err)
 		}
-		head, room = head[:n], room*mostTimes
+		head, room = head[:n], room*inflate.Most
 	}
 	var err error
 	if v.Header, err = Parse(head); err != nil {

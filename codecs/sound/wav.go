@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/voxels"
 )
 
 // Tags of the formats of WAV that are read.
@@ -44,7 +45,8 @@ func readWAV(file []byte, short bool) (*Sound, error) {
 	}
 	s.data = file[s.At : s.At+s.Frames*int64(s.Channels*s.Width)]
 	if s.Big && s.Width > 1 {
-		s.data = swapped(s.data, s.Width)
+		s.data = slices.Clone(s.data)
+		voxels.Swap(s.data, s.Width)
 	}
 	return s, nil
 }
@@ -191,13 +193,4 @@ func (w *wav) found(at, size uint64, short bool) error {
 	}
 	s.At, s.Frames = int64(at), int64(size/frame)
 	return nil
-}
-
-// swapped is a copy of values with their bytes in the other order.
-func swapped(data []byte, width int) []byte {
-	out := slices.Clone(data)
-	for i := 0; i < len(out); i += width {
-		slices.Reverse(out[i : i+width])
-	}
-	return out
 }

@@ -13,27 +13,38 @@ var le, be = binary.LittleEndian, binary.BigEndian
 
 // Swap reverses the bytes of each unit.
 func Swap(p []byte, width int) {
+	if width > 1 {
+		SwapTo(p, p, width)
+	}
+}
+
+// SwapTo copies units and reverses the bytes of each. dst and src may be the same.
+func SwapTo(dst, src []byte, width int) {
+	n := len(src)
 	switch width {
 	case 0, 1:
+		copy(dst, src)
 	case 2:
-		for len(p) >= 2 {
-			p[0], p[1] = p[1], p[0]
-			p = p[2:]
+		const low = 0x00ff00ff00ff00ff
+		for i := 0; i+8 <= n; i += 8 {
+			v := le.Uint64(src[i:])
+			le.PutUint64(dst[i:], v>>8&low|v&low<<8)
+		}
+		for i := n &^ 7; i+2 <= n; i += 2 {
+			le.PutUint16(dst[i:], be.Uint16(src[i:]))
 		}
 	case 4:
-		for len(p) >= 4 {
-			le.PutUint32(p, be.Uint32(p))
-			p = p[4:]
+		for i := 0; i+4 <= n; i += 4 {
+			le.PutUint32(dst[i:], be.Uint32(src[i:]))
 		}
 	case 8:
-		for len(p) >= 8 {
-			le.PutUint64(p, be.Uint64(p))
-			p = p[8:]
+		for i := 0; i+8 <= n; i += 8 {
+			le.PutUint64(dst[i:], be.Uint64(src[i:]))
 		}
 	default:
-		for len(p) >= width {
-			slices.Reverse(p[:width])
-			p = p[width:]
+		copy(dst, src)
+		for i := 0; i+width <= n; i += width {
+			slices.Reverse(dst[i : i+width])
 		}
 	}
 }

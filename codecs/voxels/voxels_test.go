@@ -54,11 +54,15 @@ func TestPlace(t *testing.T) {
 // TestSwapAndScale: each unit is reversed, and products are rounded before they are added to.
 func TestSwapAndScale(t *testing.T) {
 	for _, width := range []int{1, 2, 3, 4, 8} {
-		b := make([]byte, 2*width)
+		b := make([]byte, 11*width)
 		for i := range b {
 			b[i] = byte(i)
 		}
-		Swap(b, width)
+		c := make([]byte, len(b))
+		SwapTo(c, b, width)
+		if Swap(b, width); !bytes.Equal(b, c) {
+			t.Errorf("width %d: a copy is %v", width, c)
+		}
 		for i := range b {
 			if want := byte(i/width*width + width - 1 - i%width); b[i] != want {
 				t.Errorf("width %d: byte %d is %d; want %d", width, i, b[i], want)

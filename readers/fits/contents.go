@@ -37,15 +37,12 @@ func newContents(in io.ReaderAt, size int64) (*contents, error) {
 		return nil, err
 	}
 	for i := range c.hdus {
-		if x := &c.hdus[i]; x.Data+x.Size > size*mostPacked {
+		if x := &c.hdus[i]; x.Data+x.Size > size*inflate.Most {
 			return nil, shardify.Corrupt(-1, "%v has %d bytes, more than %d bytes of gzip can hold", x, x.Size, size)
 		}
 	}
 	return c, nil
 }
-
-// mostPacked is how many bytes a byte of DEFLATE may become.
-const mostPacked = 1032
 
 // unpack is what a packed file becomes, in order.
 func (c *contents) unpack() io.Reader {

@@ -97,16 +97,13 @@ func (f *File) ReadAt(p []byte, off int64) error {
 	return err
 }
 
-// most is how many bytes a byte of DEFLATE may become.
-const most = 1032
-
 // room refuses n bytes from an offset on that cannot be there.
 func (f *File) room(at, n int64) error {
 	end := rows.SatAdd(at, n)
 	switch {
 	case at < 0 || n < 0:
 		return shardify.Corrupt(-1, "%d bytes at %d", n, at)
-	case f.Packed && end > rows.SatMul(f.Size, most):
+	case f.Packed && end > rows.SatMul(f.Size, inflate.Most):
 		return shardify.Corrupt(-1, "%d bytes of values, more than %d bytes of gzip can hold", n, f.Size)
 	case !f.Packed && end > f.Size:
 		return shardify.Corrupt(f.Size, "the values take %d bytes from byte %d on, and the file has %d: %d are missing", n, at, f.Size, end-f.Size)
