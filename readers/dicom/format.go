@@ -75,22 +75,12 @@ func openAll(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	return kind(strings.Join(names, ", ")).Open(ctx, a)
 }
 
-// reader makes an io.ReaderAt of a file.
-type reader struct{ f *arrayfile.File }
-
-func (r reader) ReadAt(p []byte, off int64) (int, error) {
-	if err := r.f.ReadAt(p, off); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
-
 // open parses a file.
 func open(f *arrayfile.File) (*dcm.File, *dcm.Image, error) {
 	if f.Packed {
 		return nil, nil, shardify.Unsupported("it is packed by gzip; unpack it first, with gunzip")
 	}
-	file, err := dcm.Parse(reader{f}, f.Size, wanted)
+	file, err := dcm.Parse(f, f.Size, wanted)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -171,7 +161,7 @@ func (x *pixels) read(ctx context.Context, lo, hi int64, dst []byte) error {
 	defer x.mu.Unlock()
 	var err error
 	if x.d == nil {
-		if x.d, err = dcm.NewDecoder(reader{x.file}, x.im); err != nil {
+		if x.d, err = dcm.NewDecoder(x.file, x.im); err != nil {
 			return err
 		}
 	}

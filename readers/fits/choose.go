@@ -3,6 +3,7 @@ package fits
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +12,17 @@ import (
 	"github.com/shardify/shardify/codecs/hdu"
 	"github.com/shardify/shardify/format"
 )
+
+// contents are the HDUs of a file, and those that are read.
+type contents struct {
+	*hdu.File
+	chosen []*hdu.HDU
+}
+
+func newContents(in io.ReaderAt, size int64) (*contents, error) {
+	f, err := hdu.Open(in, size)
+	return &contents{File: f}, err
+}
 
 // isTable reports whether rows of an HDU are samples.
 func isTable(x *hdu.HDU) bool { return x.Kind == hdu.Tables || x.Kind == hdu.Texts }
@@ -35,8 +47,8 @@ func (c *contents) choose(o format.Options) error {
 	var with []*hdu.HDU // data
 	tables := 0
 	var left []string
-	for i := range c.hdus {
-		x := &c.hdus[i]
+	for i := range c.HDUs {
+		x := &c.HDUs[i]
 		switch x.Kind {
 		case hdu.Images, hdu.Tiles, hdu.Tables, hdu.Texts:
 			if with = append(with, x); isTable(x) {

@@ -133,8 +133,8 @@ func outline(ctx context.Context, fs storage.FS, name string) ([]string, error) 
 		return nil, err
 	}
 	var lines []string
-	for i := range c.hdus {
-		lines = append(lines, describe(&c.hdus[i]))
+	for i := range c.HDUs {
+		lines = append(lines, describe(&c.HDUs[i]))
 	}
 	return lines, nil
 }

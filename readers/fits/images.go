@@ -3,10 +3,8 @@ package fits
 import (
 	"context"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs/hdu"
@@ -17,19 +15,9 @@ import (
 
 var images = arrayfile.Kind{Name: "fits", Title: "FITS", Key: "fits 1", Own: own, Look: lookImages}
 
-// reader makes an io.ReaderAt of a file.
-type reader struct{ f *arrayfile.File }
-
-func (r reader) ReadAt(p []byte, off int64) (int, error) {
-	if err := r.f.ReadAt(p, off); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
-
 // lookImages says which images a file has.
 func lookImages(f *arrayfile.File, o format.Options) (*arrayfile.Header, error) {
-	c, err := newContents(reader{f}, f.Size)
+	c, err := newContents(f, f.Size)
 	if err == nil {
 		err = c.choose(o)
 	}
@@ -39,14 +27,14 @@ func lookImages(f *arrayfile.File, o format.Options) (*arrayfile.Header, error) 
 	if c.kind() == hdu.Tables {
 		return nil, shardify.Unsupported("%s, where other files have images", describe(c.chosen[0]))
 	}
-	out := &arrayfile.Header{Remark: strings.Join(c.notes, "; ")}
+	out := &arrayfile.Header{Remark: strings.Join(c.Notes, "; ")}
 	raw := !arrayfile.Scaled(o)
 	for i, x := range c.chosen {
-		im := &image{contents: c, x: x, sums: o[optSums] != "off"}
-		if err := im.open(raw); err != nil {
+		im, err := c.Pixels(x, raw, o[optSums] != "off")
+		if err != nil {
 			return nil, shardify.Annotate(err, "", "", x.String())
 		}
-		a := arrayfile.Array{Field: shardify.Field{Name: c.fieldOf(i), DType: im.DType}, Read: im.read}
+		a := arrayfile.Array{Field: shardify.Field{Name: c.fieldOf(i), DType: im.DType}, Read: im.Read}
 		for _, d := range im.Shape {
 			a.Shape = append(a.Shape, int(d))
 		}
@@ -58,7 +46,8 @@ func lookImages(f *arrayfile.File, o format.Options) (*arrayfile.Header, error) 
 				return nil, shardify.Unsupported("%v has %d sections, %v has %d", x, im.Shape[0], c.chosen[0], out.Sections)
 			}
 			a.Shape, out.Sections = a.Shape[1:], im.Shape[0]
-			im.sections = true
+		} else {
+			a.Read = func(ctx context.Context, _, _ int64, dst []byte) error { return im.Read(ctx, 0, im.Shape[0], dst) }
 		}
 		if unit, ok := x.Text("BUNIT"); ok && unit != "" {
 			a.Attrs = map[string]string{"unit": unit}
@@ -107,7 +96,7 @@ func (c *contents) fieldOf(i int) string {
 func (c *contents) cards() []arrayfile.Array {
 	taken := map[string]bool{}
 	var out []arrayfile.Array
-	for _, x := range append([]*hdu.HDU{c.chosen[0]}, &c.hdus[0]) {
+	for _, x := range append([]*hdu.HDU{c.chosen[0]}, &c.HDUs[0]) {
 		for _, k := range x.Header.Keywords() {
 			if taken[k.Name] {
 				continue
@@ -131,120 +120,4 @@ func (c *contents) cards() []arrayfile.Array {
 		}
 	}
 	return out
-}
-
-// image is an image that is read.
-type image struct {
-	*contents
-	*hdu.Image
-	x        *hdu.HDU
-	tiled    *hdu.Tiled
-	sections bool
-	sums     bool
-	summed   sync.Once
-	wrong    error
-}
-
-func (im *image) open(raw bool) (err error) {
-	im.sums = im.sums && im.x.Summed()
-	if im.x.Kind != hdu.Tiles {
-		im.Image, err = im.x.Image(raw)
-		return err
-	}
-	if im.packed {
-		return shardify.Unsupported("a compressed image in a file that is packed by gzip; gunzip FILE unpacks it")
-	}
-	if im.tiled, err = im.x.Tiled(raw); err == nil {
-		im.Image = im.tiled.Image
-	}
-	return err
-}
-
-const blockBytes = 128 << 10
-
-var blocks = sync.Pool{New: func() any { b := make([]byte, blockBytes); return &b }}
-
-var decoders = sync.Pool{New: func() any { return new(hdu.Decoder) }}
-
-// read decodes samples [lo, hi).
-func (im *image) read(ctx context.Context, lo, hi int64, dst []byte) error {
-	err := im.readAll(ctx, lo, hi, dst)
-	return shardify.Annotate(err, "read", "", im.x.String())
-}
-
-func (im *image) readAll(ctx context.Context, lo, hi int64, dst []byte) error {
-	whole := !im.sections || lo == 0 && hi == im.Shape[0]
-	if im.sums && (!whole || im.tiled != nil) && !im.packed {
-		if im.summed.Do(func() { im.wrong = im.x.SumData(im.in) }); im.wrong != nil {
-			return im.wrong
-		}
-	}
-	if im.tiled != nil {
-		if !im.sections {
-			lo, hi = 0, im.Shape[0]
-		}
-		d := decoders.Get().(*hdu.Decoder)
-		defer decoders.Put(d)
-		return im.tiled.Decode(im.in, d, dst, lo, hi)
-	}
-	if !im.sections {
-		lo = 0
-	}
-	n := int64(len(dst) / im.DType.Size())
-	from := im.x.Data + n/max(hi-lo, 1)*lo*im.Width
-	if !im.sections {
-		from = im.x.Data
-	}
-	var src io.Reader = io.NewSectionReader(im.in, from, im.size-from)
-	if im.packed {
-		src = im.unpack()
-		if _, err := io.CopyN(io.Discard, src, from); err != nil {
-			return broken(err)
-		}
-	}
-	sum, err := im.copy(ctx, src, dst, n, from)
-	if err != nil {
-		return err
-	}
-	if im.sums && whole {
-		pad := make([]byte, max(min(im.x.Held, 1<<62)-n*im.Width, 0))
-		if k, err := io.ReadFull(src, pad); err != nil && (!im.packed || err != io.ErrUnexpectedEOF && err != io.EOF) {
-			return broken(err)
-		} else if err := im.x.CheckSum(hdu.Sum(sum, pad[:k])); err != nil {
-			return err
-		}
-	}
-	if im.packed {
-		return drain(src)
-	}
-	return nil
-}
-
-// copy converts n numbers, and returns their sum.
-func (im *image) copy(ctx context.Context, src io.Reader, dst []byte, n, at int64) (sum uint32, err error) {
-	buf := blocks.Get().(*[]byte)
-	defer blocks.Put(buf)
-	size, width := int64(im.DType.Size()), im.Width
-	step := int64(blockBytes) / width
-	for done := int64(0); done < n; done += step {
-		if err := context.Cause(ctx); err != nil {
-			return 0, err
-		}
-		k := min(step, n-done)
-		to := dst[done*size : (done+k)*size]
-		b := to
-		if !im.Same() {
-			b = (*buf)[:k*width]
-		}
-		if _, err := io.ReadFull(src, b); err != nil {
-			return 0, broken(err)
-		}
-		if im.sums {
-			sum = hdu.Sum(sum, b)
-		}
-		if err := im.Convert(to, b, at+done*width); err != nil {
-			return 0, err
-		}
-	}
-	return sum, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs/hdu"
+	"github.com/shardify/shardify/codecs/readat"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/internal/rows"
@@ -49,8 +50,8 @@ func (s *source) open(ctx context.Context, a format.OpenArgs, f survey.Format) e
 		if t.Rows != in.Samples {
 			return nil, errChanged
 		}
-		if x := t.chosen[0]; s.o[optSums] != "off" && x.Summed() && !t.packed {
-			if err := x.SumData(t.in); err != nil {
+		if x := t.chosen[0]; s.o[optSums] != "off" && x.Summed() && !t.Packed {
+			if err := x.SumData(t.file); err != nil {
 				return nil, shardify.Annotate(err, "read", "", x.String())
 			}
 		}
@@ -69,10 +70,10 @@ func (s *source) read(f storage.File, blob []byte) (*table, error) {
 	}
 	if blob == nil {
 		err = c.choose(s.o)
-	} else if n, k := binary.Uvarint(blob); k != len(blob) || n >= uint64(len(c.hdus)) {
+	} else if n, k := binary.Uvarint(blob); k != len(blob) || n >= uint64(len(c.HDUs)) {
 		err = errChanged
 	} else {
-		c.chosen = []*hdu.HDU{&c.hdus[n]}
+		c.chosen = []*hdu.HDU{&c.HDUs[n]}
 	}
 	if err != nil {
 		return nil, err
@@ -108,10 +109,10 @@ func (s *source) look(ctx context.Context, path string, want *columns.Wanted) (*
 		return nil, err
 	}
 	facts := &survey.Facts{Samples: t.Rows, Size: f.Size(), Borders: set.Borders{Every: 1}, Blob: binary.AppendUvarint(nil, uint64(t.chosen[0].Index)), Lines: []string{describe(t.chosen[0])}}
-	if len(t.notes) > 0 {
-		facts.Remark = t.notes[0]
+	if len(t.Notes) > 0 {
+		facts.Remark = t.Notes[0]
 	}
-	if t.packed {
+	if t.Packed {
 		facts.Borders = set.Borders{}
 	}
 	for i := range t.Columns {
@@ -181,10 +182,10 @@ const rowsAtOnce = 256 << 10
 func (w *worker) Read(ctx context.Context, _ *set.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) (err error) {
 	t := w.t
 	if w.data == nil {
-		if w.data, err = t.plain(func(n int64) error { return w.scratch.Hold(ctx, mem, n) }); err != nil {
+		if w.data, err = t.Plain(func(n int64) error { return w.scratch.Hold(ctx, mem, n) }); err != nil {
 			return err
 		}
-		if t.packed && w.s.o[optSums] != "off" && t.chosen[0].Summed() {
+		if t.Packed && w.s.o[optSums] != "off" && t.chosen[0].Summed() {
 			if err := t.chosen[0].SumData(w.data); err != nil {
 				return err
 			}
@@ -211,8 +212,8 @@ func (w *worker) Read(ctx context.Context, _ *set.Input, sp shardify.Span, b *sh
 		}
 		n := min(step, sp.Hi-lo)
 		block := w.block[:n*t.Width]
-		if k, err := w.data.ReadAt(block, t.RowsAt(lo)); k < len(block) {
-			return broken(err)
+		if err := readat.Full(w.data, block, t.RowsAt(lo)); err != nil {
+			return err
 		}
 		for i, c := range w.columns {
 			if c == nil {

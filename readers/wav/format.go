@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/readat"
 	"github.com/shardify/shardify/codecs/sound"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/arrayfile"
@@ -47,7 +48,7 @@ func look(f *arrayfile.File, o format.Options) (*arrayfile.Header, error) {
 	if f.Packed {
 		return nil, shardify.Unsupported("it is packed by gzip; unpack it first, with gunzip")
 	}
-	s, err := sound.ScanWAV(f.Size, func(at uint64, p []byte) error { return f.ReadAt(p, int64(at)) }, o["short"] == "take", "--short take")
+	s, err := sound.ScanWAV(f.Size, func(at uint64, p []byte) error { return readat.Full(f, p, int64(at)) }, o["short"] == "take", "--short take")
 	if err != nil {
 		return nil, err
 	}

@@ -81,20 +81,12 @@ func (f *File) Head(n int) ([]byte, error) {
 	return f.head[:min(n, k)], nil
 }
 
-// ReadAt fills p with the bytes from an offset on, of a file that is not packed.
-func (f *File) ReadAt(p []byte, off int64) error {
+// ReadAt implements io.ReaderAt, for a file that is not packed.
+func (f *File) ReadAt(p []byte, off int64) (int, error) {
 	if off >= 0 && off+int64(len(p)) <= int64(len(f.head)) {
-		copy(p, f.head[off:])
-		return nil
+		return copy(p, f.head[off:]), nil
 	}
-	n, err := f.in.ReadAt(p, off)
-	if n == len(p) {
-		return nil
-	}
-	if err == nil || err == io.EOF {
-		return shardify.Corrupt(off+int64(n), "the file ends there: %d of %d bytes from %d on", n, len(p), off)
-	}
-	return err
+	return f.in.ReadAt(p, off)
 }
 
 // room refuses n bytes from an offset on that cannot be there.

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/readat"
 	"github.com/shardify/shardify/codecs/voxels"
 	"github.com/shardify/shardify/readers/internal/rows/set"
 )
@@ -147,7 +148,7 @@ func (s *feed) fill(p []byte) error {
 		if s.gz != nil {
 			err = s.gz.fill(piece)
 		} else {
-			err = s.f.ReadAt(piece, s.at)
+			err = readat.Full(s.f, piece, s.at)
 		}
 		if err != nil {
 			return err

@@ -1,4 +1,4 @@
-package fits
+package hdu
 
 import (
 	"bytes"
@@ -6,22 +6,22 @@ import (
 	"io"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/codecs/hdu"
 	"github.com/shardify/shardify/codecs/inflate"
 )
 
-// contents are the HDUs of a file, which may be packed by gzip.
-type contents struct {
-	in     io.ReaderAt // the file as it is
-	size   int64
-	packed bool
-	hdus   []hdu.HDU
-	notes  []string
-	chosen []*hdu.HDU
+// File is the HDUs of a file, which may be packed by gzip.
+type File struct {
+	HDUs   []HDU
+	Notes  []string
+	Packed bool
+
+	in   io.ReaderAt // the file as it is
+	size int64
 }
 
-func newContents(in io.ReaderAt, size int64) (*contents, error) {
-	c := &contents{in: in, size: size}
+// Open reads the headers of a file.
+func Open(in io.ReaderAt, size int64) (*File, error) {
+	f := &File{in: in, size: size}
 	var mark [2]byte
 	if size >= 2 {
 		if n, err := in.ReadAt(mark[:], 0); n < 2 {
@@ -29,41 +29,40 @@ func newContents(in io.ReaderAt, size int64) (*contents, error) {
 		}
 	}
 	var err error
-	if c.packed = string(mark[:]) == "\x1f\x8b"; !c.packed {
-		c.hdus, c.notes, err = hdu.Parse(in, size)
-		return c, err
+	if f.Packed = string(mark[:]) == "\x1f\x8b"; !f.Packed {
+		f.HDUs, f.Notes, err = Parse(in, size)
+		return f, err
 	}
-	if c.hdus, c.notes, err = hdu.Parse(&forward{in: c.unpack()}, -1); err != nil {
+	if f.HDUs, f.Notes, err = Parse(&forward{in: f.unpack()}, -1); err != nil {
 		return nil, err
 	}
-	for i := range c.hdus {
-		if x := &c.hdus[i]; x.Data+x.Size > size*inflate.Most {
+	for i := range f.HDUs {
+		if x := &f.HDUs[i]; x.Data+x.Size > size*inflate.Most {
 			return nil, shardify.Corrupt(-1, "%v has %d bytes, more than %d bytes of gzip can hold", x, x.Size, size)
 		}
 	}
-	return c, nil
+	return f, nil
 }
 
 // unpack is what a packed file becomes, in order.
-func (c *contents) unpack() io.Reader {
+func (f *File) unpack() io.Reader {
 	r := new(inflate.Reader)
-	r.ResetGzip(io.NewSectionReader(c.in, 0, c.size))
+	r.ResetGzip(io.NewSectionReader(f.in, 0, f.size))
 	return r
 }
 
-// plain is the contents of a file as one may read them anywhere. A packed one is unpacked into memory: hold gets
-// how much that takes.
-func (c *contents) plain(hold func(n int64) error) (io.ReaderAt, error) {
-	if !c.packed {
-		return c.in, nil
+// Plain is a file as one may read it anywhere. A packed one is unpacked into memory: hold gets how much that takes.
+func (f *File) Plain(hold func(n int64) error) (io.ReaderAt, error) {
+	if !f.Packed {
+		return f.in, nil
 	}
-	last := &c.hdus[len(c.hdus)-1]
+	last := &f.HDUs[len(f.HDUs)-1]
 	n := last.Data + last.Size
 	if err := hold(n); err != nil {
 		return nil, err
 	}
 	b := make([]byte, n)
-	r := c.unpack()
+	r := f.unpack()
 	if _, err := io.ReadFull(r, b); err != nil {
 		return nil, broken(err)
 	}
@@ -73,6 +72,14 @@ func (c *contents) plain(hold func(n int64) error) (io.ReaderAt, error) {
 // drain reads the rest of a packed file, so that its checksum is compared.
 func drain(r io.Reader) error {
 	_, err := io.Copy(io.Discard, r)
+	return broken(err)
+}
+
+// broken makes an end that comes early damage of the file.
+func (f *File) broken(err error) error {
+	if !f.Packed && (err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF)) {
+		return shardify.Corrupt(f.size, "the file ends within the data")
+	}
 	return broken(err)
 }
 
