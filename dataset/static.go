@@ -24,9 +24,21 @@ func StaticColumns(s *index.Static, b []byte) ([]shardify.Column, error) {
 	}
 	var list []shardify.Column
 	for i := range s.Schema {
-		c := shardify.Column{Field: s.Schema[i], Data: make([]byte, s.Schema[i].ElemBytes())}
-		if err := sh.Read(c.Data, sh.Columns[i].Values, 0); err != nil {
+		at := &sh.Columns[i]
+		read := func(k int) ([]byte, error) {
+			b := make([]byte, sh.Counts[k]*sh.Tensors[k].Row)
+			return b, sh.Read(b, k, 0)
+		}
+		c := shardify.Column{Field: s.Schema[i]}
+		if c.Data, err = read(at.Values); err != nil {
 			return nil, err
+		}
+		for _, k := range []int{at.Offsets, at.Offsets1}[:c.Levels] {
+			b, err := read(k)
+			if err != nil {
+				return nil, err
+			}
+			c.Offsets = append(c.Offsets, shardify.View[int64](b))
 		}
 		list = append(list, c)
 	}

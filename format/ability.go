@@ -77,6 +77,13 @@ type Strayer interface {
 	Strays() (inputs []uint32, left []Leftover)
 }
 
+// Constant is a Source that has fields which are the same for all samples, beside those of its schema: names of columns,
+// say. Static reads them, as columns of one sample: those that a set of it always has, and those that
+// are wanted by name or glob.
+type Constant interface {
+	Static(ctx context.Context, wanted []string, pool *shardify.Pool) ([]shardify.Column, error)
+}
+
 // Stater is a Source whose survey of the inputs is worth keeping in the plan,
 // so that each task need not repeat it. It comes back as OpenArgs.State.
 type Stater interface{ State() ([]byte, error) }

@@ -30,8 +30,8 @@ func (s *Static) check(files []shardify.File) error {
 		return shardify.Corrupt(-1, "static: %v", err)
 	}
 	for i := range s.Schema {
-		if f := &s.Schema[i]; f.Levels > 0 || f.Nullable {
-			return shardify.Corrupt(-1, "static field %s: want one size, and no missing values", f.Name)
+		if f := &s.Schema[i]; f.Nullable || f.Ragged {
+			return shardify.Corrupt(-1, "static field %s: want no missing values, and no shape of its own", f.Name)
 		}
 	}
 	if s.Shard.Name != StaticName || s.Shard.Samples != 1 || s.Shard.Bytes < 0 || len(s.Shard.Files) > 0 {

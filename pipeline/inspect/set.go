@@ -102,7 +102,11 @@ func staticLines(m *index.Manifest) (lines []string) {
 	}
 	for i := range m.Static.Schema {
 		f := &m.Static.Schema[i]
-		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s  %s, %s  %s", f.Name, TypeOf(f), shardify.FormatSize(int64(f.ElemBytes())), notes(f))))
+		size := ""
+		if f.Levels == 0 {
+			size = ", " + shardify.FormatSize(int64(f.ElemBytes()))
+		}
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s  %s%s  %s", f.Name, TypeOf(f), size, notes(f))))
 	}
 	return lines
 }

@@ -128,7 +128,7 @@ var Keys = []Key{
 	{setting{"fresh", "", GroupOutput, "remove an earlier conversion in the output folder first", func(s *Settings) Value { return (*value.Bool)(&s.Fresh) }}, NotKept, bound},
 
 	{setting{"columns", "", GroupSelection, "`GLOB,...`: only fields that match; !GLOB leaves out those that match", func(s *Settings) Value { return (*value.List)(&s.Columns) }}, InPlan, matched.fields()},
-	{setting{"static", "", GroupSelection, "`FIELD,...`: fields of HDF5, NetCDF-4, Zarr or npz files that are the same for all samples, such as a land-sea mask: stored once in the set", func(s *Settings) Value { return (*value.List)(&s.Static) }}, InRecipe, matched},
+	{setting{"static", "", GroupSelection, "`FIELD,...`: fields of HDF5, NetCDF-4, Zarr or npz files that are the same for all samples, such as a land-sea mask or columns of genes: stored once in the set", func(s *Settings) Value { return (*value.List)(&s.Static) }}, InRecipe, matched},
 	{setting{"limit", "", GroupSelection, "only the first N samples", func(s *Settings) Value { return (*value.Count)(&s.Limit) }}, InRecipe, bound.alone(", which says nothing about further inputs: convert them and use merge-sets")},
 	{setting{"range", "", GroupSelection, "only samples LO up to but without HI, counted over all inputs", func(s *Settings) Value { return &s.Range }}, InRecipe, bound.alone(", which says nothing about further inputs: convert them and use merge-sets")},
 	{setting{"max-sample", "", GroupSelection, "refuse samples that take more decoded; " + shardify.FormatSize(convert.DefaultMaxSample) + " if left out", func(s *Settings) Value { return (*value.Size)(&s.MaxSample) }}, NotKept, bound},

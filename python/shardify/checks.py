@@ -137,8 +137,8 @@ def _static(raw: Mapping[str, Any]) -> None:
     if static is None:
         return
     for f in parse_schema(static["schema"]):
-        if f.levels or f.nullable:
-            raise ValueError("static field %s: want one size, and no missing values" % f.name)
+        if f.nullable or f.ragged:
+            raise ValueError("static field %s: want no missing values, and no shape of its own" % f.name)
     shard = static["shard"]
     want = {f["name"]: f["bytes"] for f in raw.get("files") or ()}
     if shard["name"] != STATIC or shard["samples"] != 1 or shard.get("files") or want.get(STATIC) != whole(shard["bytes"], "bytes of " + STATIC):

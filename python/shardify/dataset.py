@@ -120,7 +120,7 @@ class Dataset(Generic[T]):
     @property
     def static(self) -> Dict[str, npt.NDArray[Any]]:
         """The fields that are the same for all samples, as `convert --static` stored them: a land-sea
-        mask, the height of the ground."""
+        mask, the height of the ground; the names of genes, as a list of texts."""
         return static.values(self._manifests)
 
     @property

@@ -186,7 +186,7 @@ class Matrices:
                 raise ValueError("sparse: %s: columns= of %d flags, for %d columns" % (m.name, len(wanted), m.width))
             wanted = np.flatnonzero(wanted)
         if wanted.dtype.kind in "UO" and wanted.size:
-            wanted = self._numbered(m, [str(n) for n in wanted.tolist()], names(m) if m.how.names is None else [str(n) for n in m.how.names])
+            wanted = self._numbered(m, [str(n) for n in wanted.tolist()], self._names(m, names) if m.how.names is None else [str(n) for n in m.how.names])
         if wanted.size and wanted.dtype.kind not in "iu":
             raise ValueError("sparse: %s: columns=%r: want names, or whole numbers" % (m.name, m.how.columns))
         wanted = wanted.astype(np.int64)
@@ -197,6 +197,11 @@ class Matrices:
             first = next(int(c) for k, c in enumerate(wanted.tolist()) if c in wanted[:k])
             raise ValueError("sparse: %s: columns= has column %d twice" % (m.name, first))
         return wanted
+
+    def _names(self, m: Matrix, names: Callable[[Matrix], Optional[List[str]]]) -> Optional[List[str]]:
+        """The names of the columns: those that the numbers of columns have as an attribute, else static ones."""
+        own = self.fields[m.indices][0].field.attrs.get("columns")
+        return names(m) if own is None or own.count("\n") + 1 != m.width else own.split("\n")
 
     @staticmethod
     def _numbered(m: Matrix, wanted: List[str], names: Optional[List[str]]) -> Array:

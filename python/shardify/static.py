@@ -35,7 +35,7 @@ def _record(m: Manifest) -> Optional[Tuple[Tuple[Field, ...], Shard, str]]:
     try:
         fields, shard = parse_schema(raw["schema"]), parse_shard("", raw["shard"])
         digest = next(str(f["digest"]) for f in m.raw["files"] if f["name"] == FILE)
-        if shard.path != FILE or shard.samples != 1 or any(f.levels or f.nullable for f in fields):
+        if shard.path != FILE or shard.samples != 1 or any(f.nullable or f.ragged for f in fields):
             raise ValueError("%s of %d samples" % (shard.path, shard.samples))
     except (SchemaError, StopIteration, KeyError, TypeError, ValueError, AttributeError) as e:
         raise corrupt(os.path.join(m.folder, NAME), "static: %s: %s" % (type(e).__name__, e)) from None

@@ -212,7 +212,7 @@ def test_names_of_fields_and_columns(tmp_path):
     rows = [{"v": r["X/data"], "i": r["X/indices"], "label": r["label"]} for r in cells(20, 4, 6)]
     schema = [
         {"name": "v", "dtype": "f32", "levels": 1, "counter": "n"},
-        {"name": "i", "dtype": "i32", "levels": 1, "counter": "n"},
+        {"name": "i", "dtype": "i32", "levels": 1, "counter": "n", "attrs": {"columns": "w\nx\ny\nz"}},
         {"name": "label", "dtype": "i64"},
     ]
     folder = write(tmp_path / "set", rows, schema)
@@ -223,6 +223,7 @@ def test_names_of_fields_and_columns(tmp_path):
         (how, "v", [0, 1, 2, 3]),
         ({"counts": how}, "counts", [0, 1, 2, 3]),
         ({"one": Sparse("dense", indices="i", values="v", width=4, names=names, columns=["d", "b"])}, "one", [3, 1]),
+        ({"one": Sparse("dense", indices="i", values="v", width=4, columns=["z", "x"])}, "one", [3, 1]),
         ({"one": Sparse("dense", indices="i", values="v", width=4, columns=[False, True, True, False])}, "one", [1, 2]),
         ({"one": Sparse("dense", indices="i", values="v", width=4, columns=[])}, "one", []),
     ]:

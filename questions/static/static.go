@@ -37,6 +37,7 @@ type static struct {
 	ask.Nothing
 	file    shardify.File
 	content []byte // of the file; nil without static fields
+	size    int64  // of the values
 }
 
 // Check implements ask.Asked.
@@ -50,7 +51,13 @@ func (*static) Check(c *ask.Conversion) error {
 // inputs.
 func (q *static) Open(ctx context.Context, c *ask.Conversion) (err error) {
 	var st *plan.Static
+	source, constant := c.Opened.Source.(format.Constant)
 	switch {
+	case constant:
+		var columns []shardify.Column
+		if columns, err = source.Static(ctx, c.Static, c.Pool()); err == nil && len(columns) > 0 {
+			st, q.content, err = file(ctx, columns)
+		}
 	case len(c.Static) > 0:
 		var columns []shardify.Column
 		if columns, err = fields(ctx, c); err == nil {
@@ -63,13 +70,17 @@ func (q *static) Open(ctx context.Context, c *ask.Conversion) (err error) {
 		return err
 	}
 	c.Draft.Asked.Static, q.file = st, st.File
-	return nil
+	columns, err := dataset.StaticColumns(&st.Static, q.content)
+	for i := range columns {
+		q.size += int64(len(columns[i].Data))
+	}
+	return err
 }
 
 // Planned implements ask.Asked.
-func (*static) Planned(_ context.Context, c *ask.Conversion, p *plan.Plan, _ *format.Output) error {
+func (q *static) Planned(_ context.Context, c *ask.Conversion, p *plan.Plan, _ *format.Output) error {
 	if p.Asked.Static != nil {
-		c.Note(note(p.Asked.Static, p.Pack.Samples))
+		c.Note(note(p.Asked.Static, q.size, p.Pack.Samples))
 	}
 	return nil
 }
@@ -317,12 +328,10 @@ func record(ctx context.Context, of *plan.Plan, root, store storage.Store, m *in
 }
 
 // note says what static fields take, and what they would take in each sample.
-func note(st *plan.Static, samples int64) string {
+func note(st *plan.Static, size, samples int64) string {
 	var names []string
-	size := int64(0)
 	for i := range st.Schema {
 		names = append(names, st.Schema[i].Name)
-		size += int64(st.Schema[i].ElemBytes())
 	}
 	return fmt.Sprintf("%s %s once in the set, %s; in each of %s it would be %s", strings.Join(names, ", "), map[bool]string{true: "is", false: "are"}[len(names) == 1],
 		shardify.FormatSize(size), printable.Of(samples, "sample"), shardify.FormatSize(size*samples))

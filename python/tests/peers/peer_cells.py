@@ -109,6 +109,9 @@ def expected(a: anndata.AnnData) -> Dict[str, Any]:
 
 def compare(ds: Any, a: anndata.AnnData, what: str) -> None:
     samples = [ds[k] for k in range(len(ds))]
+    genes = ds.static
+    assert genes["var/_index"] == list(a.var_names), what + ": other names of genes"
+    assert "var/k" not in genes or genes["var/k"].dtype == a.var.k.dtype and np.array_equal(genes["var/k"], a.var.k), what + ": another column of genes"
     for name, (want, missing) in expected(a).items():
         if missing is not None or not sp.issparse(want):
             marks = [x[name] is None for x in samples]
@@ -153,8 +156,9 @@ def all_containers() -> str:
             else:
                 anndata.settings.zarr_write_format = int(ext[0])
                 a.write_zarr(path)
-            p = subprocess.run([BINARY, "convert", path, "-o", out, "-q"], capture_output=True, text=True)
+            p = subprocess.run([BINARY, "convert", path, "-o", out, "-q"] + ["--static=var/k"] * (k % 2), capture_output=True, text=True)
             assert p.returncode == 0, "object %d of seed %d, %s: %s" % (k, SEED, ext, p.stderr)
+            assert len(shardify.open(out).static) == 1 + k % 2
             compare(shardify.open(out), a, "object %d of seed %d, %s" % (k, SEED, ext))
             sets.append(digest(out))
         assert sets[0] == sets[1] == sets[2], "object %d of seed %d: other bytes from other containers" % (k, SEED)

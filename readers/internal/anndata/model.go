@@ -68,7 +68,9 @@ type model struct {
 	known  bool     // there are names of genes
 	fields []field
 	left   []format.Leftover
-	units  []unit
+	// perGene are arrays with a value for each gene, of files that are no AnnData.
+	perGene []string
+	units   []unit
 }
 
 // unit is rows that are decoded together, and the bytes of one.
@@ -149,9 +151,10 @@ func build(ctx context.Context, t Tree, c *Container, used *format.Used) (m *mod
 			m.leave(x[0]+"/"+name, x[1], false)
 		}
 	}
+	index, _ := m.indexOf("var")
 	for _, name := range m.members("var") {
-		if !strings.HasPrefix(name, "_") && name != "index" {
-			m.leave("var/"+name, "of genes, not of cells", false)
+		if !strings.HasPrefix(name, "_") && name != index {
+			m.leave("var/"+name, ofGenes, false)
 		}
 	}
 	return m, context.Cause(ctx)

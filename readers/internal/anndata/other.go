@@ -96,7 +96,7 @@ func (m *model) tenx() error {
 		return err
 	}
 	for _, name := range rest {
-		m.ofGenes(p + "/" + name)
+		m.leaveGenes(p + "/" + name)
 	}
 	m.column(p, "barcodes", m.cells)
 	if m.wants(p) || m.wants(p+"/data") || m.wants(p+"/indices") {
@@ -154,7 +154,7 @@ func (m *model) loom() error {
 		m.column("col_attrs", name, "col_attrs/"+name)
 	}
 	for _, name := range m.parts("row_attrs") {
-		m.ofGenes("row_attrs/" + name)
+		m.leaveGenes("row_attrs/" + name)
 		if b, err := m.tree.Array(m.at("row_attrs/" + name)); err == nil && b != nil && len(b.Shape) > 0 && b.Shape[0] != n {
 			m.refuse("matrix", shardify.Corrupt(-1, "%d values in row_attrs/%s, %d rows in matrix", b.Shape[0], name, n))
 		}
@@ -178,10 +178,14 @@ func (m *model) others(why string, unreadable bool, known ...string) {
 	}
 }
 
-// ofGenes leaves out an array with a value for each gene.
-func (m *model) ofGenes(p string) {
+// ofGenes is why columns of genes are no fields.
+const ofGenes = "of genes, not of cells; --static stores it once"
+
+// leaveGenes leaves out an array with a value for each gene.
+func (m *model) leaveGenes(p string) {
 	if a, err := m.tree.Array(m.at(p)); err == nil && a != nil {
-		m.leave(p, "of genes, not of cells", false)
+		m.perGene = append(m.perGene, p)
+		m.leave(p, ofGenes, false)
 	}
 }
 

@@ -29,6 +29,7 @@ type source struct {
 	c     *Container
 	genes genes
 	used  *format.Used
+	once  []string            // columns of genes that are stored once
 	one   map[string][]string // tables of categories by field, where inputs have one
 
 	mu     sync.Mutex

@@ -1,7 +1,7 @@
 """make.py: one AnnData of every kind of field, in HDF5 and in Zarr 2 and 3. Needs anndata and zarr.
 
 python3 make.py     writes all.h5ad, all_v2.zarr.zip, all_v3.zarr.zip, twice.h5ad, tenx.h5, tenx_gzip.h5, small.loom,
-names.h5ad and nameless.h5ad beside it
+names.h5ad, nameless.h5ad, genes.h5ad, genes_v3.zarr.zip and genes_other.h5ad beside it
 """
 
 import os
@@ -37,11 +37,11 @@ def whole():
     return a
 
 
-def write_zarr(a, version):
+def write_zarr(a, version, name=None):
     anndata.settings.zarr_write_format = version
     folder = os.path.join(HERE, "tmp.zarr")
     a.write_zarr(folder)
-    with zipfile.ZipFile(os.path.join(HERE, "all_v%d.zarr.zip" % version), "w", zipfile.ZIP_STORED) as z:
+    with zipfile.ZipFile(os.path.join(HERE, name or "all_v%d.zarr.zip" % version), "w", zipfile.ZIP_STORED) as z:
         for base, _, names in sorted(os.walk(folder)):
             for name in sorted(names):
                 p = os.path.join(base, name)
@@ -99,6 +99,22 @@ def pandas3():
                     g[part].attrs.update({"encoding-type": kind, "encoding-version": "0.2.0"})
 
 
+def genes():
+    """Columns of genes of every kind, in both containers; in genes_other.h5ad the same genes in another order, and one more."""
+    var = pd.DataFrame(index=["g0", "g1", "g2", "g3"])
+    var["n"], var["mean"] = np.arange(4, dtype="i4") * 10, np.array([0.5, 1.5, np.nan, 2], "f4")
+    var["kind"] = pd.Categorical.from_codes([1, -1, 0, 1], ["long", "short"])
+    var["symbol"], var["spike"] = ["A", "", "CC", "é"], [True, False, False, True]
+    var["whole"] = pd.array([1, 2, 3, 4], dtype="Int16")
+    var["some"] = pd.array([1, None, 3, 4], dtype="Int16")
+    a = anndata.AnnData(sp.csr_matrix(np.eye(3, 4, dtype="f4")), obs=pd.DataFrame(index=["a", "b", "c"]), var=var)
+    write_h5ad(a, "genes.h5ad")
+    write_zarr(a, 3, "genes_v3.zarr.zip")
+    other = var.iloc[[3, 1, 0, 2]].copy()
+    other.loc["h"] = [7, 0, "short", "H", False, 9, 9]
+    write_h5ad(anndata.AnnData(sp.csr_matrix(np.ones((2, 5), "f4")), obs=pd.DataFrame(index=["d", "e"]), var=other.astype(var.dtypes)), "genes_other.h5ad")
+
+
 if __name__ == "__main__":
     a = whole()
     write_h5ad(a, "all.h5ad")
@@ -109,3 +125,4 @@ if __name__ == "__main__":
     write_h5ad(b, "twice.h5ad")
     others()
     pandas3()
+    genes()
