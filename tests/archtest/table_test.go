@@ -215,7 +215,7 @@ var table = []row{
 	{"gpuload/internal/load", "loader", "dataset gpuload/internal/filemap gpuload/internal/trace index index/megatron index/tar index/view internal/host numbers/half shardify storage"},
 	{"gpuload/internal/tier", "loader", "gpuload/internal/device gpuload/internal/load gpuload/internal/trace gpuload/order index shardify"},
 	{"gpuload/order", "loader", ""},
-	{"gpuload/internal/sparse", "loader", "numbers/elementary shardify"},
+	{"gpuload/internal/sparse", "loader", "gpuload/internal/load numbers/elementary shardify"},
 	{"pipeline/cluster", "application", "index internal/host internal/printable internal/suggest plan shardify storage storage/local storage/storages"},
 	{"pipeline/driver", "application", "internal/host internal/printable pipeline/cluster shardify"},
 	{"pipeline/queues", "application", "internal/printable pipeline/cluster plan"},

@@ -315,12 +315,16 @@ func copyRowsPast(dst, src []byte, size, each int, rows []int64) {
 	checkRows(dst, src, size, each, rows)
 	n := size * each
 	for j, r := range rows {
-		copyRowPast(dst[j*n:(j+1)*n], src[int(r)*size:int(r)*size+n])
+		CopyPast(dst[j*n:(j+1)*n], src[int(r)*size:int(r)*size+n])
 	}
 }
 
-// copyRowPast copies a row past the caches.
-func copyRowPast(to, from []byte) {
+// CopyPast copies a row past the caches, where that can be.
+func CopyPast(to, from []byte) {
+	if !hasRows {
+		copy(to, from)
+		return
+	}
 	head := min(int(-Address(to)&15), len(to))
 	copy(to[:head], from)
 	for to, from = to[head:], from[head:]; len(to) >= 64; {

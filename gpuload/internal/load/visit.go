@@ -363,7 +363,7 @@ func (l *Reader) copyRuns(t *Table, runs []Run, lo, hi int) error {
 				r := &runs[k]
 				to, from := t.Part(i, r.Row, r.Row+r.Hi-r.Lo), v.bytes(v.of(r), i)[r.Lo*row:r.Hi*row]
 				if past {
-					copyRowPast(to, from)
+					CopyPast(to, from)
 				} else {
 					copy(to, from)
 				}

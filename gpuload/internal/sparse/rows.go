@@ -1,9 +1,12 @@
 package sparse
 
 import (
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload/internal/load"
 )
 
 type numeric interface {
@@ -43,6 +46,41 @@ type work[V, O numeric] struct {
 	order   []uint64
 	some    []V // the values of a row where they are not those that are stored
 	values  []O
+	row     []O // of zeros, in which a row is made that leaves the caches alone
+}
+
+// Dense results from pastResult bytes on do not stay in the caches near a core. A row, if it is not short, is made there and
+// stored past them: the zeros and the values of a row are then one pass over memory. Several goroutines make such a result,
+// each at least partResult of it.
+const pastResult, pastRow, partResult = 8 << 20, 4 << 10, 4 << 20
+
+// spread makes a result, of which a large dense one is made in parts.
+func (m maker) spread(f *Form, in *Rows, out *Result, take taker) (found Found) {
+	rows, size := len(in.Offsets)-1, len(out.Values)
+	if !f.Dense || size < pastResult {
+		return m(f, in, out, take)
+	}
+	row := size / rows
+	out.past = row >= pastRow
+	parts := make([]Found, min(size/partResult, runtime.GOMAXPROCS(0), rows))
+	var wg sync.WaitGroup
+	for k := range parts {
+		lo, hi := rows*k/len(parts), rows*(k+1)/len(parts)
+		wg.Go(func() {
+			parts[k] = m(f, &Rows{Values: in.Values, Indices: in.Indices, Offsets: in.Offsets[lo : hi+1]}, &Result{Values: out.Values[lo*row : hi*row], past: out.past}, take)
+			if parts[k].Bad != nil {
+				parts[k].Bad.Row += lo
+			}
+		})
+	}
+	wg.Wait()
+	for _, p := range parts {
+		found.Elements, found.Mixed = found.Elements+p.Elements, found.Mixed+p.Mixed
+		if found.Bad == nil {
+			found.Bad = p.Bad
+		}
+	}
+	return found
 }
 
 func (w *work[V, O]) run() (found Found) {
@@ -56,6 +94,9 @@ func (w *work[V, O]) run() (found Found) {
 		w.values = make([]O, longest)
 	}
 	stored, to := shardify.View[V](w.in.Values), shardify.View[O](w.out.Values)
+	if w.out.past {
+		w.row = make([]O, f.Kept)
+	}
 	w.start(0, 0)
 	for r := range rows {
 		lo, hi := int(w.in.Offsets[r]), int(w.in.Offsets[r+1])
@@ -178,8 +219,12 @@ func (w *work[V, O]) changed(values []V) []O {
 }
 
 // scatter fills a dense row.
-func (w *work[V, O]) scatter(row []O, columns []int32, values []O) {
-	clear(row)
+func (w *work[V, O]) scatter(to []O, columns []int32, values []O) {
+	row := w.row
+	if row == nil {
+		row = to
+		clear(row)
+	}
 	values = values[:len(columns)]
 	for i, c := range columns {
 		row[c] += values[i]
@@ -188,5 +233,12 @@ func (w *work[V, O]) scatter(row []O, columns []int32, values []O) {
 		for _, c := range columns {
 			row[c] = min(row[c], 1)
 		}
+	}
+	if w.row == nil {
+		return
+	}
+	load.CopyPast(shardify.Bytes(to), shardify.Bytes(row))
+	for _, c := range columns {
+		row[c] = 0
 	}
 }

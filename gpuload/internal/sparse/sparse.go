@@ -37,6 +37,7 @@ type Rows struct {
 // the rows are only checked.
 type Result struct {
 	Values, Columns, Starts []byte
+	past                    bool // its rows leave the caches alone
 }
 
 // Found is what Make met.
@@ -78,7 +79,7 @@ func (f *Form) Make(in Rows, out Result) (Found, error) {
 	if made == nil {
 		return Found{}, shardify.Unsupported("sparse rows of type %s", f.Values)
 	}
-	return made(f, &in, &out, take), nil
+	return made.spread(f, &in, &out, take), nil
 }
 
 func (f *Form) check(in *Rows, out *Result) error {

@@ -1,6 +1,7 @@
 package sparse
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/numbers/elementary"
+	"github.com/shardify/shardify/tests/race"
 )
 
 var indexTypes = []shardify.DType{shardify.U8, shardify.I8, shardify.U16, shardify.I16, shardify.U32, shardify.I32, shardify.U64, shardify.I64}
@@ -147,6 +149,7 @@ func dense(t *testing.T, f *Form, out Result, rows int) []byte {
 }
 
 func TestRowsAreThoseOfTheWords(t *testing.T) {
+	race.Sequential(t)
 	r := rand.New(rand.NewPCG(3, 5))
 	for values := range makers {
 		for _, indices := range indexTypes {
@@ -183,6 +186,44 @@ func TestRowsAreThoseOfTheWords(t *testing.T) {
 					t.Fatal(err)
 				}
 				checkDense(t, f, made.Values, &s)
+			}
+		}
+	}
+}
+
+// TestLargeResultsAreThoseOfTheirRows: rows that are stored past the caches are those that are made one at a time.
+func TestLargeResultsAreThoseOfTheirRows(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 5))
+	for _, f := range []*Form{{Values: shardify.F32}, {Values: shardify.Bool}, {Values: shardify.F64, Log1p: true, Normalize: 1e4}, {Values: shardify.U16}} {
+		f.Indices, f.Dense = shardify.I32, true
+		size := f.made().Size()
+		f.Width = pastRow/size + 3
+		f.Kept = f.Width
+		rows := pastResult/(f.Kept*size) + 1
+		s := random(r, rows, f.Width, true)
+		in := Rows{Values: bytesOf(f.Values, s.values), Indices: bytesOf(f.Indices, s.columns), Offsets: s.offsets}
+		all, one := slices.Repeat([]byte{0xaa}, rows*f.Kept*size), make([]byte, f.Kept*size)
+		if _, err := f.Make(in, Result{Values: all}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range rows {
+			if _, err := f.Make(Rows{Values: in.Values, Indices: in.Indices, Offsets: in.Offsets[i : i+2]}, Result{Values: one}); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(all[i*len(one):(i+1)*len(one)], one) {
+				t.Fatalf("%s: row %d of %d is another one", f.Values, i, rows)
+			}
+		}
+		for _, row := range []int{rows - 1, rows / 2} { // the first that is wrong is found, whoever comes to it first
+			at := s.offsets[row]
+			for s.offsets[row+1] == at {
+				row--
+				at = s.offsets[row]
+			}
+			copy(in.Indices[at*4:], []byte{255, 255, 255, 127})
+			found, err := f.Make(in, Result{Values: all})
+			if want := (Bad{Row: row, Column: math.MaxInt32}); err != nil || found.Bad == nil || *found.Bad != want {
+				t.Fatalf("%s: found %+v, %v; want %+v", f.Values, found.Bad, err, want)
 			}
 		}
 	}
