@@ -81,6 +81,10 @@ class Matrix(NamedTuple):
         return np.dtype("f8" if self.kind == "f64" else "f4") if self.changes else None
 
 
+def _address(a: Array) -> int:
+    return int(a.__array_interface__["data"][0])
+
+
 def _unchecked(torch: Any) -> Dict[str, bool]:
     """The library has checked them. PyTorch before 2.0 checks always."""
     return {"check_invariants": False} if hasattr(torch.sparse, "check_sparse_tensor_invariants") else {}
@@ -284,27 +288,20 @@ class Matrices:
     ) -> Tuple[int, int]:
         """The elements of the result, and how many rows have columns that do not rise. Without memory for a result rows are checked."""
         lib = clib.load()
-        factor = struct.unpack("<q", struct.pack("<d", float(m.how.normalize or 0)))[0]
         wide = bool(made) and made[1].dtype.itemsize == 8
         check = not made and not dense
-        form = np.array(
-            [_NUMBERS[data.dtype.str], _NUMBERS[columns.dtype.str], m.width, m.kept, factor, m.how.log1p, bool(dense), wide], np.int64
-        )
-        to = (ctypes.c_void_p * 3)(*[a.ctypes.data for a in made or dense])
-        room = np.array([a.nbytes for a in made or dense] + [0] * 3, np.int64)
-        found = np.zeros(6, np.int64)
-        choice = None if m.choice is None or check else m.choice.ctypes.data
-        if check:
-            form[3:6] = m.width, 0, 0
-        lib.call(
-            lib.sparse,
-            form.ctypes.data, choice, data.ctypes.data, columns.ctypes.data, len(data), offsets.ctypes.data, len(offsets) - 1, to, room.ctypes.data, found.ctypes.data,
-        )  # fmt: skip
-        row = int(found[2])
+        changed = (m.width, 0, 0) if check else (m.kept, struct.unpack("<q", struct.pack("<d", float(m.how.normalize or 0)))[0], m.how.log1p)
+        form = (ctypes.c_int64 * 8)(_NUMBERS[data.dtype.str], _NUMBERS[columns.dtype.str], m.width, *changed, bool(dense), wide)
+        to = (ctypes.c_void_p * 3)(*map(_address, made or dense))
+        room = (ctypes.c_int64 * 3)(*[a.nbytes for a in made or dense])
+        found = (ctypes.c_int64 * 6)()
+        choice = None if m.choice is None or check else _address(m.choice)
+        lib.call(lib.sparse, form, choice, _address(data), _address(columns), len(data), _address(offsets), len(offsets) - 1, to, room, found)
+        row = found[2]
         if row >= 0:
-            n = int(found[4]) % (1 << 64) if found[5] else int(found[4])
+            n = found[4] % (1 << 64) if found[5] else found[4]
             self._complain(batch, m.indices, "value %d: column %d of %d columns" % (found[3], n, m.width), row)
-        return int(found[0]), int(found[1])
+        return found[0], found[1]
 
     def _tensor(self, a: Array) -> Any:
         return self.framework.from_array(a, spec_of(a))

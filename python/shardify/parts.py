@@ -189,9 +189,11 @@ _PLAIN: Dict[str, Spec] = {}
 
 
 def spec_of(a: Array) -> Spec:
-    kind = {"b": "bool", "i": "i", "u": "u", "f": "f"}[a.dtype.kind]
-    kind = kind if kind == "bool" else kind + str(8 * a.dtype.itemsize)
-    return _PLAIN.setdefault(kind, Spec(kind, (), "samples"))
+    known = _PLAIN.get(a.dtype.str)
+    if known is None:
+        kind = {"b": "bool", "i": "i", "u": "u", "f": "f"}[a.dtype.kind]
+        known = _PLAIN[a.dtype.str] = Spec(kind if kind == "bool" else kind + str(8 * a.dtype.itemsize), (), "samples")
+    return known
 
 
 class Images(Part):
