@@ -167,7 +167,7 @@ def checks(call):
     for tool, seconds in (("memcheck", 100), ("racecheck", 60)):
         if found:
             args = [found, "--tool", tool, "--error-exitcode", "9"]
-            call.step(tool, seconds, args + test("cuda", "TestOnTheGPU/(gather|cast|pixels|windows)"))
+            call.step(tool, seconds, args + test("cuda", "TestOnTheGPU/(gather|cast|pixels|dense|windows)"))
         else:
             call.lines.add(type="check", step=tool, check=tool, status="SKIP", note="compute-sanitizer is not installed")
 

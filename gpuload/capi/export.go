@@ -354,6 +354,13 @@ func goPixels(device *C.char, stream C.uint64_t, form *C.int64_t, scales *C.floa
 	})
 }
 
+//export goDense
+func goDense(device *C.char, stream C.uint64_t, form *C.int64_t, errText **C.char) C.int {
+	return try(errText, func() (int, error) {
+		return ok, denseRows(C.GoString(device), gpuload.Stream(stream), unsafe.Slice((*int64)(form), denseLength))
+	})
+}
+
 //export goDecode
 func goDecode(form *C.char, size C.size_t, epoch C.int64_t, values *C.uint8_t, bytes C.int64_t, offsets, ids *C.int64_t, n C.int64_t, out *C.uint8_t, room C.int64_t, moves *C.double, numbers C.int64_t, left **C.char, errText **C.char) C.int {
 	return try(errText, func() (int, error) {

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 // The version of this interface. A program refuses a library of another.
-#define SHARDIFY_ABI 13
+#define SHARDIFY_ABI 14
 
 // Results.
 enum {
@@ -142,6 +142,13 @@ typedef struct {
 // its width, height and channels (1 or 3), whether they are its last dimension, its type (0 u8, 1 f16, 2 bf16,
 // 3 f32) and the number of scales (0, or one for each channel), which are in front of as many shifts.
 int shardify_pixels(const char *device, uint64_t stream, const int64_t *form, const float *scales, const shardify_picture *pictures, int64_t n, char **error);
+
+// shardify_dense makes dense rows of those of a sparse matrix in the memory of a GPU, in order of `stream`, as they are stored. form is
+// the addresses of the result, of the values, of the numbers of columns, of where each row begins (int64, one more than rows), of the number
+// that each stored column gets (int32, -1: none; address 0: they stay), and of a uint32, to which the rows are added whose columns are none or do not
+// rise, and which stay zeros; then rows, values, stored columns, columns of the result, the bytes of a value, and the type of numbers of columns, as for
+// shardify_sparse.
+int shardify_dense(const char *device, uint64_t stream, const int64_t *form, char **error);
 
 // shardify_decode makes pixels of n encoded images, JPEG or PNG: values[offsets[k]] to values[offsets[k + 1]] is
 // that of sample ids[k], or padding if that is -1. form is JSON (images.Form of gpuload/internal/images); out has room

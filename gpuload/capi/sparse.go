@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload"
 	"github.com/shardify/shardify/gpuload/internal/sparse"
 )
 
@@ -57,4 +58,19 @@ func tell(found []int64, f sparse.Found) {
 			found[foundHuge] = 1
 		}
 	}
+}
+
+// denseLength is the numbers of shardify_dense: the words of gpuload.Dense, and the type of numbers of columns.
+const denseLength = 12
+
+func denseRows(device string, stream gpuload.Stream, form []int64) error {
+	kind := form[denseLength-1]
+	if kind < 0 || kind >= int64(len(sparseTypes)) {
+		return fmt.Errorf("numbers of columns of type %d", kind)
+	}
+	words := make([]uint64, denseLength-1)
+	for i := range words {
+		words[i] = uint64(form[i])
+	}
+	return gpuload.Dense(device, stream, words, sparseTypes[kind])
 }

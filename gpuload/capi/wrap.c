@@ -75,6 +75,8 @@ int shardify_pixels(const char *device, uint64_t stream, const int64_t *form, co
     HERE(goPixels((char *)device, stream, (int64_t *)form, (float *)scales, (void *)pictures, n, error));
 }
 
+int shardify_dense(const char *device, uint64_t stream, const int64_t *form, char **error) { HERE(goDense((char *)device, stream, (int64_t *)form, error)); }
+
 int shardify_decode(const char *form, size_t size, int64_t epoch, const uint8_t *values, int64_t bytes, const int64_t *offsets,
                     const int64_t *ids, int64_t n, uint8_t *out, int64_t room, double *moves, int64_t numbers, char **left, char **error) {
     HERE(goDecode((char *)form, size, epoch, (uint8_t *)values, bytes, (int64_t *)offsets, (int64_t *)ids, n, out, room, moves, numbers, left, error));

@@ -30,7 +30,7 @@ from .errors import (
     UsageError,
 )
 
-ABI = 13
+ABI = 14
 VARIABLE = "SHARDIFY_LIBRARY"
 OK, END, AGAIN, ERROR, FORKED = 0, 1, 2, -1, -2
 
@@ -94,6 +94,7 @@ _FUNCTIONS: Dict[str, Any] = {
     "close": [c_uint64, _error],
     "probe": [c_char_p, POINTER(c_void_p), _error],
     "pixels": [c_char_p, c_uint64, c_void_p, c_void_p, c_void_p, c_int64, _error],
+    "dense": [c_char_p, c_uint64, c_void_p, _error],
     "sparse": [c_void_p, c_void_p, c_void_p, c_void_p, c_int64, c_void_p, c_int64, c_void_p, c_void_p, c_void_p, _error],
     "decode": [c_char_p, c_size_t, c_int64, c_void_p, c_int64, c_void_p, c_void_p, c_int64, c_void_p, c_int64, c_void_p, c_int64, POINTER(c_void_p), _error],
     "following": [c_char_p, c_size_t, POINTER(c_void_p), _error],
@@ -155,6 +156,7 @@ class Library:
     close: Any
     probe: Any
     pixels: Any
+    dense: Any
     decode: Any
     sparse: Any
     following: Any

@@ -19,6 +19,7 @@ from .errors import SchemaError, UnsupportedError
 from .frameworks import Spec
 from .loaderbatch import LoaderBatch
 from .parts import Lists, spec_of
+from .pixels import place
 
 Array = npt.NDArray[Any]
 Layout = Literal["csr", "coo", "dense"]
@@ -334,13 +335,17 @@ class Matrices:
         torch = self.framework.torch  # type: ignore[attr-defined]
         return torch.sparse_coo_tensor(places, values, shape, **_unchecked(torch))._coalesced_(True)
 
-    # ---- where the batch is on a GPU: torch's own operations there
+    # ---- where the batch is on a GPU: a kernel of the library, and torch's own operations there
 
     def _on_device(self, m: Matrix, batch: LoaderBatch, values: Any, indices: Any, host: Array) -> Any:
         t: Any = self.framework.torch  # type: ignore[attr-defined]
         offsets, data, columns = values["offsets"], values["values"], indices["values"]
         rows, n = len(host) - 1, len(data)
         number = t.int64 if columns.element_size() == 8 else t.int32
+        if m.how.layout == "dense" and not m.changes and data.is_cuda:
+            dense = self._by_kernel(m, data, columns, offsets, rows)
+            if dense is not None:
+                return dense
         row = t.repeat_interleave(t.arange(rows, device=data.device), offsets[1:] - offsets[:-1], output_size=n)
         columns = columns.to(t.int64)
         wrong = (columns < 0) | (columns >= m.width)
@@ -371,6 +376,19 @@ class Matrices:
         starts = t.zeros(rows + 1, dtype=t.int64, device=data.device)
         starts[1:] = t.cumsum(t.bincount(row, minlength=rows), 0)
         return self._csr(starts.to(number), columns.to(number), data, (rows, m.kept))
+
+    def _by_kernel(self, m: Matrix, data: Any, columns: Any, offsets: Any, rows: int) -> Any:
+        """Dense rows by one launch, or None where the numbers of a row are not rising columns."""
+        t: Any = self.framework.torch  # type: ignore[attr-defined]
+        lib, device = clib.load(), data.device
+        dense, found = t.empty((rows, m.kept), dtype=data.dtype, device=device), t.zeros(1, dtype=t.int32, device=device)
+        choice = None if m.choice is None else t.from_numpy(m.choice).to(device)
+        kind = _KINDS.index(("u" if "uint" in str(columns.dtype) else "i") + str(8 * columns.element_size()))
+        to = [x.data_ptr() for x in (dense, data, columns, offsets)] + [0 if choice is None else choice.data_ptr(), found.data_ptr()]
+        number, stream = place(device)
+        form = (ctypes.c_int64 * 12)(*to, rows, len(data), m.width, m.kept, data.element_size(), kind)
+        lib.call(lib.dense, b"cuda:%d" % number, stream, form)
+        return None if int(found[0]) else dense
 
     @staticmethod
     def _changed(m: Matrix, t: Any, data: Any, row: Any, rows: int) -> Any:

@@ -534,6 +534,66 @@ assert text("report") == "", text("report")
     )
 
 
+def test_dense_rows_by_the_kernel(driver):
+    """Those of NumPy, with and without a choice of columns; rows whose columns do not rise, or are none, are left to torch."""
+    program(
+        driver,
+        """
+import types
+from shardify.matrices import Matrices, Matrix, Sparse
+
+class Memory:
+    # An array on the device, as far as a tensor of torch describes it.
+    def __init__(self, a):
+        self.a, self.at, self.device = a, ctypes.c_void_p(), "cuda:0"
+        must("cuMemAlloc_v2", ctypes.byref(self.at), u64(max(a.nbytes, 1)))
+        ctypes.memmove(self.at, a.tobytes(), a.nbytes)
+    dtype = property(lambda self: "torch." + str(self.a.dtype))
+    def __len__(self): return len(self.a)
+    def element_size(self): return self.a.itemsize
+    def data_ptr(self): return self.at.value
+    def to(self, device): return self
+    def __getitem__(self, k):
+        must("cuStreamSynchronize", stream)
+        return np.frombuffer(ctypes.string_at(self.at, self.a.nbytes), self.a.dtype).reshape(self.a.shape)[k]
+
+torch = types.ModuleType("torch")
+torch.int32 = "i4"
+torch.empty = lambda shape, dtype, device: Memory(np.full(shape, 77, dtype.replace("torch.", "")))
+torch.zeros = lambda n, dtype, device: Memory(np.zeros(n, dtype))
+torch.from_numpy = Memory
+torch.device = lambda d: types.SimpleNamespace(index=0)
+torch.cuda = types.SimpleNamespace(current_stream=lambda n: types.SimpleNamespace(cuda_stream=stream.value))
+sys.modules["torch"] = torch
+made = Matrices.__new__(Matrices)
+made.framework = types.SimpleNamespace(torch=torch)
+rng = np.random.default_rng(5)
+for trial in range(24):
+    rows, width = int(rng.integers(0, 6)), int(rng.integers(1, 120))
+    dense = (rng.integers(1, 100, (rows, width)) * (rng.random((rows, width)) < 0.3)).astype(["f4", "f8", "u1", "i2"][trial % 4])
+    row, columns = np.nonzero(dense)
+    data, offsets = dense[row, columns], np.searchsorted(row, np.arange(rows + 1))
+    columns = columns.astype(["i4", "i8", "u2", "i1"][trial // 2 % 4])
+    choice, want = None, dense
+    if trial % 3 == 0:
+        some = rng.permutation(width)[: width // 2]
+        choice, want = np.full(width, -1, "i4"), dense[:, some]
+        choice[some] = np.arange(len(some))
+    m = Matrix("X", Sparse("dense"), "i", "v", width, want.shape[1], choice, "f32")
+    of = lambda c: made._by_kernel(m, Memory(data), Memory(c), Memory(offsets), rows)
+    got = of(columns)[:]
+    assert got.dtype == want.dtype and np.array_equal(got, want), trial
+    for wrong in (width, int(columns[0]) if len(columns) else 0):
+        longest = int(np.argmax(np.diff(offsets))) if rows else 0
+        if rows and offsets[longest + 1] - offsets[longest] > 1:
+            bad = columns.copy()
+            bad[offsets[longest] + 1] = bad[offsets[longest]] if wrong < width else width
+            assert of(bad) is None, trial
+    assert text("report") == "", text("report")
+""",
+    )
+
+
 def test_dlpack_delivers_with_the_default_copy(driver, tmp_path):
     """framework="dlpack": batches are the consumer's as long as it likes, however many it holds."""
     from loading import numbered

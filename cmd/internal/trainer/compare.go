@@ -45,8 +45,8 @@ func ReadReports(r io.Reader, name string) (out []Named, err error) {
 	}
 }
 
-// Comparison is runs side by side: their settings where these differ, and what came out.
-type Comparison struct {
+// comparison is runs side by side: their settings where these differ, and what came out.
+type comparison struct {
 	Runs []Named `json:"runs"`
 	// Notes say what makes the runs hard to compare.
 	Notes []string `json:"notes,omitempty"`
@@ -80,8 +80,8 @@ var compared = []setting{
 }
 
 // Compare puts runs side by side.
-func Compare(runs []Named) *Comparison {
-	c := &Comparison{Runs: runs}
+func Compare(runs []Named) *comparison {
+	c := &comparison{Runs: runs}
 	for _, s := range compared {
 		if varies(runs, s.text) {
 			c.differ = append(c.differ, s)
@@ -101,7 +101,7 @@ func varies(runs []Named, text func(*Named) string) bool {
 }
 
 // table has a row for each run. Rates are compared with the first run's.
-func (c *Comparison) table() (head []string, rows [][]string) {
+func (c *comparison) table() (head []string, rows [][]string) {
 	for _, s := range c.differ {
 		head = append(head, s.name)
 	}
@@ -125,7 +125,7 @@ func (c *Comparison) table() (head []string, rows [][]string) {
 }
 
 // WriteText writes the comparison for people.
-func (c *Comparison) WriteText(w io.Writer) {
+func (c *comparison) WriteText(w io.Writer) {
 	head, rows := c.table()
 	width := make([]int, len(head))
 	rows = append([][]string{head}, rows...)
@@ -148,7 +148,7 @@ func (c *Comparison) WriteText(w io.Writer) {
 
 // Page is the comparison as a page: the table, the rates as bars, and over each number that a
 // sweep varies.
-func (c *Comparison) Page() *page.Page {
+func (c *comparison) Page() *page.Page {
 	head, rows := c.table()
 	right := make([]bool, len(head))
 	for i := len(c.differ); i < len(head)-1; i++ {
@@ -172,7 +172,7 @@ func (c *Comparison) Page() *page.Page {
 }
 
 // name is a run's settings, as far as they differ, but for one.
-func (c *Comparison) name(n *Named, but string) string {
+func (c *comparison) name(n *Named, but string) string {
 	var list []string
 	for _, s := range c.differ {
 		if s.name != but {
@@ -183,7 +183,7 @@ func (c *Comparison) name(n *Named, but string) string {
 }
 
 // over is the rate over one setting, with a line for each combination of the others.
-func (c *Comparison) over(s setting) page.Part {
+func (c *comparison) over(s setting) page.Part {
 	type point struct{ x, y float64 }
 	points := map[string][]point{}
 	var names []string

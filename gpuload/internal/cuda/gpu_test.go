@@ -30,6 +30,7 @@ func TestOnTheGPU(t *testing.T) {
 	}
 	t.Run("cast", func(t *testing.T) { castExactly(t, d) })
 	t.Run("pixels", func(t *testing.T) { pixelsExactly(t, d) })
+	t.Run("dense", func(t *testing.T) { denseExactly(t, d) })
 	t.Run("windows", func(t *testing.T) { reloadExactly(t, d, 5000, 4096) })
 	t.Run("journey", func(t *testing.T) { check(t, journey(t.Context(), "")) })
 	t.Run("pinning", func(t *testing.T) { pinMatrix(t, d) })

@@ -618,6 +618,93 @@ extern "C" __global__ void __launch_bounds__(ACROSS * DOWN) pixels(const picture
 }
 #endif
 
+// Rows of a sparse matrix, made dense. Row r has the elements offsets[r] to offsets[r+1] of values
+// and indices. A block takes a row: its threads look whether all numbers of columns are below width
+// and rise, and clear the row. Then they store its values, each where choice says (-1: nowhere), or at
+// its own column. A row that is not so stays zeros, and is counted in found.
+struct sparse {
+    u64 dst, values, indices, offsets, choice, found;
+    u64 rows, elements, width, kept;
+    u32 size, index; // bytes of a value; the type of an index: SIGNED, and the binary logarithm of its bytes
+};
+
+enum { SIGNED = 4 };
+
+__device__ inline u64 index_of(const sparse &p, u64 i) {
+    switch (p.index) {
+    case 0: return ((const u8 *)p.indices)[i];
+    case 1: return ((const u16 *)p.indices)[i];
+    case 2: return ((const u32 *)p.indices)[i];
+    case SIGNED: return (u64)(i64)((const signed char *)p.indices)[i];
+    case SIGNED + 1: return (u64)(i64)((const i16 *)p.indices)[i];
+    case SIGNED + 2: return (u64)(i64)((const i32 *)p.indices)[i];
+    }
+    return ((const u64 *)p.indices)[i];
+}
+
+// Whether a row is within the elements.
+__device__ inline bool there(const sparse &p, u64 row, u64 *lo, u64 *hi) {
+    *lo = ((const u64 *)p.offsets)[row], *hi = ((const u64 *)p.offsets)[row + 1];
+    return *lo <= *hi && *hi <= p.elements;
+}
+
+__device__ inline bool wrong_columns(const sparse &p, u64 lo, u64 hi, u32 thread, u32 threads) {
+    bool wrong = false;
+    for (u64 i = lo + thread; i < hi; i += threads) {
+        const u64 c = index_of(p, i);
+        wrong |= c >= p.width || i > lo && index_of(p, i - 1) >= c;
+    }
+    return wrong;
+}
+
+template <class T> __device__ inline void clear_units(u64 dst, u64 bytes, T zero, u32 thread, u32 threads) {
+    for (u64 i = thread; i < bytes / sizeof(T); i += threads) ((T *)dst)[i] = zero;
+}
+
+__device__ inline void clear_row(const sparse &p, u64 row, u32 thread, u32 threads) {
+    const u64 bytes = p.kept * p.size, dst = p.dst + row * bytes;
+    const lane16 zeros = {0, 0, 0, 0};
+    if ((dst | bytes) % 16 == 0) clear_units(dst, bytes, zeros, thread, threads);
+    else if ((dst | bytes) % 4 == 0) clear_units(dst, bytes, (u32)0, thread, threads);
+    else clear_units(dst, bytes, (u8)0, thread, threads);
+}
+
+template <class T> __device__ inline void store_values(const sparse &p, u64 row, u64 lo, u64 hi, u32 thread, u32 threads) {
+    T *to = (T *)p.dst + row * p.kept;
+    for (u64 i = lo + thread; i < hi; i += threads) {
+        u64 c = index_of(p, i);
+        if (p.choice) {
+            const i32 k = ((const i32 *)p.choice)[c];
+            if (k < 0) continue;
+            c = k;
+        }
+        to[c] = ((const T *)p.values)[i];
+    }
+}
+
+__device__ inline void store_row(const sparse &p, u64 row, u64 lo, u64 hi, u32 thread, u32 threads) {
+    switch (p.size) {
+    case 1: store_values<u8>(p, row, lo, hi, thread, threads); return;
+    case 2: store_values<u16>(p, row, lo, hi, thread, threads); return;
+    case 4: store_values<u32>(p, row, lo, hi, thread, threads); return;
+    }
+    store_values<u64>(p, row, lo, hi, thread, threads);
+}
+
+#ifdef __CUDA_ARCH__
+extern "C" __global__ void __launch_bounds__(256) dense(const sparse p) {
+#pragma unroll 1
+    for (u64 row = blockIdx.x; row < p.rows; row += gridDim.x) {
+        u64 lo, hi;
+        bool wrong = !there(p, row, &lo, &hi);
+        clear_row(p, row, threadIdx.x, blockDim.x);
+        wrong = wrong || wrong_columns(p, lo, hi, threadIdx.x, blockDim.x);
+        if (!__syncthreads_or(wrong)) store_row(p, row, lo, hi, threadIdx.x, blockDim.x);
+        else if (threadIdx.x == 0) atomicAdd((u32 *)p.found, 1);
+    }
+}
+#endif
+
 // Reads size bytes, a multiple of 16, and leaves almost nothing: how fast can a
 // kernel read?
 extern "C" __global__ void read16(u64 src, u64 size, u64 sink) {

@@ -50,9 +50,9 @@ func (c *Cast) check() error {
 	return nil
 }
 
-// kernelNames are the kernels: a batch without and with casts, images of a batch, a
-// measurement, a training step's stand-in.
-var kernelNames = []string{"batch", "batch_cast", "pixels", "read16", "spin"}
+// kernelNames are the kernels: a batch without and with casts, images of a batch, dense rows of
+// a sparse matrix, a measurement, a training step's stand-in.
+var kernelNames = []string{"batch", "batch_cast", "pixels", "dense", "read16", "spin"}
 
 // The numbers of kernels.cu.
 const (

@@ -31,8 +31,11 @@ func TestPTXIsMadeFromTheSource(t *testing.T) {
 	for _, m := range regexp.MustCompile(`\.visible \.entry (\w+)\(([^)]*)\)`).FindAllStringSubmatch(kernelsPTX, -1) {
 		entries[m[1]] = true
 		size := unsafe.Sizeof(launch{})
-		if m[1] == "pixels" {
+		switch m[1] {
+		case "pixels":
 			size = unsafe.Sizeof(pictures{})
+		case "dense":
+			size = unsafe.Sizeof(sparse{})
 		}
 		if record := fmt.Sprintf(".param .align 8 .b8 %s_param_0[%d]", m[1], size); strings.Count(m[2], ".param") != strings.Count(m[2], ".param .u64")+strings.Count(m[2], record) {
 			t.Errorf("kernel %s has a parameter that is neither of 8 bytes nor its struct: %s", m[1], m[2])

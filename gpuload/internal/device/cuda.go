@@ -134,6 +134,15 @@ func Pixels(name string, stream Stream, f *PixelForm, list []byte) error {
 	return asOurs(d.Pixels(uintptr(stream), &cuda.PixelForm{Out: uint64(f.Out), Width: f.Width, Height: f.Height, Channels: f.Channels, Last: f.Last, To: f.To, Scale: f.Scale, Shift: f.Shift}, all))
 }
 
+// Dense makes dense rows of those of a sparse matrix in the memory of a GPU: cuda.Device.Dense has the words.
+func Dense(name string, stream Stream, words []uint64, indices shardify.DType) error {
+	d, err := painter(name)
+	if err != nil {
+		return err
+	}
+	return asOurs(d.Dense(uintptr(stream), words, indices))
+}
+
 // asOurs makes the sentinels of package cuda those of this one.
 func asOurs(err error) error {
 	switch {

@@ -687,7 +687,7 @@ API CUresult cuModuleGetFunction(void **f, void *h, const char *name) {
 API CUresult cuLaunchKernel(void *f, u32 gx, u32 gy, u32 gz, u32 bx, u32 by, u32 bz, u32 shared, void *st, void **params, void **extra) {
     ENTER("cuLaunchKernel", 1, 0);
     int i = (int)(u64)f - 1;
-    if (i < 0 || i > 4 || !gx || gy != 1 || gz != 1 || !bx || bx * by * bz > 1024 || shared || extra) {
+    if (i < 0 || !source_name(i) || !gx || gy != 1 || gz != 1 || !bx || bx * by * bz > 1024 || shared || extra) {
         violation("launch of kernel %d with grid %u %u %u, block %u %u %u, shared %u, extra %p", i, gx, gy, gz, bx, by, bz, shared, (void *)extra);
         LEAVE(1);
     }

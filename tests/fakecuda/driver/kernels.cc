@@ -28,18 +28,19 @@ static unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned n) { return (
 static unsigned long long __umul64hi(unsigned long long a, unsigned long long b) { return (unsigned long long)((unsigned __int128)a * b >> 64); }
 static int __clzll(long long x) { return __builtin_clzll(x); }
 static void atomicXor(unsigned *p, unsigned v) { *p ^= v; }
+static void atomicAdd(unsigned *p, unsigned v) { *p += v; }
 
 #include "kernels.cu"
 
-enum { BATCH, BATCH_CAST, READ16, SPIN, PIXELS };
+enum { BATCH, BATCH_CAST, READ16, SPIN, PIXELS, DENSE };
 
 extern "C" const char *source_name(int f) {
-    static const char *const names[] = {"batch", "batch_cast", "read16", "spin", "pixels"};
-    return f < 5 ? names[f] : 0;
+    static const char *const names[] = {"batch", "batch_cast", "read16", "spin", "pixels", "dense"};
+    return f < 6 ? names[f] : 0;
 }
 // source_params is the number of a kernel's parameters and the bytes of each.
 extern "C" int source_params(int f, u64 *bytes) {
-    *bytes = f <= BATCH_CAST ? sizeof(launch) : f == PIXELS ? sizeof(pictures) : 8;
+    *bytes = f <= BATCH_CAST ? sizeof(launch) : f == PIXELS ? sizeof(pictures) : f == DENSE ? sizeof(sparse) : 8;
     return f == READ16 ? 3 : 1;
 }
 
@@ -70,12 +71,24 @@ static void run_pixels(const pictures &p) {
     }
 }
 
+static void run_dense(const sparse &p, unsigned threads) {
+    for (u64 row = 0; row < p.rows; row++) {
+        u64 lo, hi;
+        bool wrong = !there(p, row, &lo, &hi);
+        for (u32 t = 0; t < threads; t++) clear_row(p, row, t, threads);
+        for (u32 t = 0; t < threads && !wrong; t++) wrong = wrong_columns(p, lo, hi, t, threads);
+        for (u32 t = 0; t < threads && !wrong; t++) store_row(p, row, lo, hi, t, threads);
+        if (wrong) atomicAdd((u32 *)p.found, 1);
+    }
+}
+
 extern "C" void source_run(int f, unsigned grid, unsigned threads, const void *params) {
     const u64 *p = (const u64 *)params;
     switch (f) {
     case BATCH: run_batch<false>(*(const launch *)params, grid, threads); return;
     case BATCH_CAST: run_batch<true>(*(const launch *)params, grid, threads); return;
     case PIXELS: run_pixels(*(const pictures *)params); return;
+    case DENSE: run_dense(*(const sparse *)params, threads); return;
     }
     gridDim.x = grid, blockDim.x = threads;
     for (unsigned b = 0; b < grid; b++)
@@ -113,6 +126,15 @@ extern "C" void source_spans(int f, const void *params, void *to, void (*add)(vo
             const picture &q = p.p[i];
             if (q.at) add(to, 0, q.at, (u64)(q.height - 1) * q.row + (u64)(q.width - 1) * q.col + (u64)(p.channels - 1) * q.plane + 1);
         }
+    }
+    if (f == DENSE) {
+        const sparse &p = *(const sparse *)params;
+        add(to, 1, p.dst, p.rows * p.kept * p.size);
+        add(to, 1, p.found, 4);
+        add(to, 0, p.values, p.elements * p.size);
+        add(to, 0, p.indices, p.elements << (p.index & 3));
+        add(to, 0, p.offsets, (p.rows + 1) * 8);
+        if (p.choice) add(to, 0, p.choice, p.width * 4);
     }
     if (f > BATCH_CAST) return;
     const launch &p = *(const launch *)params;
