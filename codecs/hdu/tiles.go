@@ -68,7 +68,11 @@ func (x *HDU) Tiled(raw bool) (*Tiled, error) {
 	t.method, _ = x.Text("ZCMPTYPE")
 	switch t.method {
 	case "RICE_1", "RICE_ONE", "GZIP_1", "GZIP_2", "NOCOMPRESS":
-	case "PLIO_1", "HCOMPRESS_1":
+	case "PLIO_1":
+		if im.Stored.IsFloat() {
+			return nil, shardify.Unsupported("tiles of PLIO_1 of floats")
+		}
+	case "HCOMPRESS_1":
 		return nil, shardify.Unsupported("tiles of %s are not decoded; funpack FILE writes an image without compression", t.method)
 	default:
 		return nil, shardify.Unsupported("tiles of %.40q are unknown (ZCMPTYPE)", t.method)
@@ -307,6 +311,11 @@ func (t *Tiled) one(r io.ReaderAt, d *Decoder, row []byte, number, n int64) erro
 			return err
 		}
 		if err := t.widen(d, n, t.width, width); err != nil {
+			return err
+		}
+	case c == t.data && t.method == "PLIO_1":
+		d.packed2(n * width)
+		if err := plio(d.big, src, int(width)); err != nil {
 			return err
 		}
 	case c == t.plain || t.method == "NOCOMPRESS" && c == t.data:
