@@ -31,7 +31,7 @@ func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
 	m := readertest.Mutants{Format: "hdf5", Quick: 1500, Seeds: len(all), Kind: clean, Make: func(rng *rand.Rand) readertest.Mutant {
 		s := all[rng.IntN(len(all))]
 		b := mutate(rng, all, bytes.Clone(s.data))
-		mode := []string{"auto", "axis", "file", "group", "dataset"}[rng.IntN(5)]
+		mode := []string{"auto", "axis", "file", "group", "dataset", "group-axis"}[rng.IntN(6)]
 		return readertest.Mutant{Seed: s.name, Data: b, Read: func(name string) (readertest.Walked, error) { return walkAll(name, mode, 30) }}
 	}}
 	m.Run(t)

@@ -28,6 +28,7 @@ type input struct {
 	fields  []place // by field of the file
 	samples int64
 	groups  func() ([]sampleGroup, error) // in order
+	ends    []int64                       // of groups whose rows are samples: behind the last, from groups on
 	items   func() (*items, error)
 
 	found    sync.Mutex                // guards what readers find once

@@ -33,6 +33,9 @@ func (i *input) listGroups() ([]sampleGroup, error) {
 			}
 		}
 	}
+	if b.Each != "" {
+		return i.rowGroups(groups)
+	}
 	if int64(len(groups)) != i.samples && len(b.Objects) > 0 { // others are among them
 		groups = slices.DeleteFunc(groups, func(g sampleGroup) bool {
 			_, err := i.within(g, b.Parent, b.Objects[0].Path)
@@ -43,6 +46,30 @@ func (i *input) listGroups() ([]sampleGroup, error) {
 		return nil, errChanged("%d sample groups, had %d", len(groups), i.samples)
 	}
 	slices.SortFunc(groups, func(a, b sampleGroup) int { return naming.Natural(a.name, b.name) })
+	return groups, nil
+}
+
+// rowGroups are the groups that have rows, which are the samples.
+func (i *input) rowGroups(all []sampleGroup) (groups []sampleGroup, err error) {
+	slices.SortFunc(all, func(a, b sampleGroup) int { return naming.Natural(a.name, b.name) })
+	end := int64(0)
+	for _, g := range all {
+		a, err := i.within(g, i.blob.Parent, i.blob.Each)
+		if err != nil && !errors.Is(err, shardify.ErrCorrupt) { // another group is among them
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if a.Rows > i.samples-end {
+			return nil, errChanged("more rows than %d", i.samples)
+		}
+		end += a.Rows
+		groups, i.ends = append(groups, g), append(i.ends, end)
+	}
+	if end != i.samples {
+		return nil, errChanged("%d rows in groups, had %d", end, i.samples)
+	}
 	return groups, nil
 }
 
@@ -116,19 +143,31 @@ func (j *spanRead) groups(ctx context.Context, o *look.BlobObject, cols []colPla
 			j.data[c.column] = col.Data
 		}
 	}
-	if j.span.Hi > int64(len(groups)) {
+	each := !o.Item && j.in.blob.Each != ""
+	if !each && j.span.Hi > int64(len(groups)) || each && j.span.Hi > j.in.samples {
 		return errChanged("%d samples", len(groups))
 	}
-	for i := j.span.Lo; i < j.span.Hi; i++ {
+	for i := j.span.Lo; i < j.span.Hi; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := j.group(ctx, groups[i], o, cols); err != nil {
-			return j.annotate(&array.RowError{Row: i, Err: err}, j.in.memberPath(groups[i], o))
+		g, first, n := int(i), int64(0), int64(1) // a group, and which of its rows
+		if each {
+			g, _ = slices.BinarySearch(j.in.ends, i+1)
+			if g > 0 {
+				first = j.in.ends[g-1]
+			}
+			if first = i - first; !o.Once {
+				n = min(j.in.ends[g], j.span.Hi) - i
+			}
+		}
+		if err := j.group(ctx, groups[g], o, cols, first, n); err != nil {
+			return j.annotate(&array.RowError{Row: i, Err: err}, j.in.memberPath(groups[g], o))
 		}
 		for k, c := range cols {
-			j.data[c.column] = j.data[c.column][fixed[k]:]
+			j.data[c.column] = j.data[c.column][int64(fixed[k])*n:]
 		}
+		i += n
 	}
 	for _, c := range cols {
 		col := &j.batch.Columns[c.column]
@@ -146,8 +185,8 @@ func (j *spanRead) groups(ctx context.Context, o *look.BlobObject, cols []colPla
 	return nil
 }
 
-// group reads one member of one sample group.
-func (j *spanRead) group(ctx context.Context, g sampleGroup, o *look.BlobObject, cols []colPlace) error {
+// group reads one member of one sample group, or n rows of it from the first on.
+func (j *spanRead) group(ctx context.Context, g sampleGroup, o *look.BlobObject, cols []colPlace, first, n int64) error {
 	a, err := j.in.member(g, o)
 	if err != nil {
 		return err
@@ -161,23 +200,28 @@ func (j *spanRead) group(ctx context.Context, g sampleGroup, o *look.BlobObject,
 	if o.Bytes {
 		return j.bytesOf(ctx, a, cols)
 	}
-	s := column.Stretch{A: a, Lo: 0, Hi: a.Rows, Per: a.Rows}
+	s, dims := column.Stretch{A: a, Lo: 0, Hi: a.Rows, Per: a.Rows}, a.Dims
+	if !o.Item && j.in.blob.Each != "" && !o.Once {
+		if len(dims) == 0 || n > a.Rows-first {
+			return errChanged("%d rows", a.Rows)
+		}
+		s.Lo, s.Hi, s.Per, dims = first, first+n, 1, dims[1:]
+	}
 	if !o.Ragged {
-		if err := j.parts(o, &s, cols, a.Dims); err != nil {
+		if err := j.parts(o, &s, cols, dims); err != nil {
 			return err
 		}
 		return s.Read(ctx, &j.work, j.data)
 	}
-	return j.ragged(ctx, o, &s, cols)
+	return j.ragged(ctx, o, &s, cols, dims, n)
 }
 
-// ragged appends values of any shape, and the shape.
-func (j *spanRead) ragged(ctx context.Context, o *look.BlobObject, s *column.Stretch, cols []colPlace) error {
+// ragged appends values of any shape, and the shape, of n samples.
+func (j *spanRead) ragged(ctx context.Context, o *look.BlobObject, s *column.Stretch, cols []colPlace, dims []int64, n int64) error {
 	leaves, err := s.A.Leaves(&o.Decode)
 	if err != nil {
 		return err
 	}
-	dims := s.A.Dims
 	if o.Wide {
 		leaves, dims, s.Wide = s.A.WideLeaves(leaves), dims[:max(len(dims)-1, 0)], true
 	}
@@ -200,8 +244,10 @@ func (j *spanRead) ragged(ctx context.Context, o *look.BlobObject, s *column.Str
 			if len(want.Shape) != 1 || want.Shape[0] != len(f.Shape) {
 				return errChanged("rank %d", len(f.Shape))
 			}
-			for _, d := range f.Shape {
-				v.Outer = append(v.Outer, int64(d))
+			for range n {
+				for _, d := range f.Shape {
+					v.Outer = append(v.Outer, int64(d))
+				}
 			}
 			continue
 		case f.DType != want.DType || l.Kind == element.Numbers && want.Levels != 1 || l.Kind != element.Numbers && want.Levels != f.Levels:
@@ -210,9 +256,12 @@ func (j *spanRead) ragged(ctx context.Context, o *look.BlobObject, s *column.Str
 		s.Parts = append(s.Parts, column.Part{Column: c.column, Leaf: l, Two: f.Levels == 2})
 		if l.Kind == element.Numbers {
 			at, size := len(v.Data), f.ElemBytes()
-			v.Data = slices.Grow(v.Data, size)[:at+size]
+			all := size * int(n)
+			v.Data = slices.Grow(v.Data, all)[:at+all]
 			j.data[c.column] = v.Data[at:]
-			v.Outer = append(v.Outer, int64(len(v.Data)/f.DType.Size()))
+			for k := range int(n) {
+				v.Outer = append(v.Outer, int64((at+(k+1)*size)/f.DType.Size()))
+			}
 		}
 	}
 	if len(s.Parts) == 0 {

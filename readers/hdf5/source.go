@@ -45,8 +45,8 @@ func again(o format.Options, schema []shardify.Field, keyed bool) format.Options
 var options = slices.Concat([]format.Option{
 	{Name: "object", Idle: "no data set and no group has the name", Kind: format.KindString,
 		Help: "data sets or groups to read, as globs of their paths separated by commas: /train/*"},
-	{Name: "sample", Idle: format.Always, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", string(tree.ByAxis), sampleaxis.SampleChunk, string(tree.ByGroup), string(tree.ByItem), string(tree.ByFile)},
-		Help: "what one sample is: a row (axis 0), the rows of a chunk, a group, a data set (its name is the key), or a whole file"},
+	{Name: "sample", Idle: format.Always, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", string(tree.ByAxis), sampleaxis.SampleChunk, string(tree.ByGroup), "group-axis", string(tree.ByItem), string(tree.ByFile)},
+		Help: "what one sample is: a row (axis 0), the rows of a chunk, a group, a row of the arrays in a group (group-axis), a data set (its name is the key), or a whole file"},
 	{Name: sampleaxis.AxisOption, Idle: "no array has two axes or more", Kind: format.KindString, Default: "auto",
 		Help: "the axis of the samples, 0 being the first and -1 the last: auto is 0, and that of the rows in MATLAB's files"},
 	lists.Option,

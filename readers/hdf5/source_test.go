@@ -408,6 +408,7 @@ func TestConformance(t *testing.T) {
 		{"lists", []string{"lists.h5", "lists.h5"}, nil},
 		{"indexed tables", []string{"lists_index.h5"}, nil},
 		{"splits", []string{"splits_names.h5", "splits_names.h5"}, nil},
+		{"rows of groups", []string{"atoms_spice.h5", "atoms_spice.h5"}, format.Options{"sample": "group-axis"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {

@@ -36,3 +36,11 @@ with h5py.File("atoms_ani1x.h5", "w") as f:  # a group for each formula, with al
     for k, (n, conformations) in enumerate(((5, 3), (3, 2))):
         g = f.create_group(["C1H4", "H2O1"][k])
         g["atomic_numbers"], g["coordinates"], g["energy"] = np.arange(n), numbers(conformations, n, 3, start=0), numbers(conformations, start=10 * k)
+with h5py.File("atoms_spice.h5", "w", libver="latest") as f:  # a group for each molecule; in one, as many conformations as atoms
+    for name, n, conformations in (("103147", 3, 2), ("ala-gly", 2, 4), ("water", 3, 3)):
+        g = f.create_group(name)
+        g["atomic_numbers"], g["smiles"], g["subset"] = np.arange(1, n + 1, dtype="i2"), np.array([b"[" + name.encode() + b"]"], dtype=object), np.array([b"set"], dtype=object)
+        start = 100 * len(f)
+        g.create_dataset("conformations", data=numbers(conformations, n, 3, start=start).astype("f4"), chunks=(1, n, 3), compression="gzip")
+        g["dft_total_energy"], g["mbis_charges"] = numbers(conformations, start=start), numbers(conformations, n, 1, start=start)
+        g["scf_dipole"] = numbers(conformations, 3, start=start)

@@ -17,6 +17,8 @@ type Blob struct {
 	Stem   string    `json:"stem,omitempty"`     // what their names begin with
 	Number bool      `json:"numbered,omitempty"` // and then a number
 	Why    string    `json:"why"`                // this mode
+	// Of groups whose rows are samples: the data set in each that has as many rows.
+	Each string `json:"each,omitempty"`
 	// Of data sets that are samples: other names in their group Parent, and the data set
 	// that lists the names in order.
 	Not     []string     `json:"not,omitempty"`
@@ -41,7 +43,7 @@ type BlobObject struct {
 	Wide   bool        `json:"wide,omitempty"`   // leaves are columns of its rows
 	Item   bool        `json:"item,omitempty"`   // Path is a group whose data sets are samples
 	Bytes  bool        `json:"bytes,omitempty"`  // the whole of a data set is one value of bytes
-	Once   bool        `json:"once,omitempty"`   // one value for all samples of the file
+	Once   bool        `json:"once,omitempty"`   // one value for all samples of the file, or of their group
 
 	How *array.Order `json:"how,omitempty"` // in which order its axes are read
 	column.Decode

@@ -37,7 +37,7 @@ func Place(t *tree.Tree, c *Choice, list []survey.Damage) []survey.Damage {
 	if c != nil && c.Mode == tree.ByItem {
 		placeItems(t, c, list)
 	}
-	if c == nil || c.Mode != tree.ByGroup {
+	if c == nil || c.Mode != tree.ByGroup || c.each != "" {
 		return list
 	}
 	g, err := sampleGroups(t, c)

@@ -25,6 +25,7 @@ type Choice struct {
 	columns   map[string]int64   // of sparse matrices
 	lengths   bool               // data sets of other lengths than the samples are an error
 	stated    bool               // a convention of the file says what the samples are
+	each      string             // of rows of groups: the member that has as many
 	left      map[string]string  // data sets that are no columns, and why
 	items     []string           // groups of data sets that are samples
 	order     string             // the data set that lists their names
@@ -58,6 +59,8 @@ func (s *chooser) choose(sample string) (*Choice, error) {
 		return &Choice{Samples: tree.Samples{Mode: tree.ByFile}, Why: "each file is one sample, as asked for"}, nil
 	case sample == string(tree.ByGroup):
 		return chooseGroups(t, true)
+	case sample == groupAxis:
+		return chooseRows(t)
 	case sample == string(tree.ByItem):
 		return chooseItems(t)
 	case sample != string(tree.ByAxis):

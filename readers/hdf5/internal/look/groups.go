@@ -279,7 +279,13 @@ func (f *factory) byGroup(ctx context.Context) error {
 	if g == nil {
 		return f.noGroups()
 	}
-	f.report.Samples = int64(len(g.all()))
+	rows, err := f.rowsOf(g)
+	if err != nil {
+		return err
+	}
+	if rows == nil {
+		f.report.Samples = int64(len(g.all()))
+	}
 	in := make(map[int]bool, len(g.names)*len(g.members))
 	for _, first := range g.first {
 		for m := range g.members {
@@ -295,7 +301,7 @@ func (f *factory) byGroup(ctx context.Context) error {
 		return err
 	}
 	for m, name := range g.members {
-		if err := f.member(g, m, name); err != nil {
+		if err := f.member(g, m, name, rows); err != nil {
 			return err
 		}
 	}
@@ -333,10 +339,14 @@ func (f *factory) strays(g *groupSet, in map[int]bool) error {
 	return nil
 }
 
-// member makes fields of member m of every group.
-func (f *factory) member(g *groupSet, m int, name string) error {
+// member makes fields of member m of every group. rows are those of the groups whose rows are samples, else nil.
+func (f *factory) member(g *groupSet, m int, name string, rows []int64) error {
 	head := &f.tree.Objects[g.first[0]+m]
 	ragged, packed, total := false, false, int64(0)
+	inner, row, err := f.perRow(g, m, rows)
+	if err != nil {
+		return err
+	}
 	for i, first := range g.first {
 		o := &f.tree.Objects[first+m]
 		err := f.backed(o, math.MaxInt64, new(int64))
@@ -351,11 +361,18 @@ func (f *factory) member(g *groupSet, m int, name string) error {
 			return nil
 		}
 		packed = packed || slices.ContainsFunc(o.Wanted, func(w tree.Wanted) bool { return w.Leaf.CF != nil })
-		ragged = ragged || !slices.Equal(head.Dims, o.Dims)
-		total += o.Bytes
+		ragged = ragged || !slices.Equal(inner, o.Dims[len(o.Dims)-len(inner):])
+		times := int64(1)
+		if rows != nil && !row {
+			times = max(rows[i], 1)
+		}
+		if o.Bytes > (math.MaxInt64-total)/times {
+			return shardify.Annotate(shardify.Corrupt(-1, "%d bytes for each of %d samples", o.Bytes, times), "", "", o.Path)
+		}
+		total += o.Bytes * times
 	}
 	before := len(f.report.Fields)
-	if err := f.add(head, name, head.Dims, false); err != nil {
+	if err := f.add(head, name, inner, rows != nil && !row); err != nil {
 		return err
 	}
 	added := f.report.Fields[before:]
@@ -364,7 +381,9 @@ func (f *factory) member(g *groupSet, m int, name string) error {
 	}
 	if !ragged || len(added) == 0 {
 		for i := range added {
-			added[i].Bytes *= int64(len(g.names))
+			if added[i].Bytes *= int64(len(g.names)); rows != nil {
+				added[i].Bytes = total
+			}
 		}
 		return nil
 	}

@@ -44,7 +44,7 @@ func Facts(ctx context.Context, t *tree.Tree, c *Choice, opts *tree.Settings) (*
 		why += listWhy(t)
 	}
 	f := &factory{tree: t, all: all, choice: c, opts: opts, picked: picked, report: &survey.Facts{Size: t.File.Size, Borders: set.Borders{Every: 1}},
-		blob: Blob{Mode: c.Mode, Parent: c.Parent, Stem: c.Stem, Number: c.numbered, Why: why}}
+		blob: Blob{Mode: c.Mode, Parent: c.Parent, Stem: c.Stem, Number: c.numbered, Each: c.each, Why: why}}
 	switch c.Mode {
 	case tree.ByAxis:
 		err = f.byAxis(ctx)
