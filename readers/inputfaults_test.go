@@ -35,7 +35,7 @@ var injected = []struct {
 	{"files", "files", "", "a.txt", false}, {"npz", "stored.npz", "", "", false}, {"npz", "deflated.npz", "", "", false}, {"npz", "rows.npy", "", "", false},
 	{"hdf5", "rows_earliest.h5", "", "", false}, {"hdf5", "groups_latest.h5", "", "", false}, {"root", "tree.root", "", "", false}, {"root", "ntuple.root", "", "", false},
 	{"parquet", "plain.parquet", "", "", false}, {"parquet", "snappy.parquet", "", "", false}, {"tar", "samples.tar", "", "", false},
-	{"csv", "rows.csv", "", "", false}, {"jsonl", "rows.jsonl", "", "", false}, {"xyz", "frames.xyz", "", "", false}, {"mtx", "cells", "", "matrix.mtx", false}, {"mtx", "cells", "", "barcodes.tsv", false}, {"tfrecord", "../../tfrecord/testdata/some.tfrecord", "", "", false}, {"arrow", "../../arrow/testdata/types_lz4.feather", "", "", false}, {"arrow", "../../arrow/testdata/stream.arrows", "", "", false},
+	{"csv", "rows.csv", "", "", false}, {"jsonl", "rows.jsonl", "", "", false}, {"star", "rows.star", "", "", false}, {"xyz", "frames.xyz", "", "", false}, {"mtx", "cells", "", "matrix.mtx", false}, {"mtx", "cells", "", "barcodes.tsv", false}, {"tfrecord", "../../tfrecord/testdata/some.tfrecord", "", "", false}, {"arrow", "../../arrow/testdata/types_lz4.feather", "", "", false}, {"arrow", "../../arrow/testdata/stream.arrows", "", "", false},
 	{"netcdf3", "../../netcdf3/testdata/weather_1.nc", "", "", false},
 	{"dicom", "../../dicom/testdata/ct_rescale.dcm", "", "", false}, {"dicom", "../../dicom/testdata/rle_u16_2frames_no_bot.dcm", "", "", false}, {"dicom", "../../dicom/testdata/deflated_u16.dcm", "", "", false},
 	{"fits", "../../fits/testdata/table_lists.fits", "", "", false}, {"fits", "../../fits/testdata/multi_hdu.fits", "", "", false}, {"fits", "../../fits/testdata/gz.fits.gz", "", "", false}, {"fits", "../../fits/testdata/tile_RICE_1_i2.fits", "", "", false},
@@ -302,6 +302,9 @@ func makeInjected(t *testing.T, format, name string) (path, tmp string) {
 		write(name+"/matrix.mtx", "%%MatrixMarket matrix coordinate integer general\n3 50 100\n"+strings.Repeat("1 7 5\n3 9 2\n", 50))
 		write(name+"/barcodes.tsv", strings.Repeat("AAAC-1\n", 50))
 		write(name+"/features.tsv", "ENSG1\tA\nENSG2\tB\nENSG3\tC\n")
+		return filepath.Join(tmp, name), tmp
+	case format == "star":
+		write(name, "data_\nloop_\n_name\n_y\n"+strings.Repeat("000001@a.mrcs 1.5\n", 100))
 		return filepath.Join(tmp, name), tmp
 	case format == "xyz":
 		write(name, strings.Repeat("2\nProperties=species:S:1:pos:R:3 e=1.5\nH 0 0 0\nO 0 0 1\n", 50))

@@ -206,6 +206,11 @@ func lostSeeds(t testing.TB) (all []*lostSeed) {
 	text("csv", "rows.csv", "csv", csv, 1)
 	text("csv gzip", "rows.csv.gz", "csv", readertest.Gzip(csv), 1)
 	text("jsonl", "rows.jsonl", "jsonl", jsonl, 0)
+	star := []byte("data_\nloop_\n_name\n_x\n")
+	for i := range 40 {
+		star = fmt.Appendf(star, "%06d@stack.mrcs %v\n", i+1, float64(i)/4)
+	}
+	text("star", "rows.star", "star", star, 4)
 	var atoms []byte
 	for i := range 12 {
 		atoms = fmt.Appendf(atoms, "2\nProperties=species:S:1:pos:R:3 energy=%v tag=frame%d\nH %v 0.0 1.0\nO 0.5 %d.25 2.0\n", -float64(i)-.5, i, float64(i)/8, i)

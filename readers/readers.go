@@ -16,6 +16,7 @@ import (
 	"github.com/shardify/shardify/readers/files"
 	"github.com/shardify/shardify/readers/fits"
 	"github.com/shardify/shardify/readers/hdf5"
+	"github.com/shardify/shardify/readers/internal/labels"
 	"github.com/shardify/shardify/readers/jsonl"
 	"github.com/shardify/shardify/readers/lmdb"
 	"github.com/shardify/shardify/readers/mat"
@@ -30,6 +31,7 @@ import (
 	"github.com/shardify/shardify/readers/parquet"
 	"github.com/shardify/shardify/readers/root"
 	"github.com/shardify/shardify/readers/sqlite"
+	"github.com/shardify/shardify/readers/star"
 	"github.com/shardify/shardify/readers/synth"
 	"github.com/shardify/shardify/readers/tar"
 	"github.com/shardify/shardify/readers/text"
@@ -42,7 +44,7 @@ import (
 
 // Formats is every input format. The first whose Sniff says yes is chosen, so
 // what takes most comes last.
-var Formats = []format.Input{npz.Format, mat.Format, fits.Format, dicom.Format, hdf5.Format, netcdf3.Format, nifti.Format, mrc.Format, wav.Format, root.Format, parquet.Format, arrow.Format, sqlite.Format, lmdb.Format, zarr.Format, mmap.Format, wds.Format, mds.Format, tfrecord.Format, megatron.Format, tar.Format, mtx.Format, csv.Format, jsonl.Format, xyz.Format, files.Format, text.Format, synth.Format}
+var Formats = []format.Input{npz.Format, mat.Format, fits.Format, dicom.Format, hdf5.Format, netcdf3.Format, nifti.Format, mrc.Format, wav.Format, root.Format, parquet.Format, arrow.Format, sqlite.Format, lmdb.Format, zarr.Format, mmap.Format, wds.Format, mds.Format, tfrecord.Format, megatron.Format, tar.Format, mtx.Format, csv.Format, jsonl.Format, star.Format, xyz.Format, files.Format, text.Format, synth.Format}
 
 // CutTable separates the name of a table beside the inputs from its own options, FILE[ KEY=VALUE]...
 func CutTable(text string) (name string, own []string) {
@@ -73,7 +75,7 @@ func WantsBytes(f *format.Input, given format.Options) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		has := func(o format.Option) bool { return o.Name == name }
-		if slices.ContainsFunc(files.Format.Options, has) && (!slices.ContainsFunc(f.Options, has) || name == "labels" && !slices.Contains([]string{"auto", "none", "folder"}, given[name])) {
+		if slices.ContainsFunc(files.Format.Options, has) && (!slices.ContainsFunc(f.Options, has) || name == "labels" && given[name] == labels.Beside) {
 			return name
 		}
 	}

@@ -28,7 +28,7 @@ func (b *builder) readLabels(ctx context.Context, columns []string, jobs int) ([
 	case !isTable(mode):
 		return nil, nil
 	case !labels.IsTable(mode):
-		return nil, shardify.Unsupported("--labels %q: want auto, none, folder, tables or a file .csv, .tsv, .txt, .jsonl, .json or .parquet", mode)
+		return nil, shardify.Unsupported("--labels %q: want auto, none, folder, tables or a file .csv, .tsv, .txt, .jsonl, .json, .parquet or .star", mode)
 	}
 	tables, err := labels.Read(ctx, storages.Of(b.table), mode, key, anyOf(columns), jobs, b.table.Roots...)
 	if err != nil {

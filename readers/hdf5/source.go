@@ -145,7 +145,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	defer sv.close()
 	f := survey.Format{Name: "HDF5", Look: sv.look, Key: s.opts.Key(), Ragged: true, Channels: opts.Channels}
 	if opts.Chunked {
-		f.Beside = chunks.Field
+		f.Beside = []string{chunks.Field}
 	}
 	if a.State == nil {
 		if err := sv.decide(ctx, a); errors.Is(err, errCells) {
@@ -154,12 +154,12 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 			return nil, err
 		}
 		if sv.choice != nil && sv.choice.Mode == tree.ByFile && labels.MayClass(a.Table, o) {
-			f.Beside = labels.ClassField
+			f.Beside = []string{labels.ClassField}
 		}
 	} else if s.named, a.State, err = labels.ReadNamed(a.State, a.Table); err != nil {
 		return nil, shardify.Annotate(err, "open", "", "survey of the plan")
 	} else if s.named.Fields() != nil {
-		f.Beside = labels.ClassField
+		f.Beside = []string{labels.ClassField}
 	}
 	all, err := survey.Open(ctx, a, f)
 	if e := sv.twice(ctx, a); e != nil {

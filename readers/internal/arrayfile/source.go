@@ -2,7 +2,10 @@ package arrayfile
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -21,6 +24,8 @@ import (
 type source struct {
 	*set.Table[*File]
 	named  *labels.Named
+	labels *joined
+	notes  []string
 	byFile bool
 }
 
@@ -59,14 +64,20 @@ func (k *Kind) Open(ctx context.Context, a format.OpenArgs) (shardify.Source, er
 		return k.facts(x, want), nil
 	}}
 	s := &source{}
+	var tables []*labels.Table
 	if a.State == nil {
-		if labels.MayClass(a.Table, o) {
-			f.Beside = labels.ClassField
+		if tables, err = readLabels(ctx, &a); err != nil {
+			return nil, err
 		}
+		if f.Beside = fieldsOf(tables); tables == nil && labels.MayClass(a.Table, o) {
+			f.Beside = []string{labels.ClassField}
+		}
+	} else if s.labels, a.State, err = readJoined(&a); err != nil {
+		return nil, shardify.Annotate(err, "open", "", "survey of the plan")
 	} else if s.named, a.State, err = labels.ReadNamed(a.State, a.Table); err != nil {
 		return nil, shardify.Annotate(err, "open", "", "survey of the plan")
-	} else if s.named.Fields() != nil {
-		f.Beside = labels.ClassField
+	} else if s.named.Fields() != nil || s.labels.schema() != nil {
+		f.Beside = []string{labels.ClassField}
 	}
 	all, err := survey.Open(ctx, a, f)
 	if err != nil {
@@ -78,8 +89,14 @@ func (k *Kind) Open(ctx context.Context, a format.OpenArgs) (shardify.Source, er
 			return nil, err
 		}
 		return k.read(ctx, fs, in.Path(), f, o, g)
-	}, func() shardify.Reader { return &reader{Reader: set.NewReader(s.Table, &worker{}), src: s} })
-	return s, s.name(&a)
+	}, func() shardify.Reader {
+		r := &reader{Reader: set.NewReader(s.Table, &worker{}), src: s}
+		if s.labels != nil {
+			r.labels.Values = s.labels.values
+		}
+		return r
+	})
+	return s, s.name(&a, tables)
 }
 
 // key is all that the facts depend on.
@@ -93,21 +110,41 @@ func (k *Kind) key(o format.Options) string {
 }
 
 // name finds what samples are called, and their classes, where each file is one.
-func (s *source) name(a *format.OpenArgs) (err error) {
+func (s *source) name(a *format.OpenArgs, tables []*labels.Table) (err error) {
 	s.byFile = true
 	var files []uint32
+	first := []int64{0}
 	for in := range s.Inputs() {
 		if in.Samples == 0 {
 			continue // of the sample of another file
 		}
 		s.byFile = s.byFile && string(in.Blob) != isSection
-		files = append(files, in.Index)
+		files, first = append(files, in.Index), append(first, first[len(first)-1]+in.Samples)
+	}
+	if tables != nil {
+		s.labels = &joined{inputs: files, first: first}
+		if s.notes, err = s.labels.join(a, tables, s.Set.Schema(), !s.byFile); err != nil {
+			return err
+		}
+		b := *a // folders are no classes, then
+		b.Options = maps.Clone(a.Options)
+		b.Options["labels"], b.Options["key"] = labels.Never, ""
+		a = &b
+	} else if s.labels != nil {
+		s.labels.inputs, s.labels.first = files, first
+		if err := s.labels.fits(); err != nil {
+			return err
+		}
 	}
 	switch {
 	case !s.byFile && s.named != nil:
 		return shardify.Corrupt(-1, "survey of the plan: names of files that are not samples")
 	case !s.byFile:
-		return labels.None(a.Options)
+		if a.State == nil {
+			if err := labels.None(a.Options); err != nil {
+				return err
+			}
+		}
 	case a.State != nil:
 		s.named.Inputs(files)
 	default:
@@ -145,7 +182,9 @@ func parts(a *format.OpenArgs, classes bool) error {
 }
 
 // Schema implements shardify.Source.
-func (s *source) Schema() []shardify.Field { return append(s.Set.Schema(), s.named.Fields()...) }
+func (s *source) Schema() []shardify.Field {
+	return slices.Concat(s.Set.Schema(), s.named.Fields(), s.labels.schema())
+}
 
 // State implements format.Stater.
 func (s *source) State() ([]byte, error) {
@@ -153,17 +192,44 @@ func (s *source) State() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.named.State(b)
+	if b, err = s.named.State(b); err != nil {
+		return nil, err
+	}
+	return s.labels.state(b)
+}
+
+// Pages implements format.Pager: those of the labels.
+func (s *source) Pages() int {
+	if s.labels == nil {
+		return 0
+	}
+	return s.labels.values.Pages()
+}
+
+// Page implements format.Pager.
+func (s *source) Page(i int) ([]byte, error) { return s.labels.values.Page(i) }
+
+// Close implements shardify.Source.
+func (s *source) Close() error {
+	err := s.Table.Close()
+	if s.labels != nil {
+		err = errors.Join(err, s.labels.values.Close())
+	}
+	return err
 }
 
 // Leftovers implements format.Reporter.
 func (s *source) Leftovers() []format.Leftover {
-	return append(s.Set.Leftovers(), s.named.Leftovers()...)
+	left := slices.Concat(s.Set.Leftovers(), s.named.Leftovers())
+	if s.labels != nil {
+		left = append(left, s.labels.Left...)
+	}
+	return left
 }
 
 // Notes implements format.Noter.
 func (s *source) Notes() []string {
-	notes := s.Set.Notes()
+	notes := slices.Concat(s.Set.Notes(), s.notes)
 	if s.byFile {
 		notes = append(notes, "files are read as arrays; --from files copies their bytes")
 	}
@@ -189,17 +255,38 @@ func (s *source) Spans(ctx context.Context, target int64) iter.Seq2[shardify.Spa
 	return func(yield func(shardify.Span, error) bool) {
 		for sp, err := range s.Set.Spans(ctx, target) {
 			sp.Bytes += s.named.Bytes(sp.Input)
-			if !yield(sp, err) {
+			if s.labels == nil || err != nil {
+				if !yield(sp, err) {
+					return
+				}
+				continue
+			}
+			at := labels.Cursor{Values: s.labels.values}
+			base, each := s.labels.number(sp.Input), sp.Bytes/max(sp.Samples(), 1)
+			if !s.labels.runs(base+sp.Lo, base+sp.Hi, func(lo, hi int64) bool {
+				part := sp
+				part.Lo, part.Hi, part.Bytes = lo-base, hi-base, each*(hi-lo)
+				for k := s.labels.rank(lo); k < s.labels.rank(hi); k++ {
+					n, err := at.Bytes(k, s.labels.Wanted)
+					if err != nil {
+						yield(part, err)
+						return false
+					}
+					part.Bytes += n
+				}
+				return yield(part, nil)
+			}) {
 				return
 			}
 		}
 	}
 }
 
-// reader adds names and classes.
+// reader adds names, classes and labels.
 type reader struct {
 	shardify.Reader
-	src *source
+	src    *source
+	labels labels.Cursor
 }
 
 // Read implements shardify.Reader.
@@ -208,5 +295,16 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	if err != nil {
 		return nil, err
 	}
-	return b, r.src.named.Finish(b, sp.Input, mem)
+	if err := r.src.named.Finish(b, sp.Input, mem); err != nil || r.src.labels == nil {
+		return b, err
+	}
+	j := r.src.labels
+	base := j.number(sp.Input)
+	lo, hi := j.rank(base+sp.Lo), j.rank(base+sp.Hi)
+	if hi-lo != sp.Samples() {
+		return nil, shardify.Corrupt(-1, "samples [%d, %d), of which %d have labels", sp.Lo, sp.Hi, hi-lo)
+	}
+	cols, err := r.labels.Batch(lo, hi, j.Wanted, mem)
+	b.Columns = append(b.Columns, cols...)
+	return b, err
 }

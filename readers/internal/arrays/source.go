@@ -183,7 +183,7 @@ func (k *Kind) Source(ctx context.Context, a format.OpenArgs) (shardify.Source, 
 	defer sv.drop()
 	f := survey.Format{Name: k.Title, Look: sv.look, Key: s.opts.key(), Ragged: true, Channels: s.opts.channels}
 	if s.opts.chunked {
-		f.Beside = chunks.Field
+		f.Beside = []string{chunks.Field}
 	}
 	all, err := survey.Open(ctx, a, f)
 	if err != nil {

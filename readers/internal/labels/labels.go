@@ -29,6 +29,7 @@ import (
 	"github.com/shardify/shardify/readers/csv"
 	"github.com/shardify/shardify/readers/jsonl"
 	"github.com/shardify/shardify/readers/parquet"
+	"github.com/shardify/shardify/readers/star"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -77,7 +78,7 @@ type Table struct {
 func (t *Table) Fields() []shardify.Field { return t.rows.Fields }
 
 // formats are those that can be read.
-var formats = []*format.Input{&csv.Format, &jsonl.Format, &parquet.Format}
+var formats = []*format.Input{&csv.Format, &jsonl.Format, &parquet.Format, &star.Format}
 
 // formatOf is the format of a table; nil if it cannot be read.
 func formatOf(name string) *format.Input {
@@ -91,6 +92,9 @@ func formatOf(name string) *format.Input {
 	}
 	return nil
 }
+
+// relion is the column of STAR tables with the names of sections, as 000001@stack.mrcs.
+const relion = "rlnImageName"
 
 // IsTable reports whether a text names a table, [NAME=]FILE[ KEY=VALUE]...
 func IsTable(text string) bool {
@@ -170,13 +174,15 @@ func (t *Table) read(ctx context.Context, fs storage.FS, own []string, jobs int)
 	}
 	in := formatOf(t.File)
 	if in == nil {
-		return shardify.Unsupported("labels in a file %s; CSV, TSV, JSON, COCO and Parquet are read", filepath.Ext(t.File))
+		return shardify.Unsupported("labels in a file %s; CSV, TSV, JSON, COCO, STAR and Parquet are read", filepath.Ext(t.File))
 	}
 	table := &format.Table{Roots: []string{t.File}, FS: fs}
 	table.Append(0, "", at.Size, at.ModTime)
 	t.sort = in == &jsonl.Format
 	a := format.OpenArgs{Table: table, Jobs: jobs, Used: &format.Used{}}
 	switch {
+	case in == &star.Format:
+		t.Key = strings.TrimPrefix(cmp.Or(t.Key, relion), "_")
 	case in == &csv.Format:
 		t.text = !slices.Contains(own, "header=none")
 		if t.Key != "" && !strings.ContainsAny(t.Key, `,*?[\`) {

@@ -18,12 +18,13 @@ var (
 	optLabels = format.Option{Name: "labels", Idle: "the folders are no classes", Kind: format.KindString, Default: Auto, Off: []string{Never}, Quiet: true, List: true, Help: Help}
 	optKeys   = format.Option{Name: "keys", Idle: "the samples have no names", Kind: format.KindEnum, Default: Auto, Values: []string{Auto, keysPath, keysOrdinal}, Quiet: true,
 		Help: "names of samples: the path below the input, or a number; auto: the path where files that are a sample each are in several folders"}
+	optKey  = format.Option{Name: "key", Idle: format.Always, Kind: format.KindString, Help: "column of --labels FILE with the names of the samples: paths or file names, with or without extension"}
 	optStem = format.Option{Name: "stem", Idle: "no sample has a name with two dots", Kind: format.KindEnum, Default: "first", Values: []string{"first", stemLast}, Quiet: true,
 		Help: "a sample's name ends at the first or the last dot of the file name"}
 )
 
 // Help is that of the option labels, for formats that read tables of labels, too.
-const Help = "make the field cls from the name of the first folder: auto (if the folders look like classes), none, or folder (always); or FILE.csv, .tsv, .txt, .jsonl, .json, .parquet: a field for each column, joined by --key; options of the table follow its name, as in 'FILE.csv sep=| header=none'. 'NAME=FILE.csv on=COLUMN rows=many' makes lists, counted by NAME, of the rows of a sample; rows=first takes the first; also=COLUMN names a further file of the sample; in=FOLDER: the names are those in a folder below the input. tables: metadata.csv, .jsonl or .parquet beside the files, and train.csv beside train"
+const Help = "make the field cls from the name of the first folder: auto (if the folders look like classes), none, or folder (always); or FILE.csv, .tsv, .txt, .jsonl, .json, .parquet, .star: a field for each column, joined by --key; options of the table follow its name, as in 'FILE.csv sep=| header=none'. 'NAME=FILE.csv on=COLUMN rows=many' makes lists, counted by NAME, of the rows of a sample; rows=first takes the first; also=COLUMN names a further file of the sample; in=FOLDER: the names are those in a folder below the input. tables: metadata.csv, .jsonl or .parquet beside the files, and train.csv beside train"
 
 const (
 	keysPath    = "path"
@@ -32,7 +33,7 @@ const (
 )
 
 // Options are those of formats whose files may be samples each.
-var Options = []format.Option{optLabels, optKeys, optStem}
+var Options = []format.Option{optLabels, optKey, optKeys, optStem}
 
 // None refuses the options where samples are not files.
 func None(o format.Options) error {
@@ -63,6 +64,9 @@ type Named struct {
 func checkLabels(o format.Options) error {
 	switch v := o.Value(&optLabels); v {
 	case Auto, Never, Always:
+		if key := o.Value(&optKey); key != "" {
+			return shardify.Mismatch("--key %s says which column of the table of --labels FILE has the names: give --labels FILE too", key)
+		}
 		return nil
 	default:
 		return shardify.Misuse("--labels %q: want auto, none or folder; tables of labels are for folders of files such as images", v)

@@ -28,9 +28,8 @@ type Format struct {
 	// Key is all that the facts depend on beside the files: the format's options as
 	// text, the version of its blobs. A state made with another key is refused.
 	Key string
-	// Beside is a field that the format may add to those of the files; "" for none. It may
-	// be the only one.
-	Beside string
+	// Beside are fields that the format may add to those of the files. They may be the only ones.
+	Beside []string
 	// Channels are fields that are made of those of the files; nil without.
 	Channels *grid.Channels
 }

@@ -12,7 +12,7 @@ import (
 // Open found from a.State, touching no file. a.Columns and the option "missing"
 // apply; other options are the format's.
 func Open(ctx context.Context, a format.OpenArgs, f Format) (*set.Set, error) {
-	of := set.Of{Format: f.Name, Key: f.Key, Table: a.Table, Oversize: int64(f.Oversize), Beside: f.Beside != "", Channels: f.Channels}
+	of := set.Of{Format: f.Name, Key: f.Key, Table: a.Table, Oversize: int64(f.Oversize), Beside: f.Beside != nil, Channels: f.Channels}
 	if of.Oversize <= 0 {
 		of.Oversize = 4
 	}
@@ -24,8 +24,9 @@ func Open(ctx context.Context, a format.OpenArgs, f Format) (*set.Set, error) {
 		return nil, err
 	}
 	alone := false
-	if of.Beside {
-		alone, _ = want.Match(f.Beside) // no file needs to have it
+	for _, name := range f.Beside {
+		hit, _ := want.Match(name) // no file needs to have it
+		alone = alone || hit
 	}
 	s, err := look(ctx, a, &f, want)
 	if err != nil {
