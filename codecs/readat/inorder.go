@@ -83,7 +83,7 @@ func (in *InOrder) Fill(dst []byte) error {
 	var err error
 	if in.unpacked == nil {
 		err = Full(in.r, dst, in.base+in.Pos)
-	} else if n, err = io.ReadFull(in.unpacked, dst); err != nil {
+	} else if _, err = io.ReadFull(in.unpacked, dst); err != nil {
 		err = in.broken(err)
 	}
 	in.Pos += int64(len(dst))
