@@ -44,6 +44,7 @@ var mayOpen = []struct{ file, why string }{
 	{"readers/internal/arrayfile/arrayfiletest/*.go", "tests"},
 	{"index/megatron/megatrontest/*.go", "tests"},
 	{"testdata/demo/*.go", "an example"},
+	{"bench/floor/*.go", "reads and writes without a storage, on purpose"},
 	{"bench/licences/*.go", "licences of modules"},
 }
 
