@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/dataset/proof"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
@@ -76,7 +77,7 @@ func (j *Job) collect(ctx context.Context) (*collected, error) {
 		one.Dropped, one.Counts = 0, nil // of all splits together
 		m.splits = append(m.splits, &one)
 	}
-	var all partSums
+	var all proof.Sums
 	var missing []int
 	if p.Splits.Rule == nil {
 		m.Shards = make([]shardify.Shard, 0, p.Outputs())
@@ -91,7 +92,7 @@ func (j *Job) collect(ctx context.Context) (*collected, error) {
 			return nil
 		}
 		if len(missing) == 0 {
-			all.add(r.Proofs...)
+			all.Add(r.Proofs...)
 			m.receipt(p, r)
 		}
 		return nil
@@ -108,7 +109,7 @@ func (j *Job) collect(ctx context.Context) (*collected, error) {
 		}
 	}
 	m.Counts = flow.Sums(m.Counts)
-	if err = all.check(j.Source, p.In.Table); err != nil {
+	if err = all.Check(j.Source, p.In.Table); err != nil {
 		err = &unproven{err}
 	}
 	if e, ok := errors.AsType[*shardify.Error](err); ok && !storages.Local(e.File) {
@@ -238,13 +239,13 @@ func (m *collected) finished(p *plan.Plan) (out []format.FinishedSplit) {
 
 // collectScatter adds the results of the first stage, and compares the samples that went in with
 // those that came out.
-func (j *Job) collectScatter(ctx context.Context, m *collected, all *partSums) error {
+func (j *Job) collectScatter(ctx context.Context, m *collected, all *proof.Sums) error {
 	p := j.Plan
 	want := make([]int64, max(len(p.Splits.Names()), 1))
 	gathered := make([]int64, len(want))
 	copy(gathered, m.documents)
 	err := plan.EachReceipt(ctx, len(p.Pack.Shards), j.receipts().scatterOrWaiting, func(_ int, r *plan.Receipt) error {
-		all.add(r.Proofs...)
+		all.Add(r.Proofs...)
 		r.Splits, r.Shard = nil, shardify.Shard{}
 		m.receipt(p, r)
 		for k := range want {

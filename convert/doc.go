@@ -33,6 +33,6 @@
 //
 // Completing the set:
 //
-//	collect.go     what receipts say, and the manifest of that; partsums.go: checksums of inputs read in parts
+//	collect.go     what receipts say, and the manifest of that
 //	origin.go      which sample came from where
 package convert

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/dataset/proof"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
@@ -24,7 +25,7 @@ type worker struct {
 	emit     func(split int, b *shardify.Batch, mem *shardify.Arena) error
 	sum      flow.Tally
 	rec      plan.Receipt
-	sums     partSums
+	sums     proof.Sums
 	activity *activity
 	followed
 }
@@ -151,7 +152,7 @@ func (w *worker) write(ctx context.Context, b *shardify.Batch) error {
 	if err := w.run.Run(ctx, b, &w.sum, w.emit); err != nil {
 		return err
 	}
-	w.sums.add(b.Proofs...) // streams have theirs at their end
+	w.sums.Add(b.Proofs...) // streams have theirs at their end
 	for _, s := range w.sum.Skipped[before:] {
 		w.j.Progress.Skipped.Add(s.Hi - s.Lo)
 	}
@@ -165,7 +166,7 @@ func (w *worker) commit(ctx context.Context) error {
 	if err := w.unchanged(ctx); err != nil {
 		return err
 	}
-	if err := w.sums.check(w.j.Source, w.j.Plan.In.Table); err != nil {
+	if err := w.sums.Check(w.j.Source, w.j.Plan.In.Table); err != nil {
 		w.j.Progress.Samples.Add(-w.rec.Read)
 		w.j.Progress.Bytes.Add(-w.j.Plan.Pack.ShardBytes(w.shard))
 		return &unproven{err}
@@ -176,11 +177,7 @@ func (w *worker) commit(ctx context.Context) error {
 	if w.j.Plan.Splits.Rule != nil || w.j.Plan.Order.Shuffle == plan.ShuffleGlobal {
 		r.Written = w.sum.Written
 	}
-	for _, p := range w.sums.list {
-		if !complete(p) { // what is whole was checked
-			r.Proofs = append(r.Proofs, p)
-		}
-	}
+	r.Proofs = append(r.Proofs, w.sums.Parts()...)
 	if err := w.out.commit(ctx, r); err != nil {
 		return err
 	}
@@ -190,7 +187,7 @@ func (w *worker) commit(ctx context.Context) error {
 	if err := w.j.receipts().publishPortion(ctx, r); err != nil {
 		return err
 	}
-	w.sums.list = w.sums.list[:0]
+	w.sums.Reset()
 	w.out, w.shard = nil, -1
 	w.j.Progress.Shards.Add(1)
 	w.j.Progress.Made.Add(1)

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 
@@ -60,6 +61,27 @@ func InspectRequest(ctx context.Context, s Settings, inputs []string, sample boo
 // opened opens what is looked at.
 func opened(ctx context.Context, r Inspection, jobs int) (*readers.Opened, error) {
 	return readers.Open(ctx, r.Format, readers.Request{Inputs: r.Inputs, Columns: r.Columns, Options: r.Options, Jobs: jobs, Asked: r.Asked, Follow: r.Follow})
+}
+
+// openedAs opens a data set or other inputs, each split by itself in the order of their names.
+func openedAs(ctx context.Context, path string, jobs int) (all []*readers.Opened, splits []string, err error) {
+	r, err := InspectRequest(ctx, Settings{}, []string{path}, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	o, err := opened(ctx, r, jobs)
+	set, ok := errors.AsType[*dataset.SplitSet](err)
+	if !ok {
+		return []*readers.Opened{o}, []string{""}, err
+	}
+	for _, name := range set.Names {
+		r.Inputs = []string{storage.Join(set.Folder, name)}
+		if o, err = opened(ctx, r, jobs); err != nil {
+			break
+		}
+		all, splits = append(all, o), append(splits, name)
+	}
+	return all, splits, err
 }
 
 // Fields names the fields of inputs: of the settings, format and options count.

@@ -7,22 +7,16 @@ import (
 	"sync/atomic"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset/pass"
 	"golang.org/x/sync/errgroup"
 )
 
 // Progress counts what was read so far; it may be looked at any time.
 type Progress struct{ Samples, Bytes atomic.Int64 }
 
-const (
-	spanBytes = 1 << 20
-	// partBytes is the decoded size from which spans are a part of their own. It is a
-	// constant, so that figures do not depend on jobs.
-	partBytes = 32 << 20
-)
-
 // Run gathers facts of all samples of a source on jobs goroutines.
 func Run(ctx context.Context, src shardify.Source, pool *shardify.Pool, jobs int, o Options, p *Progress) (*Set, error) {
-	parts, total, err := split(ctx, src)
+	parts, total, err := pass.Split(ctx, src)
 	if err != nil {
 		return nil, err
 	}
@@ -36,20 +30,20 @@ func Run(ctx context.Context, src shardify.Source, pool *shardify.Pool, jobs int
 	}
 	// The first span gives the numbers that all others are counted from.
 	first := &parts[0]
-	if err := r.read(ctx, r.whole, first.spans[:1]); err != nil {
+	if err := r.read(ctx, r.whole, first.Spans[:1]); err != nil {
 		return nil, err
 	}
-	first.first += first.spans[0].Samples()
-	first.spans = first.spans[1:]
+	first.First += first.Spans[0].Samples()
+	first.Spans = first.Spans[1:]
 	g, each := errgroup.WithContext(ctx)
 	g.SetLimit(max(jobs, 1))
 	for i := range parts {
 		if each.Err() != nil {
 			break
 		}
-		empty := r.whole.Part(parts[i].first)
+		empty := r.whole.Part(parts[i].First)
 		g.Go(func() error {
-			if err := r.read(each, empty, parts[i].spans); err != nil {
+			if err := r.read(each, empty, parts[i].Spans); err != nil {
 				return err
 			}
 			return r.finish(i, empty)
@@ -65,35 +59,6 @@ func Run(ctx context.Context, src shardify.Source, pool *shardify.Pool, jobs int
 		return nil, fmt.Errorf("saw %d of %d samples", r.whole.Samples, total)
 	}
 	return r.whole, nil
-}
-
-// part is spans that one goroutine reads.
-type part struct {
-	spans []shardify.Span
-	first int64 // number of its first sample
-}
-
-// split cuts the source's spans into parts; a run stays whole.
-func split(ctx context.Context, src shardify.Source) (parts []part, total int64, err error) {
-	var bytes int64
-	for s, err := range src.Spans(ctx, spanBytes) {
-		if err != nil {
-			return nil, 0, err
-		}
-		if s.Samples() == 0 {
-			continue
-		}
-		last := len(parts) - 1
-		goesOn := last >= 0 && s.Run > 0 && s.Run == parts[last].spans[len(parts[last].spans)-1].Run
-		if last < 0 || bytes >= partBytes && !goesOn {
-			parts, bytes = append(parts, part{first: total}), 0
-			last++
-		}
-		parts[last].spans = append(parts[last].spans, s)
-		bytes += s.Bytes
-		total += s.Samples()
-	}
-	return parts, total, ctx.Err()
 }
 
 type run struct {
@@ -123,49 +88,13 @@ func (r *run) finish(i int, s *Set) error {
 }
 
 // read adds spans to a set.
-func (r *run) read(ctx context.Context, s *Set, spans []shardify.Span) (err error) {
-	var reader shardify.Reader
-	var at uint32
-	defer func() {
-		if reader != nil {
-			reader.Close()
-		}
-	}()
-	for _, span := range spans {
-		if reader == nil || at != span.Run {
-			if reader != nil {
-				reader.Close()
-			}
-			if reader, err = r.src.Reader(span.Run); err != nil {
-				reader = nil
-				return err
-			}
-			at = span.Run
-		}
-		if err := r.span(ctx, reader, s, span); err != nil {
+func (r *run) read(ctx context.Context, s *Set, spans []shardify.Span) error {
+	return pass.Read(ctx, r.src, r.pool, spans, func(span shardify.Span, b *shardify.Batch) error {
+		if err := s.Add(b); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func (r *run) span(ctx context.Context, reader shardify.Reader, s *Set, span shardify.Span) error {
-	mem, err := r.pool.Grant(ctx, span.Bytes+span.Bytes/4+span.Samples()*8+int64(len(s.fields)+2)*4096)
-	if err != nil {
-		return context.Cause(ctx)
-	}
-	defer mem.Release()
-	b, err := reader.Read(ctx, span, mem)
-	if err != nil {
-		return err
-	}
-	if int64(b.Samples) != span.Samples() {
-		return fmt.Errorf("reader gave %d samples for span [%d, %d)", b.Samples, span.Lo, span.Hi)
-	}
-	if err := s.Add(b); err != nil {
-		return err
-	}
-	r.progress.Samples.Add(span.Samples())
-	r.progress.Bytes.Add(span.Bytes)
-	return nil
+		r.progress.Samples.Add(span.Samples())
+		r.progress.Bytes.Add(span.Bytes)
+		return nil
+	})
 }

@@ -78,6 +78,7 @@ ENVIRONMENTS: Dict[str, Dict[str, List[str]]] = {
 PEERS = {
     "tar": "webdataset",
     "layouts": "webdataset",
+    "diff": "webdataset",
     "annotations": "webdataset",
     "sound": "zarr",
     "science_fdm": "science-fdm",

@@ -1,4 +1,6 @@
-package convert
+// Package proof joins the checksums of parts of inputs that readers attach to what they read, and
+// compares those of whole objects with what the inputs say.
+package proof
 
 import (
 	"fmt"
@@ -10,16 +12,30 @@ import (
 	"github.com/shardify/shardify/index"
 )
 
-// partSums collects checksums of parts of input objects and joins neighbours.
-type partSums struct {
+// Sums collects checksums of parts of input objects and joins neighbours. The zero value is ready.
+type Sums struct {
 	list []shardify.Proof
 	full int // when to join them
 }
 
+// Parts are those of objects that are not whole; what Check has compared is not among them.
+func (p *Sums) Parts() (list []shardify.Proof) {
+	for _, x := range p.list {
+		if !complete(x) {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// Reset forgets all parts.
+func (p *Sums) Reset() { p.list = p.list[:0] }
+
 // tooMany is when the list is worth joining before its end, at least.
 const tooMany = 1 << 12
 
-func (p *partSums) add(list ...shardify.Proof) {
+// Add takes parts, in any order.
+func (p *Sums) Add(list ...shardify.Proof) {
 	p.list = append(p.list, list...)
 	if len(p.list) > max(p.full, tooMany) {
 		p.merge()
@@ -28,7 +44,7 @@ func (p *partSums) add(list ...shardify.Proof) {
 }
 
 // merge sorts the parts and joins those that adjoin.
-func (p *partSums) merge() {
+func (p *Sums) merge() {
 	sort.Slice(p.list, func(i, k int) bool {
 		a, b := p.list[i], p.list[k]
 		if a.Input != b.Input {
@@ -87,8 +103,8 @@ func compare(x shardify.Proof) error {
 	return nil
 }
 
-// check joins the parts and compares what is complete with what the input says.
-func (p *partSums) check(src shardify.Source, t *format.Table) error {
+// Check joins the parts and compares what is complete with what the input says. t names the inputs.
+func (p *Sums) Check(src shardify.Source, t *format.Table) error {
 	p.merge()
 	for _, x := range p.list {
 		if !complete(x) {
@@ -97,7 +113,7 @@ func (p *partSums) check(src shardify.Source, t *format.Table) error {
 		if err := compare(x); err != nil {
 			e := shardify.Corrupt(-1, "%s", err)
 			e.Op = "read"
-			if int(x.Input) < t.Len() {
+			if t != nil && int(x.Input) < t.Len() {
 				e.File = t.Path(int(x.Input))
 			}
 			if n, ok := src.(format.ObjectNamer); ok {
