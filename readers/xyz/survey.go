@@ -24,6 +24,7 @@ import (
 const (
 	maxKeys    = 10000 // different ones in all files
 	maxLayouts = 10000 // different Properties
+	mostFrame  = 512 << 20
 )
 
 // met is a place in a file, in order: the first one of several counts.
@@ -210,7 +211,7 @@ func (s *source) surveyFile(ctx context.Context, input int, path string, workers
 		learners[i] = learner{seen: newSeen(), input: input, file: s.shown(input), comment: frame.Comment{Quoted: s.made != nil}}
 	}
 	x := &surveyed{seen: newSeen(), size: f.Size()}
-	x.index, err = lines.Survey{Workers: workers, Encoding: lines.UTF8, End: frame.End, Made: s.made, Path: path, Work: func(w int, p *lines.Piece) (int64, error) { return learners[w].piece(p) }}.Run(ctx, f)
+	x.index, err = lines.Survey{Workers: workers, Encoding: lines.UTF8, End: frame.End, Most: mostFrame, Made: s.made, Path: path, Work: func(w int, p *lines.Piece) (int64, error) { return learners[w].piece(p) }}.Run(ctx, f)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -441,4 +442,41 @@ func FuzzState(f *testing.F) {
 	readertest.FuzzState(f, len(tables), func(which int, state []byte) (shardify.Source, error) {
 		return Format.Open(context.Background(), format.OpenArgs{Table: tables[which], State: state})
 	})
+}
+
+// TestAFrameLargerThanOtherRecords reads a frame of more than 64 MiB, the most that a line may have, between two others.
+func TestAFrameLargerThanOtherRecords(t *testing.T) {
+	if os.Getenv("SHARDIFY_LONG") == "" {
+		t.Skip("a file of 66 MiB: with SHARDIFY_LONG")
+	}
+	const atoms = 1_800_000
+	var b bytes.Buffer
+	b.WriteString("1\nProperties=species:S:1:pos:R:3 energy=1\nH 0 0 1\n")
+	fmt.Fprintf(&b, "%d\nProperties=species:S:1:pos:R:3 energy=2\n", atoms)
+	for i := range atoms {
+		fmt.Fprintf(&b, "Cu %d.25 %d.5 1.000000000000000000\n", i, -i)
+	}
+	b.WriteString("1\nProperties=species:S:1:pos:R:3 energy=3\nO 0 0 3\n")
+	if b.Len() < 65<<20 {
+		t.Fatalf("%d bytes", b.Len())
+	}
+	table := readertest.TableOf(readertest.Put(t, "big.xyz", b.String()))
+	src, err := Format.Open(context.Background(), format.OpenArgs{Table: table, Jobs: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	all, err := readertest.Load(src, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends, x := all.ByName["pos"].Offsets[0], shardify.View[float64](all.ByName["pos"].Data)
+	if !slices.Equal(ends, []int64{0, 1, atoms + 1, atoms + 2}) || !slices.Equal(shardify.View[int64](all.ByName["energy"].Data), []int64{1, 2, 3}) {
+		t.Errorf("atoms end at %v", ends)
+	}
+	for i := range atoms {
+		if x[3*i+3] != float64(i)+.25 || x[3*i+4] != -float64(i)-.5 && i > 0 {
+			t.Fatalf("atom %d at %v", i, x[3*i+3:3*i+6])
+		}
+	}
 }

@@ -63,7 +63,7 @@ func decode(b []byte, size, rows int64, isMade bool) (own []byte, x *Index, err 
 		return nil, nil, err
 	}
 	x = &Index{Off: make([]int64, n), Row: make([]int64, n), Serial: serial, made: isMade}
-	most := int64(maxPiece + maxPiece/2 + step)
+	most := int64(mostPiece + mostPiece/2 + step)
 	if isMade {
 		if x.state, own, err = made.Cut(own); err != nil || serial {
 			return nil, nil, errBlob

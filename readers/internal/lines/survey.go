@@ -22,8 +22,8 @@ const (
 	pieceBytes = 1 << 20
 	// step is how much is read at a time to find the end of a piece.
 	step = 32 << 10
-	// maxPiece bounds a piece, and so a record, in memory.
-	maxPiece = 64 << 20
+	// maxPiece bounds a piece, and so a record, in memory, unless a format has longer ones, up to mostPiece.
+	maxPiece, mostPiece = 64 << 20, 512 << 20
 )
 
 // Piece is whole records of a file. Data ends in a line feed, which is added to the last line
@@ -86,6 +86,8 @@ type Survey struct {
 	Made *made.Text
 	// Path is where the file is, for Made.
 	Path string
+	// Most bytes has a record, if it may have more than others.
+	Most int
 	// Work counts the records of a piece, and learns from them. It is called from several
 	// goroutines, each of which has a number below Workers.
 	Work func(worker int, p *Piece) (int64, error)
@@ -269,7 +271,7 @@ func (r *run) cut(ctx context.Context) (end int64, err error) {
 			} else if r.Array != nil {
 				what = "item %d"
 			}
-			err = shardify.Corrupt(p.Off, what+" has no end within %s", p.Line+1, shardify.FormatSize(maxPiece))
+			err = shardify.Corrupt(p.Off, what+" has no end within %s", p.Line+1, shardify.FormatSize(int64(r.most())))
 		}
 		select {
 		case r.pieces <- p:
@@ -285,6 +287,9 @@ func (r *run) cut(ctx context.Context) (end int64, err error) {
 		number++
 	}
 }
+
+// most is what a piece has at most.
+func (s *Survey) most() int { return min(max(s.Most, maxPiece), mostPiece) }
 
 // fill reads until a piece has the end of a record behind pieceBytes, and returns the position of
 // that end; without one it is the end of the text. A piece without one that gets too long is long.
@@ -327,10 +332,10 @@ func (r *run) fill(p *Piece) (at int, long bool, err error) {
 		if eof {
 			return len(p.Data), false, nil
 		}
-		if len(p.Data) > maxPiece {
+		if len(p.Data) > r.most() {
 			return len(p.Data), true, nil
 		}
-		if err := more(min(max(step, len(p.Data)/2), maxPiece+step-len(p.Data))); err != nil {
+		if err := more(min(max(step, len(p.Data)/2), r.most()+step-len(p.Data))); err != nil {
 			return 0, false, err
 		}
 	}
