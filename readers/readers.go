@@ -75,6 +75,9 @@ func WantsBytes(f *format.Input, given format.Options) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		has := func(o format.Option) bool { return o.Name == name }
+		if name == "missing" { // it says nothing of what the files are
+			continue
+		}
 		if slices.ContainsFunc(files.Format.Options, has) && (!slices.ContainsFunc(f.Options, has) || name == "labels" && given[name] == labels.Beside) {
 			return name
 		}

@@ -458,14 +458,28 @@ def audio(m: Maker) -> None:
 # ---- arrays
 
 
+def npy(kind: str, shape: str, data: bytes) -> bytes:
+    """An array as numpy.save writes it."""
+    head = "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }" % (kind, shape)
+    head += " " * (53 - len(head) + 64) + "\n"
+    return b"\x93NUMPY\x01\0" + struct.pack("<H", len(head)) + head.encode() + data
+
+
 @layout
 def npy_folders(m: Maker) -> None:
     """An array a sample, its class the folder."""
     for name in ("noise", "signal"):
         for i in range(m.n):
-            head = "{'descr': '<f4', 'fortran_order': False, 'shape': (6, 4), }"
-            head += " " * (53 - len(head) + 64) + "\n"
-            m.put("%s/%d.npy" % (name, i), b"\x93NUMPY\x01\0" + struct.pack("<H", len(head)) + head.encode() + struct.pack("<24f", *(m.rng.random() for _ in range(24))))
+            m.put("%s/%d.npy" % (name, i), npy("<f4", "6, 4", struct.pack("<24f", *(m.rng.random() for _ in range(24)))))
+
+
+@layout
+def npy_pairs(m: Maker) -> None:
+    """An image and its mask are arrays in parallel folders."""
+    for i in range(m.n):
+        h = m.rng.randint(2, 5)
+        m.put("images/s%d.npy" % i, npy("<f4", "3, %d, 4" % h, struct.pack("<%df" % (12 * h), *(m.rng.random() for _ in range(12 * h)))))
+        m.put("labels/s%d.npy" % i, npy("|u1", "%d, 4" % h, bytes(m.rng.choices(range(3), k=4 * h))))
 
 
 @layout

@@ -10,7 +10,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
-	"github.com/shardify/shardify/readers/npz/internal/npy"
+	"github.com/shardify/shardify/readers/npz/internal/members"
 )
 
 // column is an array that every file of a group has.
@@ -52,13 +52,13 @@ func (c *chooser) match(names ...string) (hit, exact bool) { return c.Match(name
 
 // candidate is an array in which something is wanted.
 type candidate struct {
-	*npy.Array
+	*members.Array
 	wanted []wanted
 	exact  bool
 }
 
 // choose applies the rules to the file that stands for its group.
-func (c *chooser) choose(l *npy.Listing) ([]column, []format.Leftover, error) {
+func (c *chooser) choose(l *members.Listing) ([]column, []format.Leftover, error) {
 	if c.All() && l.Sparse() {
 		return nil, nil, shardify.Unsupported("a scipy sparse matrix: save it with np.savez(..., x=scipy.sparse.load_npz(FILE).toarray()), or name its arrays with --columns")
 	}
@@ -74,7 +74,7 @@ func (c *chooser) choose(l *npy.Listing) ([]column, []format.Leftover, error) {
 	var cols []column
 	if !ok && len(cands) > 0 && !c.byFile { // single values alone: another array counts the samples
 		if n, ok = leading(l); ok {
-			i := slices.IndexFunc(l.Arrays, func(a npy.Array) bool { return a.Err == nil && len(a.Shape) > 0 && a.Shape[0] == n })
+			i := slices.IndexFunc(l.Arrays, func(a members.Array) bool { return a.Err == nil && len(a.Shape) > 0 && a.Shape[0] == n })
 			cols = append(cols, column{key: l.Arrays[i].Key, inner: slices.Clone(l.Arrays[i].Inner()), axis: l.Arrays[i].Axis})
 		}
 	}
@@ -102,11 +102,11 @@ func (c *chooser) choose(l *npy.Listing) ([]column, []format.Leftover, error) {
 
 // candidates finds the wanted leaves of each array. What cannot be read goes to
 // left, unless it was asked for by name or is damaged.
-func (c *chooser) candidates(l *npy.Listing, left *[]format.Leftover) ([]candidate, error) {
+func (c *chooser) candidates(l *members.Listing, left *[]format.Leftover) ([]candidate, error) {
 	var out []candidate
 	for i := range l.Arrays {
 		a := &l.Arrays[i]
-		if a.Err == npy.ErrNotRead {
+		if a.Err == members.ErrNotRead {
 			continue
 		}
 		if a.Err != nil {
@@ -115,7 +115,7 @@ func (c *chooser) candidates(l *npy.Listing, left *[]format.Leftover) ([]candida
 				return nil, a.Err
 			}
 			if hit {
-				*left = append(*left, format.Leftover{Name: a.Key, Reason: format.Reason(a.Err), Unreadable: !errors.Is(a.Err, npy.ErrNoArray), Err: a.Err})
+				*left = append(*left, format.Leftover{Name: a.Key, Reason: format.Reason(a.Err), Unreadable: !errors.Is(a.Err, members.ErrNoArray), Err: a.Err})
 			}
 			continue
 		}
@@ -145,7 +145,7 @@ func (c *chooser) candidates(l *npy.Listing, left *[]format.Leftover) ([]candida
 }
 
 // leading is sampleAxis of all arrays.
-func leading(l *npy.Listing) (n int64, ok bool) {
+func leading(l *members.Listing) (n int64, ok bool) {
 	var all []candidate
 	for i := range l.Arrays {
 		if l.Arrays[i].Err == nil {
@@ -195,8 +195,8 @@ func lengths(all []candidate) error {
 }
 
 // damaged reports whether a wanted array is.
-func (c *chooser) damaged(l *npy.Listing) bool {
-	return slices.ContainsFunc(l.Arrays, func(a npy.Array) bool {
+func (c *chooser) damaged(l *members.Listing) bool {
+	return slices.ContainsFunc(l.Arrays, func(a members.Array) bool {
 		hit, _ := c.match(a.Key)
 		return hit && errors.Is(a.Err, shardify.ErrCorrupt)
 	})

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/npy"
 	"github.com/shardify/shardify/readers/internal/rows/coltype"
-	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
 // output is one column that is being filled.

@@ -16,8 +16,9 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/npy"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/npz/internal/npy"
+	"github.com/shardify/shardify/readers/npz/internal/members"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/tests/corpus"
 	"github.com/shardify/shardify/tests/race"
@@ -134,7 +135,7 @@ func (c *corpusFile) run() {
 				c.reasons["an earlier member of the same name"]++
 				continue
 			}
-			c.array(npy.MemberKey(strings.TrimSuffix(name, "#dup")), m, m.Error != "")
+			c.array(members.MemberKey(strings.TrimSuffix(name, "#dup")), m, m.Error != "")
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/npz/internal/npy"
+	"github.com/shardify/shardify/readers/npz/internal/members"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/zips"
 )
@@ -57,7 +57,7 @@ func (s *inPlace) fill(p []byte) error {
 
 // decoded is a feed of a compressed member.
 type decoded struct {
-	*npy.Stream
+	*members.Stream
 	ctx context.Context
 }
 
@@ -146,7 +146,7 @@ func (j *job) stored(c int, r *region, lo, hi int64, out []output) error {
 	}
 	if from == 0 && to == r.size() {
 		if src.sum != r.crc {
-			return npy.BadSum(src.sum, r.crc)
+			return members.BadSum(src.sum, r.crc)
 		}
 		return nil
 	}
@@ -166,7 +166,7 @@ func (j *job) packed(c int, r *region, lo, hi int64, out []output) error {
 	s := j.file.streams[c]
 	if s == nil || s.Pos > from {
 		s.Close()
-		s = npy.OpenStream(j.file.f, r.off, r.packed, r.size(), uint16(r.method), r.crc)
+		s = members.OpenStream(j.file.f, r.off, r.packed, r.size(), uint16(r.method), r.crc)
 		j.file.streams[c] = s
 		if err := s.Fill(j.buffer(int(r.head))[:r.head]); err != nil {
 			return err

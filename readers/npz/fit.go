@@ -6,14 +6,15 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/npy"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/npz/internal/npy"
+	"github.com/shardify/shardify/readers/npz/internal/members"
 )
 
 // fit compares a file with the reference and keeps where its columns are.
 // extra are keys that the reference does not have.
-func (b *groupBuilder) fit(l *npy.Listing, s *surveyed, extra []string) error {
-	at := make(map[string]*npy.Array, len(l.Arrays))
+func (b *groupBuilder) fit(l *members.Listing, s *surveyed, extra []string) error {
+	at := make(map[string]*members.Array, len(l.Arrays))
 	for i := range l.Arrays {
 		at[l.Arrays[i].Key] = &l.Arrays[i]
 	}
@@ -65,7 +66,7 @@ func (b *groupBuilder) fit(l *npy.Listing, s *surveyed, extra []string) error {
 
 // fitRest looks at what a file has beside the columns. What the reference cannot deliver, and what it does not have,
 // must not be readable here.
-func (b *groupBuilder) fitRest(at map[string]*npy.Array, s *surveyed, extra []string, empty bool) error {
+func (b *groupBuilder) fitRest(at map[string]*members.Array, s *surveyed, extra []string, empty bool) error {
 	for key, why := range b.unread {
 		if a := at[key]; a != nil && a.Err == nil {
 			return shardify.Unsupported("%s is read here and cannot be in %s: %s; --columns '!%s' leaves it out", key, b.refName, format.Reason(why), key)
@@ -78,7 +79,7 @@ func (b *groupBuilder) fitRest(at map[string]*npy.Array, s *surveyed, extra []st
 		if a != nil && (errors.Is(a.Err, shardify.ErrCorrupt) || errors.Is(a.Err, shardify.ErrSchema)) {
 			return a.Err
 		}
-		if a != nil && a.Err != nil && !errors.Is(a.Err, npy.ErrNoArray) {
+		if a != nil && a.Err != nil && !errors.Is(a.Err, members.ErrNoArray) {
 			b.note(key, format.Reason(a.Err)+", in "+b.table.Name(int(s.input)))
 		}
 		if a != nil && a.Err == nil && !empty {
@@ -98,7 +99,7 @@ func (b *groupBuilder) note(key, why string) {
 }
 
 // empty reports whether a file has no samples, and so does not decide what the columns are.
-func (b *groupBuilder) empty(at map[string]*npy.Array) bool {
+func (b *groupBuilder) empty(at map[string]*members.Array) bool {
 	for i := range b.cols {
 		if a := at[b.cols[i].key]; !b.cols[i].single && (a == nil || a.Err != nil || len(a.Shape) == 0 || a.Shape[0] > 0) {
 			return false
@@ -109,8 +110,8 @@ func (b *groupBuilder) empty(at map[string]*npy.Array) bool {
 
 // agree compares an array with the reference's. Types are compared when those of all
 // files are known.
-func (b *groupBuilder) agree(c *column, a *npy.Array) error {
-	k := slices.IndexFunc(b.ref.Arrays, func(r npy.Array) bool { return r.Key == c.key && r.Err == nil })
+func (b *groupBuilder) agree(c *column, a *members.Array) error {
+	k := slices.IndexFunc(b.ref.Arrays, func(r members.Array) bool { return r.Key == c.key && r.Err == nil })
 	ref := &b.ref.Arrays[k]
 	same := a.Item.SameFields(&ref.Item) && len(a.Shape) == len(ref.Shape)
 	if same && (b.choose.byFile || slices.Equal(a.Inner(), ref.Inner())) {
@@ -127,7 +128,7 @@ func (b *groupBuilder) agree(c *column, a *npy.Array) error {
 }
 
 // part keeps what a reader must know of an array.
-func (b *groupBuilder) part(a *npy.Array) part {
+func (b *groupBuilder) part(a *members.Array) part {
 	p := part{off: a.Off, packed: a.Packed, crc: a.Crc, headSum: a.HeadSum, head: uint32(a.Bytes), method: uint8(a.Method)}
 	if a.Fortran {
 		p.flags |= inFortran

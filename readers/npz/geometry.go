@@ -4,9 +4,9 @@ import (
 	"strconv"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/npy"
 	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
-	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/storage/zips"
 )
 

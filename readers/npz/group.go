@@ -12,9 +12,10 @@ import (
 	"sync/atomic"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/npy"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
-	"github.com/shardify/shardify/readers/npz/internal/npy"
+	"github.com/shardify/shardify/readers/npz/internal/members"
 	"github.com/shardify/shardify/storage/storages"
 	"golang.org/x/sync/errgroup"
 )
@@ -67,7 +68,7 @@ type groupBuilder struct {
 	used    *format.Used
 	jobs    int
 
-	ref     *npy.Listing // the file that stands for the group
+	ref     *members.Listing // the file that stands for the group
 	refName string
 	known   map[string]bool  // keys of ref: is it a column?
 	unread  map[string]error // keys of ref that are wanted and have no form that is read
@@ -246,7 +247,7 @@ func (b *groupBuilder) findReference(ctx context.Context) error {
 		if foreign > 1 {
 			more = fmt.Sprintf(", and %d more are not", foreign-1)
 		}
-		return shardify.Annotate(shardify.Unsupported("%v%s", npy.ErrForeign, more), "open", b.table.Shown(int(b.inputs[0])), "")
+		return shardify.Annotate(shardify.Unsupported("%v%s", members.ErrForeign, more), "open", b.table.Shown(int(b.inputs[0])), "")
 	}
 	return shardify.Unsupported("no NPY or NPZ files")
 }
@@ -294,17 +295,20 @@ func (b *groupBuilder) surveyAll(ctx context.Context) ([]surveyed, error) {
 }
 
 // look lists the arrays of an input, the samples' axis first.
-func (b *groupBuilder) look(ctx context.Context, i uint32, want func(key string) bool) (*npy.Listing, error) {
-	l, err := npy.Survey(ctx, storages.Of(b.table), b.table.Path(int(i)), b.npyName, want)
+func (b *groupBuilder) look(ctx context.Context, i uint32, want func(key string) bool) (*members.Listing, error) {
+	l, err := members.Survey(ctx, storages.Of(b.table), b.table.Path(int(i)), b.npyName, want)
 	if err != nil {
 		return nil, err
 	}
 	for k := range l.Arrays {
 		a := &l.Arrays[k]
-		if a.Err == nil && len(a.Shape) > 1 {
-			b.used.Mark(sampleaxis.AxisOption)
+		if a.Err != nil || len(a.Shape) < 2 {
+			continue
 		}
-		if a.Err == nil && !a.Along(b.axis) {
+		b.used.Mark(sampleaxis.AxisOption)
+		if axis, ok := sampleaxis.PlaceOfAxis(b.axis, len(a.Shape)); ok {
+			a.Along(axis)
+		} else {
 			a.Err = shardify.Misuse("%s has the axes 0 to %d: --columns selects arrays that have others", a.Key, len(a.Shape)-1)
 		}
 	}
@@ -341,7 +345,7 @@ func (b *groupBuilder) setKnown() {
 	for i := range b.ref.Arrays {
 		a := &b.ref.Arrays[i]
 		b.known[a.Key] = false
-		if hit, _ := b.choose.match(a.Key); hit && errors.Is(a.Err, shardify.ErrUnsupported) && !errors.Is(a.Err, npy.ErrNoArray) {
+		if hit, _ := b.choose.match(a.Key); hit && errors.Is(a.Err, shardify.ErrUnsupported) && !errors.Is(a.Err, members.ErrNoArray) {
 			b.unread[a.Key] = a.Err
 		}
 	}
@@ -363,7 +367,7 @@ func (b *groupBuilder) assemble(all []surveyed) *group {
 			continue
 		}
 		if s.foreign {
-			note(&foreign, name, npy.ErrForeign.Error())
+			note(&foreign, name, members.ErrForeign.Error())
 			continue
 		}
 		s.first = g.samples

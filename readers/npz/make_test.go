@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardify/shardify/codecs/npy"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
 // npyBytes makes an NPY file. data is as in the file.

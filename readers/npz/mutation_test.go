@@ -13,7 +13,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/npz/internal/npy"
+	"github.com/shardify/shardify/readers/npz/internal/members"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/storage/zips"
 	"github.com/shardify/shardify/tests/corpus"
@@ -25,7 +25,7 @@ import (
 func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
 	race.Sequential(t)
 	all := seeds(t)
-	kind := func(err error) bool { return npy.IsData(err) || errors.Is(err, shardify.ErrSchema) }
+	kind := func(err error) bool { return members.IsData(err) || errors.Is(err, shardify.ErrSchema) }
 	m := readertest.Mutants{Format: "npz", Quick: 5000, Seeds: len(all), Kind: kind, Make: func(rng *rand.Rand) readertest.Mutant {
 		s := all[rng.IntN(len(all))]
 		b := mutate(rng, all, bytes.Clone(s.data))

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/npy"
 	"github.com/shardify/shardify/readers/internal/rows"
-	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/storages"

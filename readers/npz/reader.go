@@ -9,7 +9,7 @@ import (
 	"sort"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/npz/internal/npy"
+	"github.com/shardify/shardify/readers/npz/internal/members"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/storage/zips"
@@ -32,10 +32,10 @@ type reader struct {
 // openFile is a file that spans are being read from.
 type openFile struct {
 	f       storage.File
-	index   int           // in the group's files
-	streams []*npy.Stream // by column; nil until a compressed column is read
-	whole   []bool        // by column: its sum was checked by a pass of its own
-	packed  int           // wanted columns that are compressed
+	index   int               // in the group's files
+	streams []*members.Stream // by column; nil until a compressed column is read
+	whole   []bool            // by column: its sum was checked by a pass of its own
+	packed  int               // wanted columns that are compressed
 }
 
 func (o *openFile) close() error {
@@ -200,7 +200,7 @@ func (j *job) openFile() error {
 		return err
 	}
 	n := len(j.group.columns)
-	*j.file = openFile{f: f, index: j.fileIndex, streams: make([]*npy.Stream, n), whole: make([]bool, n)}
+	*j.file = openFile{f: f, index: j.fileIndex, streams: make([]*members.Stream, n), whole: make([]bool, n)}
 	for c := range j.group.columns {
 		p := &j.group.parts[j.fileIndex*n+c]
 		if len(j.group.columns[c].wanted) == 0 {

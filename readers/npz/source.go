@@ -1,6 +1,7 @@
 package npz
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"iter"
@@ -8,11 +9,12 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/npy"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/labels"
+	"github.com/shardify/shardify/readers/internal/pairs"
 	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
-	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/storage/zips"
 )
 
@@ -23,6 +25,7 @@ var Format = format.Input{
 	Sniff:   sniff,
 	Options: options,
 	Again:   labels.Again,
+	Bytes:   true,
 	Open:    open,
 }
 
@@ -71,6 +74,8 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		if err := s.restore(a.State); err != nil {
 			return nil, shardify.Annotate(err, "open", "", "survey of the plan")
 		}
+	} else if err := s.parts(&a, opts.Bool("zip")); err != nil {
+		return nil, err
 	} else if err := s.survey(ctx, a, opts.Bool("zip")); err != nil {
 		return nil, err
 	}
@@ -80,6 +85,16 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	}
 	s.markRuns()
 	return s, s.checkBig()
+}
+
+// parts is the error about folders whose .npy files are parts of the same samples, such as images and masks.
+func (s *source) parts(a *format.OpenArgs, zip bool) error {
+	for i := range a.Table.Len() {
+		if s.firm || zip || !bytes.HasSuffix(a.Table.NameBytes(i), []byte(".npy")) {
+			return nil
+		}
+	}
+	return pairs.Refuse(a, s.byFile && labels.MayClass(a.Table, a.Options), true)
 }
 
 // survey looks into the files, group by group.

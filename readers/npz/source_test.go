@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/npy"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/storage/zips"
 )
@@ -418,4 +418,31 @@ func TestEachLengthIsAWay(t *testing.T) {
 	readertest.Ways(t, func(columns []string, o format.Options) (shardify.Source, error) {
 		return Format.Open(context.Background(), format.OpenArgs{Table: table, Columns: columns, Options: o, Jobs: 2})
 	}, "20 samples of x", "30 samples of y, z")
+}
+
+// TestFoldersOfPartsAreNoSamples: images and masks are never stacked; rows are, where the user says so.
+func TestFoldersOfPartsAreNoSamples(t *testing.T) {
+	x, y := zeros("<f4", 6, 4), zeros("|u1", 6)
+	table := folder(t, member{"images/0.npy", 0, x}, member{"images/1.npy", 0, x}, member{"masks/0.npy", 0, x}, member{"masks/1.npy", 0, x})
+	for _, sample := range []string{"row", "file"} {
+		_, err := Format.Open(context.Background(), format.OpenArgs{Table: table, Options: format.Options{"sample": sample}, Jobs: 1})
+		var doubt *format.Ambiguous
+		if !errors.As(err, &doubt) || doubt.Ways[0].Options["pair"] != "image=images,mask=masks" {
+			t.Errorf("--sample %s: %v", sample, err)
+		}
+	}
+	for _, c := range []struct {
+		table *format.Table
+		o     format.Options
+	}{
+		{table, format.Options{"sample": "axis"}},
+		{table, format.Options{"sample": "file", "labels": "none"}},
+		{folder(t, member{"noise/0.npy", 0, y}, member{"noise/1.npy", 0, y}, member{"signal/0.npy", 0, y}, member{"signal/1.npy", 0, y}), nil},
+	} {
+		src, err := Format.Open(context.Background(), format.OpenArgs{Table: c.table, Options: c.o, Jobs: 1})
+		if err != nil {
+			t.Fatalf("%v: %v", c.o, err)
+		}
+		src.Close()
+	}
 }

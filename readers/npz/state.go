@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/npy"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/labels"
 	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
-	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/storage/zips"
 )
 

@@ -2,7 +2,7 @@ package npz
 
 import (
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/npz/internal/npy"
+	"github.com/shardify/shardify/readers/npz/internal/members"
 )
 
 // The file has an array in Fortran order with its axes reversed: for every index of the
@@ -28,7 +28,7 @@ func (j *job) scattered(c int, r *region, lo, hi int64, out []output) error {
 			return err
 		}
 		if src.sums && src.sum != r.crc {
-			return npy.BadSum(src.sum, r.crc)
+			return members.BadSum(src.sum, r.crc)
 		}
 		return nil
 	}
@@ -75,7 +75,7 @@ func (j *job) sumWhole(r *region) error {
 		left -= int64(len(p))
 	}
 	if src.sum != r.crc {
-		return npy.BadSum(src.sum, r.crc)
+		return members.BadSum(src.sum, r.crc)
 	}
 	return nil
 }

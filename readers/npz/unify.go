@@ -5,10 +5,10 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/npy"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
-	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
 // use is a type that some files store an array in.

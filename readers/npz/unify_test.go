@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/npy"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/storage/zips"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/readers/npz/internal/npy"
+	"github.com/shardify/shardify/readers/npz/internal/members"
 	"github.com/shardify/shardify/storage/zips"
 	"github.com/shardify/shardify/tests/race"
 )
@@ -282,7 +282,7 @@ func FuzzDirectory(f *testing.F) {
 		in := &zips.Input{R: bytes.NewReader(b), Size: int64(len(b))}
 		d, err := zips.ReadDirectory(in)
 		if err != nil {
-			if !npy.IsData(err) {
+			if !members.IsData(err) {
 				t.Fatalf("error of no kind: %v", err)
 			}
 			return

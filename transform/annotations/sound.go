@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/codecs/nifti"
 	"github.com/shardify/shardify/codecs/sound"
 )
 
@@ -29,6 +28,9 @@ type recorded struct {
 
 // String is the text of KEY of=.
 func (k recorded) String() string {
+	if k.channels == 0 {
+		return k.dtype.String()
+	}
 	return k.dtype.String() + "x" + strconv.Itoa(k.channels)
 }
 
@@ -43,13 +45,13 @@ func (k *recorded) parse(text string, sound bool) bool {
 	if sound && !slices.Contains([]shardify.DType{shardify.U8, shardify.I16, shardify.I32, shardify.F32, shardify.F64}, k.dtype) {
 		return false
 	}
-	return k.channels > 0 && k.dtype != shardify.Invalid && k.dtype != shardify.Bool
+	return (k.channels > 0 || !sound && m[2] == "") && k.dtype != shardify.Invalid && !(sound && k.dtype == shardify.Bool)
 }
 
 // Look takes the type of a file for that of all.
 func (s *Spec) Look(file []byte) error {
 	if !s.sound() {
-		v, err := nifti.Open(file)
+		v, err := arrays[s.form](file)
 		if err == nil {
 			s.kind, s.Looks = recorded{v.DType(), len(v.Shape())}, false
 		}

@@ -22,7 +22,7 @@ type Spec struct {
 	// Looks says that the first file must say of which type all are.
 	Looks bool
 
-	form  string // "voc", "yolo", "yolo-seg", "yolo-pose", "kitti", "wav", "flac", "nifti" or the type of plain numbers
+	form  string // "voc", "yolo", "yolo-seg", "yolo-pose", "kitti", "wav", "flac", "nifti", "npy" or the type of plain numbers
 	dtype shardify.DType
 	shape []int            // of plain numbers, and of the key points of an object
 	score bool             // lines of KITTI end with a score
@@ -49,7 +49,7 @@ func (s *Spec) keypoints(value string) bool {
 	return true
 }
 
-var rawForm = regexp.MustCompile(`^([a-z]+[0-9]+)(?:x([1-9][0-9]{0,5}))?$`)
+var rawForm = regexp.MustCompile(`^(bool|[a-z]+[0-9]+)(?:x([1-9][0-9]{0,5}))?$`)
 
 // ParseSpec parses FIELD=FORM[ KEY=VALUE]...
 func ParseSpec(text string) (s Spec, err error) {
@@ -74,7 +74,7 @@ func ParseSpec(text string) (s Spec, err error) {
 	if s.texts && (s.Names != nil || s.File != "") {
 		return s, op.FlagError("parse", text, fmt.Errorf("class=text with names: classes are texts or have numbers"))
 	}
-	s.Looks = s.alike() && s.kind.channels == 0 && !s.mix
+	s.Looks = s.alike() && s.kind.dtype == shardify.Invalid && !s.mix
 	if s.mix && s.as == shardify.Invalid {
 		return s, op.FlagError("parse", text, fmt.Errorf("channels=1 is the mean of the channels, which is of f32: as=f32 channels=1"))
 	}
@@ -123,7 +123,7 @@ func (s *Spec) word(key, value string) (ok bool) {
 }
 
 func badSpec(text string) error {
-	return op.FlagError("parse", text, fmt.Errorf("want FIELD=voc|yolo|yolo-seg|yolo-pose|kitti[ names=FILE][ keep=yes], FIELD=voc|kitti class=text, FIELD=kitti score=read, FIELD=yolo-pose keypoints=17x3, FIELD=wav|flac[ as=f32[ channels=1]][ short=take], FIELD=nifti[ as=f32] or FIELD=TYPE[xN][ text=yes], as in --parse label=voc, --parse 'label=yolo names=data.yaml', --parse audio=wav or --parse points=f32x4"))
+	return op.FlagError("parse", text, fmt.Errorf("want FIELD=voc|yolo|yolo-seg|yolo-pose|kitti[ names=FILE][ keep=yes], FIELD=voc|kitti class=text, FIELD=kitti score=read, FIELD=yolo-pose keypoints=17x3, FIELD=wav|flac[ as=f32[ channels=1]][ short=take], FIELD=nifti|npy[ as=f32] or FIELD=TYPE[xN][ text=yes], as in --parse label=voc, --parse 'label=yolo names=data.yaml', --parse audio=wav or --parse points=f32x4"))
 }
 
 // known finds out what the form is.
@@ -154,7 +154,7 @@ func (s *Spec) yolo() bool {
 }
 
 // alike reports whether the files are arrays that must have one type.
-func (s *Spec) alike() bool { return s.sound() || s.form == "nifti" }
+func (s *Spec) alike() bool { return s.sound() || arrays[s.form] != nil }
 
 // sound reports whether files are recordings.
 func (s *Spec) sound() bool { return s.form == "wav" || s.form == "flac" }
@@ -180,7 +180,7 @@ func (s *Spec) Text() string {
 	for _, o := range []struct {
 		given bool
 		word  string
-	}{{s.texts, " class=text"}, {s.text, " text=yes"}, {s.score, " score=read"}, {s.Keeps, " keep=yes"}, {s.as != shardify.Invalid, " as=f32"}, {s.mix, " channels=1"}, {s.short, " short=take"}, {s.kind.channels > 0, " of=" + s.kind.String()}} {
+	}{{s.texts, " class=text"}, {s.text, " text=yes"}, {s.score, " score=read"}, {s.Keeps, " keep=yes"}, {s.as != shardify.Invalid, " as=f32"}, {s.mix, " channels=1"}, {s.short, " short=take"}, {s.kind.dtype != shardify.Invalid, " of=" + s.kind.String()}} {
 		if o.given {
 			text += o.word
 		}

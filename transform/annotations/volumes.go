@@ -3,22 +3,39 @@ package annotations
 import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs/nifti"
+	"github.com/shardify/shardify/codecs/npy"
 	"github.com/shardify/shardify/codecs/voxels"
 	"github.com/shardify/shardify/internal/numeric"
 )
 
-// volumeFields are the values of a volume, in the place of the file, and its shape.
+// array is a file in memory that holds one array of numbers.
+type array interface {
+	DType() shardify.DType
+	Shape() []int
+	Append(dst []byte) ([]byte, error) // in the order of the indices
+}
+
+// arrays are the forms of such files.
+var arrays = map[string]func(file []byte) (array, error){
+	"nifti": func(file []byte) (array, error) { return nifti.Open(file) },
+	"npy":   func(file []byte) (array, error) { return npy.Open(file) },
+}
+
+// volumeFields are the values of an array, in the place of the file, and its shape.
 func volumeFields(s *Spec) []made {
 	m := made{dtype: s.kind.dtype, ragged: true}
 	if s.as != shardify.Invalid {
 		m.dtype = s.as
 	}
+	if s.kind.channels == 0 { // a number
+		return []made{{dtype: m.dtype, one: true}}
+	}
 	return []made{m, {name: shardify.ShapeSuffix, dtype: shardify.I64, shape: []int{s.kind.channels}, one: true}}
 }
 
-// volume reads the values of a volume.
+// volume reads the values of an array.
 func volume(s *Spec, file []byte, r *rows) error {
-	v, err := nifti.Open(file)
+	v, err := arrays[s.form](file)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package annotations
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,5 +68,53 @@ func TestVolumes(t *testing.T) {
 	}
 	if _, err := apply("label=nifti of=u8x2", niftiFile(2, 2)); err == nil || !strings.Contains(err.Error(), "values of i16, where others have u8") {
 		t.Errorf("another type: %v", err)
+	}
+}
+
+// npyFile is an array in a file as numpy.save writes it.
+func npyFile(descr, shape, data string, fortran string) string {
+	text := "{'descr': '" + descr + "', 'fortran_order': " + fortran + ", 'shape': (" + shape + "), }\n"
+	return "\x93NUMPY\x01\x00" + string([]byte{byte(len(text)), 0}) + text + data
+}
+
+// TestArraysOfNumPy: values, shapes, order and missing files; others than numbers are errors.
+func TestArraysOfNumPy(t *testing.T) {
+	apply := func(first string, others ...string) (*shardify.Batch, string, error) {
+		s, err := ParseSpec("mask=npy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err = s.Look([]byte(first)); err != nil {
+			return nil, "", err
+		}
+		s.Field = "label"
+		p, in := newTest(t, s.Text()), batch(append([]string{first}, others...)...)
+		if _, err := p.Schema(transformtest.SchemaOf(in)); err != nil {
+			t.Fatal(err)
+		}
+		out, err := p.Apply(in, 0, transformtest.Arena(t))
+		return out, s.Text(), err
+	}
+	out, text, err := apply(npyFile(">i2", "2, 3", "\x00\x00\x00\x01\x00\x02\x00\x03\x00\x04\x00\x05", "True"), "-", npyFile("<i2", "1, 2", "\x07\x00\x08\x00", "False"))
+	if err != nil || text != "label=npy of=i16x2" {
+		t.Fatalf("%q, %v", text, err)
+	}
+	c, shape := &out.Columns[1], shardify.View[int64](out.Columns[2].Data)
+	if got := shardify.View[int16](c.Data); !slices.Equal(got, []int16{0, 2, 4, 1, 3, 5, 7, 8}) || c.Valid[1] != 0 || !slices.Equal(shape, []int64{2, 3, 0, 0, 1, 2}) {
+		t.Errorf("%v %v %v", got, shape, c.Valid)
+	}
+	if out, text, err = apply(npyFile("<f4", "", "\x00\x00\x80\x3f", "False"), "-"); err != nil || text != "label=npy of=f32" {
+		t.Fatalf("%q, %v", text, err)
+	}
+	if got := shardify.View[float32](out.Columns[1].Data); len(out.Columns) != 2 || !slices.Equal(got, []float32{1, 0}) || out.Columns[1].Valid[1] != 0 {
+		t.Errorf("numbers: %v", got)
+	}
+	if out, _, err = apply(npyFile("|b1", "3,", "\x00\x02\x01", "False")); err != nil || string(out.Columns[1].Data) != "\x00\x01\x01" {
+		t.Errorf("bools: %v", err)
+	}
+	for _, bad := range []string{npyFile("<f4", "2,", "1234", "False"), npyFile("<U1", "1,", "1234", "False"), npyFile("<M8[s]", "1,", "12345678", "False"), npyFile("|O", "1,", "12345678", "False"), "\x93NUMPY\x01\x00\xff\xff", ""} {
+		if _, _, err := apply(bad); !errors.Is(err, shardify.ErrCorrupt) && !errors.Is(err, shardify.ErrUnsupported) {
+			t.Errorf("%.40q: %v", bad, err)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs/nifti"
+	"github.com/shardify/shardify/codecs/npy"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/glance"
 	"github.com/shardify/shardify/storage"
@@ -25,10 +26,10 @@ const (
 )
 
 // begins are the forms that files of a type may have, until one is looked at.
-var begins = map[string]string{"xml": "voc", "txt": "lines", "bin": "f32x4", "wav": "wav", "flac": "flac", "nii": "nifti", "nii.gz": "nifti", "gz": "nifti"}
+var begins = map[string]string{"xml": "voc", "txt": "lines", "bin": "f32x4", "wav": "wav", "flac": "flac", "nii": "nifti", "nii.gz": "nifti", "gz": "nifti", "npy": "npy"}
 
 // holds says what files of a form have.
-var holds = map[string]string{"f32x4": "points: x, y, z and intensity", "wav": "sound", "flac": "sound", "nifti": "volumes"}
+var holds = map[string]string{"f32x4": "points: x, y, z and intensity", "wav": "sound", "flac": "sound", "nifti": "volumes", "npy": "arrays"}
 
 // annotations proposes to read files of a form that is known: it looks at some of them.
 func annotations(ctx context.Context, src shardify.Source, t *format.Table) *Proposal {
@@ -132,11 +133,11 @@ func (g *guess) look(file []byte) {
 		}
 		g.kind = is
 	case g.form == "nifti":
-		if v, err := nifti.Open(file); err != nil || g.kind != "" && g.kind != v.DType().String() {
-			g.form = ""
-		} else {
-			g.kind = v.DType().String()
-		}
+		v, err := nifti.Open(file)
+		g.array(err, func() shardify.DType { return v.DType() })
+	case g.form == "npy":
+		a, err := npy.Open(file)
+		g.array(err, func() shardify.DType { return a.DType() })
 	case g.form == anyNumbers || strings.HasSuffix(g.form, inTexts):
 		if form := inBrackets(file); form == "" || form != g.form {
 			g.form = map[bool]string{true: anyNumbers}[form != ""]
@@ -149,6 +150,15 @@ func (g *guess) look(file []byte) {
 	if first || g.form != "" {
 		g.seen++
 	}
+}
+
+// array takes in an array: all must be of one type.
+func (g *guess) array(err error, dtype func() shardify.DType) {
+	if err != nil || g.kind != "" && g.kind != dtype().String() {
+		g.form = ""
+		return
+	}
+	g.kind = dtype().String()
 }
 
 // The forms of texts of numbers in brackets: so many of them, or any number.

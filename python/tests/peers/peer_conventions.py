@@ -466,6 +466,12 @@ def npy_folders(folder: str) -> Splits:
 
 
 @reference
+def npy_pairs(folder: str) -> Splits:
+    names = sorted(os.listdir(os.path.join(folder, "images")))
+    return {"": [{"image": np.load(os.path.join(folder, "images", n)), "label": np.load(os.path.join(folder, "labels", n))} for n in names]}
+
+
+@reference
 def events_root(folder: str) -> Splits:
     import uproot
 

@@ -151,7 +151,7 @@ func (s *source) name(a *format.OpenArgs, tables []*labels.Table) (err error) {
 		if s.named, err = labels.Name(a, files, s.Set.Schema()); err != nil {
 			return err
 		}
-		if err := parts(a, s.named != nil && s.named.Fields() != nil); err != nil {
+		if err := pairs.Refuse(a, s.named != nil && s.named.Fields() != nil, false); err != nil {
 			return err
 		}
 	}
@@ -159,26 +159,6 @@ func (s *source) name(a *format.OpenArgs, tables []*labels.Table) (err error) {
 		return shardify.Misuse("--columns '%s' leaves no field", strings.Join(a.Columns, ","))
 	}
 	return shardify.ValidateSchema(s.Schema())
-}
-
-// parts is the error about folders that hold parts of the same samples, unless --labels says what they are.
-func parts(a *format.OpenArgs, classes bool) error {
-	if v := a.Options["labels"]; v != "" && v != labels.Auto {
-		return nil
-	}
-	level := -1
-	if classes {
-		level = 0
-	}
-	var sides pairs.Sides
-	names, exts := labels.NewPaths(a.Table, labels.First), []string{""}
-	for i := range a.Table.Len() {
-		sides.Add(names, i, &exts)
-	}
-	if list := sides.Find(level); list != nil {
-		return pairs.Doubt(list, true)
-	}
-	return nil
 }
 
 // Schema implements shardify.Source.

@@ -260,6 +260,33 @@ func (l *level) together(i int, classes bool) (out []*side) {
 	return out
 }
 
+// Refuse is the error about files of arrays in folders that hold parts of the same samples, unless
+// --labels says what they are. classes: the folders give samples their classes. named: the names of
+// the folders must say so, as images and masks do.
+func Refuse(a *format.OpenArgs, classes, named bool) error {
+	if v := a.Options["labels"]; v != "" && v != labels.Auto {
+		return nil
+	}
+	level := -1
+	if classes {
+		level = 0
+	}
+	var sides Sides
+	names, exts := labels.NewPaths(a.Table, labels.First), []string{""}
+	for i := range a.Table.Len() {
+		sides.Add(names, i, &exts)
+	}
+	if list := sides.Find(level); list != nil && (!named || areParts(list)) {
+		return Doubt(list, true)
+	}
+	return nil
+}
+
+// areParts reports whether names of folders say what part of a sample is in them: those are no classes.
+func areParts(list []*side) bool {
+	return slices.ContainsFunc(list, func(o *side) bool { return sideNames[strings.ToLower(o.name)] })
+}
+
 // Doubt is the error about folders that hold parts of the same samples. alike: all
 // files could be samples of one kind.
 func Doubt(list []*side, alike bool) error {
@@ -272,8 +299,7 @@ func Doubt(list []*side, alike bool) error {
 		}
 		alone = append(alone, fmt.Sprintf("shardify convert %s -o %s", printable.Quote(in), printable.Quote(o.name+"-shards")))
 	}
-	// Names such as images and masks are no classes.
-	perhaps := alike && !slices.ContainsFunc(list, func(o *side) bool { return sideNames[strings.ToLower(o.name)] })
+	perhaps := alike && !areParts(list)
 	are := "parts of the same samples, and no classes"
 	if perhaps {
 		are = "classes, or parts of the same samples"

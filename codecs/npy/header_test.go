@@ -23,14 +23,14 @@ func npyHeader(v byte, text string) []byte {
 }
 
 func headerOf(b []byte) (Header, error) {
-	n, err := headerBytes(b[:min(len(b), PrefixBytes)])
+	n, err := HeaderBytes(b[:min(len(b), PrefixBytes)])
 	if err != nil {
 		return Header{}, err
 	}
 	if n > len(b) {
 		return Header{}, shardify.Corrupt(-1, "truncated")
 	}
-	return parseHeader(b[:n])
+	return ParseHeader(b[:n])
 }
 
 func TestHeaderSpellings(t *testing.T) {
@@ -154,7 +154,7 @@ func TestPrefixesRefused(t *testing.T) {
 		{"\x93NUMPY\x01\x01\x10\x00\x00\x00", shardify.ErrUnsupported},
 		{"\x93NUMPY\x02\x00\xff\xff\xff\xff", shardify.ErrCorrupt},
 	} {
-		if _, err := headerBytes([]byte(c.bytes)); !errors.Is(err, c.kind) {
+		if _, err := HeaderBytes([]byte(c.bytes)); !errors.Is(err, c.kind) {
 			t.Errorf("%q: error %v, want %v", c.bytes, err, c.kind)
 		}
 	}

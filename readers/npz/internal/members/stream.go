@@ -1,4 +1,4 @@
-package npy
+package members
 
 import (
 	"compress/bzip2"

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/internal/rows/sampleaxis"
 )
 
 const (
@@ -33,9 +32,9 @@ type Header struct {
 	before  string // what String was before along
 }
 
-// headerBytes returns from the first bytes of an NPY file, prefixBytes of them or the whole
+// HeaderBytes returns from the first bytes of an NPY file, PrefixBytes of them or the whole
 // file, how many bytes the header takes.
-func headerBytes(b []byte) (int, error) {
+func HeaderBytes(b []byte) (int, error) {
 	if len(b) < len(Magic) || string(b[:len(Magic)]) != Magic {
 		return 0, shardify.Corrupt(0, "not an NPY file")
 	}
@@ -59,8 +58,8 @@ func headerBytes(b []byte) (int, error) {
 	return start + int(n), nil
 }
 
-// parseHeader reads a header of exactly len(b) bytes.
-func parseHeader(b []byte) (Header, error) {
+// ParseHeader reads a header of exactly len(b) bytes.
+func ParseHeader(b []byte) (Header, error) {
 	h := Header{Bytes: len(b)}
 	start := 10
 	if b[6] > 1 {
@@ -155,24 +154,18 @@ func (h *Header) Measure() error {
 	return nil
 }
 
-// Along moves an axis of the shape to its front, as numpy.moveaxis does, and notes where
-// the file has it. Arrays of fewer than two axes stay; false: there is no such axis.
-func (h *Header) Along(axis int) bool {
-	rank := len(h.Shape)
-	if rank < 2 {
-		return true
-	}
-	axis, ok := sampleaxis.PlaceOfAxis(axis, rank)
-	if !ok || axis == 0 {
-		return ok
+// Along moves an axis of the shape, which has several, to its front, as numpy.moveaxis does, and
+// notes where the file has it.
+func (h *Header) Along(axis int) {
+	if axis == 0 {
+		return
 	}
 	h.before = fmt.Sprintf("%v along axis %d", h, axis)
 	n := h.Shape[axis]
 	h.Shape = slices.Insert(slices.Delete(h.Shape, axis, axis+1), 0, n)
-	if h.Axis = axis; rank == 2 { // the other order of a matrix
+	if h.Axis = axis; len(h.Shape) == 2 { // the other order of a matrix
 		h.Axis, h.Fortran = 0, !h.Fortran
 	}
-	return true
 }
 
 // Inner are the dimensions behind the first.

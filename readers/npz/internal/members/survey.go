@@ -1,4 +1,4 @@
-package npy
+package members
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/npy"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/zips"
@@ -29,7 +30,7 @@ type place struct {
 // Array is one member as a survey finds it: an array, or the reason why not.
 type Array struct {
 	Key string // its name for users
-	Header
+	npy.Header
 	place
 	Err error
 }
@@ -72,7 +73,7 @@ func list(in *zips.Input, file, npyName string, want func(key string) bool) (*Li
 	}
 	named := ext == ".npy" || ext == ".npz"
 	switch {
-	case bytes.HasPrefix(head, []byte(Magic)), ext == ".npy" && !bytes.HasPrefix(head, []byte("PK")):
+	case bytes.HasPrefix(head, []byte(npy.Magic)), ext == ".npy" && !bytes.HasPrefix(head, []byte("PK")):
 		return l, l.npy(in, npyName)
 	case ext == ".npz", named && bytes.HasPrefix(head, []byte("PK")):
 		return l, l.npz(in, want)
@@ -92,7 +93,7 @@ func (l *Listing) npy(in *zips.Input, name string) error {
 		return shardify.Corrupt(-1, "truncated: %s needs %d bytes, has %d", a.String(), a.Data, a.Data+behind)
 	case behind > 0:
 		at := in.Size - behind
-		if b, err := in.At(at, int(min(behind, int64(len(Magic))))); err == nil && string(b) == Magic {
+		if b, err := in.At(at, int(min(behind, int64(len(npy.Magic))))); err == nil && string(b) == npy.Magic {
 			return shardify.Unsupported("several arrays in one file, the second at byte %d: np.savez stores them separately", at)
 		}
 		return shardify.Corrupt(at, "%s ends here, the file has %d bytes more", a.String(), behind)
@@ -179,14 +180,14 @@ func (a *Array) readMember(in *zips.Input, dir *zips.Directory, e *zips.Entry) (
 
 // readStored reads the header of an array whose bytes are in the file.
 func (a *Array) readStored(in *zips.Input) error {
-	b, err := in.At(a.Off, int(min(a.Packed, PrefixBytes)))
+	b, err := in.At(a.Off, int(min(a.Packed, npy.PrefixBytes)))
 	if err != nil {
 		return err
 	}
-	if !bytes.HasPrefix(b, []byte(Magic)) {
+	if !bytes.HasPrefix(b, []byte(npy.Magic)) {
 		return notNPY(a.Off, a.Checked)
 	}
-	n, err := headerBytes(b)
+	n, err := npy.HeaderBytes(b)
 	if err != nil {
 		return shift(err, a.Off)
 	}
@@ -197,7 +198,7 @@ func (a *Array) readStored(in *zips.Input) error {
 		return err
 	}
 	a.HeadSum = crc32.ChecksumIEEE(b)
-	a.Header, err = parseHeader(b)
+	a.Header, err = npy.ParseHeader(b)
 	return shift(err, a.Off)
 }
 
@@ -207,14 +208,14 @@ func (a *Array) readPacked(in *zips.Input, e *zips.Entry) error {
 	s := OpenStream(in.R, a.Off, e.Packed, e.Decoded, e.Method, e.CRC)
 	s.raw.step = 1 << 10
 	defer s.Close()
-	b := make([]byte, min(e.Decoded, PrefixBytes))
+	b := make([]byte, min(e.Decoded, npy.PrefixBytes))
 	if err := s.Fill(b); err != nil {
 		return err
 	}
-	if !bytes.HasPrefix(b, []byte(Magic)) {
+	if !bytes.HasPrefix(b, []byte(npy.Magic)) {
 		return notNPY(0, true)
 	}
-	n, err := headerBytes(b)
+	n, err := npy.HeaderBytes(b)
 	if err != nil {
 		return err
 	}
@@ -227,7 +228,7 @@ func (a *Array) readPacked(in *zips.Input, e *zips.Entry) error {
 		return err
 	}
 	a.HeadSum = crc32.ChecksumIEEE(b)
-	a.Header, err = parseHeader(b)
+	a.Header, err = npy.ParseHeader(b)
 	return err
 }
 

@@ -1,9 +1,6 @@
 package npy
 
-import (
-	"encoding/binary"
-	"math/bits"
-)
+import "github.com/shardify/shardify/codecs/voxels"
 
 // Gather copies the leaf's bytes of every item to dst.
 func Gather(dst, items []byte, size int, l *Leaf) {
@@ -72,20 +69,7 @@ func (s scalar) Repair(p []byte) {
 		}
 		return
 	}
-	switch s.unitSize() {
-	case 2:
-		for i := 0; i+2 <= len(p); i += 2 {
-			p[i], p[i+1] = p[i+1], p[i]
-		}
-	case 4:
-		for i := 0; i+4 <= len(p); i += 4 {
-			binary.LittleEndian.PutUint32(p[i:], bits.ReverseBytes32(binary.LittleEndian.Uint32(p[i:])))
-		}
-	case 8:
-		for i := 0; i+8 <= len(p); i += 8 {
-			binary.LittleEndian.PutUint64(p[i:], bits.ReverseBytes64(binary.LittleEndian.Uint64(p[i:])))
-		}
-	}
+	voxels.Swap(p, s.unitSize())
 }
 
 // TextEnd is the length without trailing zero units.
