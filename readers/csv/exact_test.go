@@ -2,6 +2,7 @@ package csv
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/shardify/shardify"
@@ -56,5 +57,51 @@ func TestWholeNumbersAmongFloatsAreNotRounded(t *testing.T) {
 				t.Errorf("%s, want %s", src.Schema()[0].DType, c.dtype)
 			}
 		})
+	}
+}
+
+// TestWordsForMissingValues: numbers among which a word stands for a missing value are neither texts nor numbers without a word.
+func TestWordsForMissingValues(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		files   []string
+		setting string
+		wrong   string // "" where it is read
+		schema  string // by the first setting that is offered
+	}{
+		{"first", []string{"x\nNA\n1.5\n"}, "", `column x has numbers and "NA" in line 2`, "x f64 or nothing"},
+		{"last", []string{"x\n1\n?\n"}, "", `"?" in line 3`, "x i64 or nothing"},
+		{"bools", []string{"x\ntrue\nNULL\n"}, "", `"NULL" in line 3`, "x bool or nothing"},
+		{"other files", []string{"x\nNA\n", "x\n1\n"}, "", `"NA" in line 2`, "x i64 or nothing"},
+		{"two columns", []string{"x,y\n1,n/a\n-,2\n"}, "", `column x and 1 more have numbers and words such as "-" in line 3`, "x i64 or nothing, y i64 or nothing"},
+		{"another word", []string{"x\nNA\n.\n1\n"}, "na=NA", `"." in line 3`, "x i64 or nothing"},
+		{"texts", []string{"x\nNA\n1\nDE\n"}, "", "", "x u8"},
+		{"words alone", []string{"x\nNA\n?\n"}, "", "", "x u8"},
+		{"given", []string{"x\nNA\n1\n"}, "types=x:text", "", "x u8"},
+	} {
+		var paths []string
+		for _, f := range c.files {
+			paths = append(paths, readertest.Put(t, "t.csv", f))
+		}
+		open := func(setting string) (shardify.Source, error) {
+			return Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(paths...), Options: format.Options{optCSV: setting}, Jobs: 2})
+		}
+		check := func(i int, src shardify.Source) {
+			var got []string
+			for _, f := range src.Schema() {
+				text := f.Name + " " + f.DType.String()
+				if f.Nullable {
+					text += " or nothing"
+				}
+				got = append(got, text)
+			}
+			if s := strings.Join(got, ", "); s != c.schema && i == 0 {
+				t.Errorf("%s: %s, want %s", c.name, s, c.schema)
+			}
+			readertest.ReadAll(t, src, 1<<20)
+		}
+		if src := readertest.Offered(t, optCSV, c.setting, c.wrong, open, check); src != nil {
+			check(0, src)
+		}
 	}
 }

@@ -306,7 +306,11 @@ func (s *sink) put(m uint64, neg bool) bool {
 // missing marks a cell without a value.
 func (x *parser) missing(s *sink, i int) error {
 	if !s.nullable && !s.holes {
-		e := x.p.Corrupt(i, "an empty cell; --csv types=%s:%s? lets cells be empty", s.name, s.dtype)
+		is := s.dtype.String()
+		if s.kind == textKind {
+			is = "text"
+		}
+		e := x.p.Corrupt(i, "an empty cell; --csv types=%s:%s? lets cells be empty", s.name, is)
 		e.Field = s.name
 		return e
 	}

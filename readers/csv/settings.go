@@ -123,7 +123,9 @@ func (s *settings) set(key, value string) error {
 			s.skip = s.skip*10 + int(c-'0')
 		}
 	case "na":
-		s.na = map[string]bool{}
+		if s.na == nil {
+			s.na = map[string]bool{}
+		}
 		for _, w := range strings.Split(value, ",") {
 			s.na[w] = true
 		}

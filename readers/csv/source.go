@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -126,7 +127,37 @@ func (s *source) survey(ctx context.Context, a *format.OpenArgs) error {
 		}
 		s.columns[name] = decide(x.seen)
 	}
-	return nil
+	return s.doubtful(order, sums)
+}
+
+// doubtful is the error about columns of numbers but for words such as NA: texts, or missing values.
+func (s *source) doubtful(order []string, sums map[string]*sum) error {
+	var first *sum
+	var which string
+	var words, types []string
+	text := ":text"
+	if s.settings.na != nil {
+		text = ":text?"
+	}
+	for _, name := range order {
+		if x := sums[name]; doubtful(x.seen) {
+			if first == nil {
+				first, which = x, name
+			}
+			words, types = append(words, x.words...), append(types, coltype.PatternOf(name)+text)
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	slices.Sort(words)
+	err := shardify.Mismatch("column %s has numbers and %s in line %d: a missing value, or a text?", which, first.word.Text, first.word.At)
+	if n := len(types) - 1; n > 0 {
+		err = shardify.Mismatch("column %s and %d more have numbers and words such as %s in line %d: missing values, or texts?", which, n, first.word.Text, first.word.At)
+	}
+	return shardify.Annotate(format.Cure(err,
+		coltype.Setting(optCSV, s.settings.text, "na="+strings.Join(slices.Compact(words), ","), "numbers, and missing values"),
+		coltype.Setting(optCSV, s.settings.text, "types="+strings.Join(types, ","), "texts")), "open", first.word.File, "")
 }
 
 // inexact is the error about a column of floats that do not have all of its whole numbers.

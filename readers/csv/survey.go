@@ -34,6 +34,18 @@ type sum struct {
 	// The first cells that made it one of texts, and of floats; and the first whole number that
 	// floats do not have.
 	text, float, wide coltype.Met
+	// The first of missingWords, and all.
+	word  coltype.Met
+	words []string
+}
+
+// meet notes words for missing values.
+func (s *sum) meet(words ...string) {
+	for _, w := range words {
+		if !slices.Contains(s.words, w) {
+			s.words = append(s.words, w)
+		}
+	}
 }
 
 // join adds what another worker saw of the same file.
@@ -43,12 +55,15 @@ func (s *sum) join(o *sum) {
 	s.text.Join(o.text)
 	s.float.Join(o.float)
 	s.wide.Join(o.wide)
+	s.word.Join(o.word)
+	s.meet(o.words...)
 }
 
 // add adds what was seen in another file, or in another column.
 func (s *sum) add(o *sum, t *format.Table, i int) {
 	s.seen |= o.seen
-	for _, m := range []struct{ to, from *coltype.Met }{{&s.float, &o.float}, {&s.wide, &o.wide}} {
+	s.meet(o.words...)
+	for _, m := range []struct{ to, from *coltype.Met }{{&s.float, &o.float}, {&s.wide, &o.wide}, {&s.word, &o.word}} {
 		if m.to.At == 0 && m.from.At > 0 {
 			if *m.to = *m.from; t != nil {
 				m.to.File = t.Shown(i)
@@ -248,8 +263,11 @@ func (l *look) record(i int) (int, error) {
 			end = at
 			what := l.classify(text)
 			s.bytes += int64(len(text))
-			if what&(seenFloats|seenWide|seenText)&^s.seen != 0 {
+			if what&(seenFloats|seenWide|seenWord|seenText)&^s.seen != 0 {
 				l.note(s, what, i, text)
+			}
+			if what == seenWord {
+				s.meet(string(text))
 			}
 			s.seen |= what
 		}
@@ -267,6 +285,8 @@ func (l *look) note(s *sum, what seen, i int, cell []byte) {
 	switch {
 	case what == seenText:
 		s.text.Join(met)
+	case what == seenWord:
+		s.word.Join(met)
 	case what&seenFloats != 0:
 		s.float.Join(met)
 	default:

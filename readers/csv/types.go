@@ -2,6 +2,7 @@ package csv
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/numeric"
@@ -20,11 +21,15 @@ const (
 	seenBig   // whole, of 64 bits without a sign
 	seenWide  // whole, and beyond what f64 has exactly; one of the above, too
 	seenFloat
-	seenNaN // a float that says that there is no number
+	seenNaN  // a float that says that there is no number
+	seenWord // a text that stands for a missing value in many tables
 	seenText
 
 	seenFloats = seenFloat | seenNaN
 )
+
+// missingWords are the texts that pandas, R and many programs write for a missing value.
+var missingWords = []string{"NA", "N/A", "n/a", "na", "NULL", "null", "None", "none", "nil", "Null", "#N/A", "#NA", "<NA>", "?", "-", "--", ".", "missing"}
 
 // classify says what a cell is.
 func (d *dialect) classify(cell []byte) seen {
@@ -58,6 +63,9 @@ func (d *dialect) classify(cell []byte) seen {
 		return seenInt | wide
 	}
 	if allDigits(t) && !fold(t, "-0") || !isNumber(t) {
+		if slices.Contains(missingWords, string(cell)) {
+			return seenWord
+		}
 		return seenText
 	}
 	if _, err := numeric.ParseFloat(t); err != nil {
@@ -122,7 +130,7 @@ func decide(seen seen) column {
 	switch {
 	case seen&^(seenEmpty|seenNA) == 0:
 		return column{kind: voidKind}
-	case seen&seenText != 0, seen&seenBool != 0 && number != 0, seen&(seenBig|seenMinus) == seenBig|seenMinus && seen&seenFloats == 0:
+	case seen&(seenText|seenWord) != 0, seen&seenBool != 0 && number != 0, seen&(seenBig|seenMinus) == seenBig|seenMinus && seen&seenFloats == 0:
 		return column{kind: textKind, dtype: shardify.U8, nullable: seen&seenNA != 0}
 	case seen&seenBool != 0:
 		return column{kind: boolKind, dtype: shardify.Bool, nullable: empty}
@@ -132,6 +140,13 @@ func decide(seen seen) column {
 		return column{kind: uintKind, dtype: shardify.U64, nullable: empty}
 	}
 	return column{kind: intKind, dtype: shardify.I64, nullable: empty}
+}
+
+// doubtful reports whether a column of such cells is one of numbers or bools but for words that say
+// that there is no value.
+func doubtful(seen seen) bool {
+	rest := decide(seen &^ seenWord).kind
+	return seen&seenWord != 0 && rest != textKind && rest != voidKind
 }
 
 // inexact reports whether a column of such cells is one of floats that do not have all of them.
