@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"sync/atomic"
 
 	"github.com/shardify/shardify/dataset/diff"
 	"github.com/shardify/shardify/internal/host"
@@ -73,8 +72,8 @@ func Diff(ctx context.Context, a, b string, c Comparison) (*Difference, error) {
 		}
 		return dir.Scratch()
 	}
-	var n atomic.Int64
-	stop := c.Hooks.follow(func() Progress { return Progress{Samples: n.Load()} })
+	var n diff.Progress
+	stop := c.Hooks.follow(func() Progress { return Progress{Samples: n.Samples.Load(), Bytes: n.Bytes.Load()} })
 	r, err := diff.Run(ctx, sets[0], sets[1], diff.Options{By: c.By, Jobs: jobs, Memory: memory, Show: c.Show, Scratch: scratch, Progress: &n})
 	stop()
 	if err != nil {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"time"
-
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/cmd/internal/cli"
 	"github.com/shardify/shardify/internal/value"
@@ -15,6 +13,7 @@ func diffCommand(p *program) *cobra.Command {
 	var o pipeline.Comparison
 	var jobs value.Jobs
 	var memory value.Memory
+	var page string
 	c := &cobra.Command{
 		Use:   "diff A B",
 		Short: "compare two data sets: samples, fields, classes",
@@ -31,6 +30,7 @@ shardify diff s3://bucket/v1 events-v2 --by event_id --json`,
 	cli.Grouped(c.Flags(), "Comparison", func(fs *pflag.FlagSet) {
 		fs.StringVar(&o.By, "by", "", "the `FIELD` whose value finds a sample in the other set; names or all values if left out")
 		fs.IntVar(&o.Show, "show", 10, "name at most `N` samples of each kind")
+		fs.StringVar(&page, "html", "", "write it as one self-contained page to `FILE`.html")
 	})
 	cli.Grouped(c.Flags(), "Running", func(fs *pflag.FlagSet) {
 		fs.Var(&jobs, "jobs", "parts read at the same time; the cores of the machine or allocation if left out")
@@ -42,14 +42,8 @@ shardify diff s3://bucket/v1 events-v2 --by event_id --json`,
 			return shardify.Hint(shardify.Usage("want two data sets, not %d", len(args)), "for example: shardify diff photos-v1 photos-v2")
 		}
 		o.Jobs, o.Memory, o.Show = int(jobs), int64(memory), max(o.Show, 0)
-		o.Hooks = pipeline.Hooks{Progress: p.Reading(), Every: time.Minute}
-		r, err := pipeline.Diff(c.Context(), args[0], args[1], o)
-		if err != nil {
-			return err
-		}
-		p.Shown("diff", r)
-		return nil
+		return p.diff(c.Context(), args[0], args[1], o, page)
 	}
-	cli.AddEffects(c, cli.Effects{"by": nil, "show": nil, "jobs": nil, "memory": nil, "scratch": nil})
+	cli.AddEffects(c, cli.Effects{"by": nil, "show": nil, "html": nil, "jobs": nil, "memory": nil, "scratch": nil})
 	return c
 }

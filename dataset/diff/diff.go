@@ -43,15 +43,18 @@ type Options struct {
 	Show int
 	// Scratch makes a file for what Memory does not hold. It is closed, and has no name.
 	Scratch func() (*os.File, error)
-	// Progress counts the samples that were read.
-	Progress *atomic.Int64
+	// Progress, if set, counts what is read.
+	Progress *Progress
 }
+
+// Progress may be looked at while Run works.
+type Progress struct{ Samples, Bytes atomic.Int64 }
 
 // Run compares two sets. Damage ends it with an error.
 func Run(ctx context.Context, a, b Set, o Options) (*Report, error) {
 	sides := [2]Set{a, b}
 	if o.Progress == nil {
-		o.Progress = new(atomic.Int64)
+		o.Progress = new(Progress)
 	}
 	r := &comparison{o: o, pool: shardify.NewPool(o.Memory / 4), sides: sides}
 	r.report = &Report{A: Side{Name: a.Name, ID: a.ID}, B: Side{Name: b.Name, ID: b.ID}, Fields: []Field{}, Classes: []Class{}, Samples: []Sample{}}
@@ -205,7 +208,8 @@ func (r *comparison) part(ctx context.Context, side int, p *Part, of *pass.Part,
 		d.bytes = d.bytes[:0]
 		d.add(b, at)
 		at += span.Samples()
-		r.o.Progress.Add(span.Samples())
+		r.o.Progress.Samples.Add(span.Samples())
+		r.o.Progress.Bytes.Add(span.Bytes)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		sums.Add(b.Proofs...)

@@ -245,6 +245,17 @@ func TestReportNamesWhatDiffers(t *testing.T) {
 			t.Errorf("no %q in\n%s", line, text.String())
 		}
 	}
+	r.A.Name = "<script>alert(1)</script>"
+	r.Samples[0].Key = "<img src=x>"
+	var html strings.Builder
+	if err := r.Page().Write(&html); err != nil || strings.Contains(html.String(), "<script>alert") || strings.Contains(html.String(), "<img src=x>") {
+		t.Errorf("%v: the page has markup of names", err)
+	}
+	for _, want := range []string{"&lt;img src=x&gt;", "Classes of cls", "other values in 1 sample", ">Removed<"} {
+		if !strings.Contains(html.String(), want) {
+			t.Errorf("no %q on the page", want)
+		}
+	}
 	b.wide = true
 	if r, err = run(t, a, b, diff.Options{}); err != nil || r.Changed != 1 || len(r.Samples) > 0 {
 		t.Fatalf("%+v, %v", r, err)

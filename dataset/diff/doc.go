@@ -12,5 +12,5 @@
 //	digest.go  the record of a sample
 //	sort.go    records in their order
 //	diff.go    Run: both sides merged
-//	report.go  what was found, as text
+//	report.go  what was found, as text; page.go: as HTML
 package diff

@@ -122,11 +122,7 @@ func (r *Report) WriteText(w io.Writer) {
 		printable.Fprintf(w, "the same: the ids are equal, nothing was read\n")
 		return
 	}
-	by := map[string]string{ByName: "name", ByContents: "all values"}[r.By]
-	if by == "" {
-		by = "field " + r.By
-	}
-	printable.Fprintf(w, "\nsamples by %s: %s equal, %s changed, %s added, %s removed\n", by, printable.Count(r.Equal), printable.Count(r.Changed), printable.Count(r.Added), printable.Count(r.Removed))
+	printable.Fprintf(w, "\nsamples by %s: %s equal, %s changed, %s added, %s removed\n", r.by(), printable.Count(r.Equal), printable.Count(r.Changed), printable.Count(r.Added), printable.Count(r.Removed))
 	if r.Moved > 0 {
 		printable.Fprintf(w, "  %s at another place: the order differs\n", printable.Of(r.Moved, "sample"))
 	}
@@ -156,20 +152,7 @@ func (r *Report) writeFields(w io.Writer) {
 	}
 	for i := range r.Fields {
 		f := &r.Fields[i]
-		var says []string
-		switch f.Change {
-		case Added, Removed:
-			says = append(says, string(f.Change)+": "+f.A+f.B)
-		case Changed:
-			if f.Uncompared {
-				says = append(says, f.A+" became "+f.B+": values were not compared")
-			} else {
-				says = append(says, "other "+strings.Join(f.Attrs, ", "))
-			}
-		}
-		if f.Samples > 0 {
-			says = append(says, "other values in "+printable.Of(f.Samples, "sample"))
-		}
+		says := f.says()
 		if says == nil {
 			continue
 		}
@@ -179,6 +162,25 @@ func (r *Report) writeFields(w io.Writer) {
 		}
 		printable.Fprintf(w, "  %-*s  %s\n", wide, f.Name, strings.Join(says, "; "))
 	}
+}
+
+// says is how a field differs; nil if it does not.
+func (f *Field) says() []string {
+	var says []string
+	switch f.Change {
+	case Added, Removed:
+		says = append(says, string(f.Change)+": "+f.A+f.B)
+	case Changed:
+		if f.Uncompared {
+			says = append(says, f.A+" became "+f.B+": values were not compared")
+		} else {
+			says = append(says, "other "+strings.Join(f.Attrs, ", "))
+		}
+	}
+	if f.Samples > 0 {
+		says = append(says, "other values in "+printable.Of(f.Samples, "sample"))
+	}
+	return says
 }
 
 // writeClasses writes the classes whose counts differ.
@@ -193,12 +195,26 @@ func (r *Report) writeClasses(w io.Writer) {
 			printable.Fprintf(w, "\nclasses:\n")
 			head = true
 		}
-		name := c.Name
-		if name == "" {
-			name = fmt.Sprint(c.Value)
-		}
-		printable.Fprintf(w, "  %s %s: %s, then %s (%+d)\n", c.Field, name, printable.Count(c.A), printable.Count(c.B), c.B-c.A)
+		printable.Fprintf(w, "  %s %s: %s, then %s (%+d)\n", c.Field, c.name(), printable.Count(c.A), printable.Count(c.B), c.B-c.A)
 	}
+}
+
+func (c *Class) name() string {
+	if c.Name == "" {
+		return fmt.Sprint(c.Value)
+	}
+	return c.Name
+}
+
+// by is what samples are found by, for people.
+func (r *Report) by() string {
+	switch r.By {
+	case ByName:
+		return "name"
+	case ByContents:
+		return "all values"
+	}
+	return "field " + r.By
 }
 
 func (r *Report) writeSamples(w io.Writer) {

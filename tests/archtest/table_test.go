@@ -116,7 +116,7 @@ var table = []row{
 	{"storage/xrootd", "helpers", "codecs/crc32c shardify storage storage/http storage/remote"},
 	{"readers/internal/lists", "helpers", "format shardify"},
 	{"dataset", "on disk", "format index index/mds index/megatron index/npy index/tar internal/columns shardify storage storage/local storage/storages storage/walk"},
-	{"dataset/diff", "on disk", "dataset/pass dataset/proof format internal/printable shardify"},
+	{"dataset/diff", "on disk", "dataset/pass dataset/proof format internal/printable pipeline/inspect/page shardify"},
 	{"dataset/proof", "on disk", "format index shardify"},
 	{"index", "on disk", "codecs/crc32c format shardify"},
 	{"index/npy", "on disk", "shardify"},
