@@ -93,18 +93,19 @@ func (v *Volume) Append(dst []byte) ([]byte, error) {
 	if v.Big {
 		voxels.Swap(raw, v.Type.DType.Size())
 	}
-	if v.Scaled {
-		scaled := voxels.Grow(nil, int(v.values())*8)
-		voxels.Scale(v.Type.DType, v.Slope, v.Inter, v.Type.Complex())(scaled, raw)
-		raw = scaled
-	}
+	// Values that become longer are turned at the end of where they belong, and then scaled from the first to the last.
+	out := voxels.Grow(nil, int(v.values())*v.DType().Size())
+	stored := out[len(out)-len(raw):]
 	dims := slices.DeleteFunc(slices.Clone(v.Dims), func(d int) bool { return d == 1 })
-	if len(dims) < 2 {
-		return append(dst, raw...), nil
+	if len(dims) < 2 || len(raw) == 0 {
+		copy(stored, raw)
+	} else {
+		voxels.Place(stored, raw, dims, v.Type.DType.Size()*max(v.Type.Parts, 1), 0, dims[len(dims)-1])
 	}
-	turned := voxels.Grow(nil, len(raw))
-	voxels.Place(turned, raw, dims, v.DType().Size()*max(v.Type.Parts, 1), 0, dims[len(dims)-1])
-	return append(dst, turned...), nil
+	if v.Scaled {
+		voxels.Scale(v.Type.DType, v.Slope, v.Inter, v.Type.Complex())(out, stored)
+	}
+	return append(dst, out...), nil
 }
 
 // damaged makes what inflate refuses damage of the file.
