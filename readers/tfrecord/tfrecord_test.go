@@ -8,12 +8,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -484,6 +486,50 @@ func TestHostileRecordsAreRefusedAtOnce(t *testing.T) {
 	if _, err := openFiles(nil, nil, nil, readertest.Put(t, "a.tfrecord", string(tfrecord.AppendRecord(nil, nested)))); err == nil {
 		t.Error("nested messages are no Example")
 	}
+}
+
+// TestMutatedFilesGiveErrorsOnly reads files with damaged bytes, and with damaged records whose checksums are right.
+func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
+	race.Sequential(t)
+	kinds := []error{shardify.ErrCorrupt, shardify.ErrUnsupported, shardify.ErrSchema, shardify.ErrUsage}
+	walk := func(name string) (readertest.Walked, error) {
+		return readertest.Walk(func(context.Context) (shardify.Source, error) { return openFiles(nil, nil, nil, name) }, 1<<12, nil)
+	}
+	m := readertest.Mutants{Format: "tfrecord", Quick: 500, Seeds: 1, Make: func(rng *rand.Rand) readertest.Mutant {
+		good := random(rng.Uint64(), 1+rng.IntN(4))
+		damage := func(b []byte) []byte {
+			switch at := rng.IntN(len(b)); rng.IntN(8) {
+			case 0:
+				return slices.Insert(b, at, byte(rng.Uint32()))
+			case 1:
+				return slices.Delete(b, at, at+1)
+			default:
+				b[at] ^= byte(1 + rng.IntN(255))
+			}
+			return b
+		}
+		if rng.IntN(8) == 0 {
+			return readertest.Mutant{Seed: "a.tfrecord", Data: damage(good), Read: walk}
+		}
+		var out []byte
+		for s := tfrecord.NewScanner(bytes.NewReader(good), 0, int64(len(good))); ; {
+			rec, err := s.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rec = bytes.Clone(rec); len(rec) > 0 && rng.IntN(3) == 0 {
+				rec = damage(rec)
+			}
+			out = tfrecord.AppendRecord(out, rec)
+		}
+		return readertest.Mutant{Seed: "a.tfrecord", Data: out, Read: walk}
+	}, Kind: func(err error) bool {
+		return slices.ContainsFunc(kinds, func(k error) bool { return errors.Is(err, k) })
+	}}
+	m.Run(t)
 }
 
 func FuzzRead(f *testing.F) {

@@ -21,6 +21,7 @@ from safetensors import safe_open
 BINARY = os.environ.get("SHARDIFY", "shardify")
 WORK = os.path.join(sys.argv[1] if len(sys.argv) > 1 else ".", "scratch", "lmdb")
 FILES, SEED = int(os.environ.get("FILES", "300")), int(os.environ.get("SEED", "1"))
+LIVE = int(os.environ.get("LIVE", "40"))
 
 
 def converted(path: str, out: str, more: List[str]) -> Dict[str, List[Any]]:
@@ -136,4 +137,55 @@ def run() -> str:
     return "%d databases, %d entries as py-lmdb %s reads them" % (FILES, total, lmdb.__version__)
 
 
-main([("lmdb", run)])
+WRITER = """
+import itertools, lmdb, sys
+env = lmdb.open(sys.argv[1], subdir=False, map_size=1 << 28, sync=False)
+for n in itertools.count(1):
+    with env.begin(write=True) as t:
+        for i in range(400):
+            t.put(b"%06d" % i, n.to_bytes(8, "little") * (8 if i % 4 else 600))
+    if n == 1:
+        print("begun", flush=True)
+"""
+
+
+def live() -> str:
+    """A database that a program writes to all the time is read as one state of it, or refused."""
+    path = os.path.join(WORK, "live.lmdb")
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE)
+    read = refused = 0
+    try:
+        assert writer.stdout and writer.stdout.readline() == b"begun\n"
+        for k in range(LIVE):
+            shutil.rmtree(path + "-set", ignore_errors=True)
+            command = [BINARY, "convert", path, "-o", path + "-set", "--format", "mmap", "--value-type", "bytes", "--sync", "none"]
+            command += ["--ignore-times"] if k % 2 else []
+            p = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, universal_newlines=True)
+            if p.returncode != 0:
+                assert "a program writes to it" in p.stderr or "changed since the plan" in p.stderr, p.stderr
+                refused += 1
+                continue
+            values = numbered(path + "-set")
+            assert len(values) == 400 and len(set(values)) == 1, "a mixture of %d states" % len(set(values))
+            read += 1
+    finally:
+        writer.kill()
+        writer.wait()
+    assert refused > 0, "no writer was seen"
+    return "a database with a live writer: %d times one state, %d times refused" % (read, refused)
+
+
+def numbered(out: str) -> List[int]:
+    """The state that each value of a set is of. All numbers of a value are the same."""
+    states = []
+    for name in sorted(n for n in os.listdir(out) if n.endswith(".safetensors")):
+        with safe_open(os.path.join(out, name), "numpy") as f:
+            ends, values = f.get_tensor("value#offsets"), f.get_tensor("value#values")
+        for a, b in zip(ends[:-1], ends[1:]):
+            v = values[a:b].tobytes()
+            assert v == v[:8] * (len(v) // 8), "a value of two states"
+            states.append(int.from_bytes(v[:8], "little"))
+    return states
+
+
+main([("lmdb", run), ("lmdb", live)])
