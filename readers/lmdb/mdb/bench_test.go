@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/shardify/shardify/tests/rivals"
 )
 
 // BenchmarkWalk walks through the database SHARDIFY_LMDB, with its values; without one, through one of the corpus.
@@ -26,26 +28,22 @@ func BenchmarkWalk(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var n, sum int64
-	for range b.N {
+	var sum int64
+	rivals.Run(b, "walk/ours", info.Size(), func() error {
 		f, err := Open(r, info.Size())
 		if err != nil {
-			b.Fatal(err)
+			return err
 		}
 		c := f.Cursor(f.Main())
-		for n, sum = 0, 0; c.Next(); n++ {
+		for c.Next() {
 			v, err := c.Load()
 			if err != nil {
-				b.Fatal(err)
+				return err
 			}
 			if len(v) > 8 {
 				sum += int64(binary.LittleEndian.Uint16(v))
 			}
 		}
-		if c.Err() != nil {
-			b.Fatal(c.Err())
-		}
-	}
-	b.ReportMetric(float64(n), "entries")
-	b.SetBytes(info.Size())
+		return c.Err()
+	})
 }

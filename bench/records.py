@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""Processor time of reading TFRecord and LMDB, and of writing Parquet, Arrow and TFRecord, beside the libraries of each.
+
+    python3 bench/records.py WORK --tensorflow PYTHON --walk mdb.test --out bench/RECORDS.md
+
+SHARDIFY names the program, PYTHON one that has TensorFlow, which does not load beside tfrecord; mdb.test is
+`go test -c ./readers/lmdb/mdb`. Wants numpy, pyarrow, lmdb, tfrecord. Each round runs all, one after the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import importlib.metadata
+import os
+import platform
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+from typing import Any, Callable, Dict, List, Tuple
+
+import lmdb
+import numpy as np
+import page
+import pyarrow as pa
+import pyarrow.parquet as pq
+import tfrecord
+import tfrecord.reader
+
+BINARY = os.environ.get("SHARDIFY", "bin/shardify")
+HERE = os.path.dirname(os.path.abspath(__file__))
+RECORDS, ROWS = 60_000, 2_000_000
+DATABASES = {"100 B": (100, 1_000_000), "3 kB": (3000, 100_000), "50 kB": (50_000, 6000)}
+Case = Tuple[str, str, Callable[[], float], Callable[[], float]]
+
+
+def child(command: List[str], **kw: Any) -> Tuple[float, str]:
+    """Seconds of the processor, and what was printed."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    text = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **kw).stdout
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, text
+
+
+def convert(source: List[str], out: str, *args: str) -> float:
+    shutil.rmtree(out, ignore_errors=True)
+    return child([BINARY, "convert", *source, "-o", out, "-q", "--sync", "none", "--jobs", "1", *args])[0]
+
+
+def make(work: str) -> None:
+    """Records of 2 kB of bytes, 64 f32 and a number; a set of a list of 32 f32 and two numbers; databases."""
+    r = np.random.default_rng(1)
+    os.makedirs(work, exist_ok=True)
+    w = tfrecord.TFRecordWriter(os.path.join(work, "a.tfrecord"))
+    for i in range(RECORDS):
+        w.write({"image": (b"\xff" + r.bytes(2047), "byte"), "x": (r.random(64, np.float32), "float"), "label": (i % 1000, "int")})
+    w.close()
+    schema = "x:f32[32],y:i64,z:f32"
+    convert([], os.path.join(work, "set"), "--from", "synth", "--samples", str(ROWS), "--schema", schema, "--format", "mmap")
+    convert([], os.path.join(work, "small"), "--from", "synth", "--samples", str(ROWS // 20), "--schema", schema, "--format", "mmap")
+    for name, (size, n) in DATABASES.items():
+        path = os.path.join(work, name.replace(" ", "") + ".lmdb")
+        if os.path.exists(path):
+            os.remove(path)
+        v = r.bytes(size - 8)
+        with lmdb.open(path, subdir=False, map_size=1 << 34, lock=False, sync=False) as env, env.begin(write=True) as t:
+            for i in range(n):
+                t.put(b"%08d" % i, i.to_bytes(8, "little") + v)
+
+
+def timed(f: Callable[[], Any]) -> float:
+    start = page.processor()
+    f()
+    return page.processor() - start
+
+
+def cursor(path: str) -> None:
+    with lmdb.open(path, subdir=False, readonly=True, lock=False) as env, env.begin() as t:
+        for _key, _value in t.cursor():
+            pass
+
+
+def walk(program: str, path: str) -> float:
+    """Seconds of one walk, by the test program of package mdb."""
+    _, text = child([program, "-test.run", "xxx", "-test.bench", "Walk", "-test.benchtime", "3x", "-test.cpu", "1"], env=dict(os.environ, SHARDIFY_LMDB=path))
+    found = re.search(r"([\d.]+) cpu-ns/op", text)
+    assert found, text
+    return float(found.group(1)) / 1e9
+
+
+def loader(path: str) -> None:
+    for _ in tfrecord.reader.tfrecord_loader(path, None, {"image": "byte", "x": "float", "label": "int"}):
+        pass
+
+
+def parquet(files: List[str], out: str) -> None:
+    """Columns in memory maps, to row groups as ours: 1,000 rows, nothing compressed."""
+    for i, f in enumerate(files):
+        pq.write_table(pa.ipc.open_file(pa.memory_map(f)).read_all(), os.path.join(out, "%d.parquet" % i), row_group_size=1000, use_dictionary=False, compression="none")
+
+
+def cases(work: str, tensorflow: str, program: str) -> List[Case]:
+    at = lambda name: os.path.join(work, name)  # noqa: E731
+    other = lambda *args: float(child([tensorflow, os.path.join(HERE, "records_tensorflow.py"), *args])[1].split()[-1])  # noqa: E731
+    records, out = at("a.tfrecord"), at("out")
+    convert([at("set")], at("arrow"), "--format", "arrow")
+    mapped = sorted(glob.glob(at("arrow/*.arrow")))
+    os.makedirs(at("pyarrow"), exist_ok=True)
+
+    def read() -> float:
+        return convert([records], out, "--format", "mmap")
+
+    def copied() -> float:
+        shutil.rmtree(out, ignore_errors=True)
+        return child(["cp", "-r", at("set"), out])[0]
+
+    all_cases: List[Case] = [
+        ("TFRecord in, to mmap; beside a loop over its records", "tfrecord", read, lambda: timed(lambda: loader(records))),
+        ("TFRecord in, to mmap; beside `batch(256)`, `parse_example`", "tf.data", read, lambda: other("read", records)),
+    ]
+    for name in DATABASES:
+        path = at(name.replace(" ", "") + ".lmdb")
+        all_cases.append(("LMDB, a walk over values of " + name, "py-lmdb", lambda path=path: walk(program, path), lambda path=path: timed(lambda: cursor(path))))  # type: ignore
+    all_cases += [
+        ("Parquet out", "pyarrow", lambda: convert([at("set")], out, "--format", "parquet"), lambda: timed(lambda: parquet(mapped, at("pyarrow")))),
+        ("Arrow out", "`cp -r` of the mmap set", lambda: convert([at("set")], out, "--format", "arrow"), copied),
+        (
+            "TFRecord out",
+            "a TensorFlow loop",
+            lambda: convert([at("small")], out, "--format", "tfrecord"),
+            lambda: other("write", at("loop.tfrecord"), str(ROWS // 20)),
+        ),
+    ]
+    return all_cases
+
+
+def versions(tensorflow: str) -> Tuple[str, ...]:
+    theirs = child([tensorflow, os.path.join(HERE, "records_tensorflow.py"), "version"])[1].strip()
+    return importlib.metadata.version("tfrecord"), theirs, lmdb.__version__, pa.__version__
+
+
+def main() -> None:
+    p = argparse.ArgumentParser()
+    p.add_argument("work")
+    p.add_argument("--tensorflow", required=True)
+    p.add_argument("--walk", required=True)
+    p.add_argument("--out", default="")
+    p.add_argument("--rounds", type=int, default=5)
+    a = p.parse_args()
+    pa.set_cpu_count(1)
+    make(a.work)
+    todo = cases(a.work, a.tensorflow, a.walk)
+    found: Dict[str, List[Tuple[float, float]]] = {title: [] for title, *_ in todo}
+    for _ in range(a.rounds):
+        for title, _, ours, theirs in todo:
+            found[title].append((ours(), theirs()))
+    lines = [
+        "# Records in, sets out",
+        "",
+        "Made by `make bench-records`. Processor time, user and system: of `shardify convert --jobs 1` with its start, and of the libraries without theirs. Both read what the machine has in memory.",
+        "%d rounds in turns on %d cores, load %.1f at the end; medians, and those of the ratios. Commit %s, Python %s, tfrecord %s, TensorFlow %s, py-lmdb %s, pyarrow %s."
+        % (a.rounds, os.cpu_count() or 0, os.getloadavg()[0], page.commit(), platform.python_version(), *versions(a.tensorflow)),
+        "",
+        "- TFRecord: %s records of 2 kB of bytes, 64 f32 and a number. Both checksums are checked, which tfrecord does not do." % format(RECORDS, ","),
+        "- LMDB: a walk over all keys and values. py-lmdb copies values out of a memory map; shardify reads pages, so that a file that is cut is an error.",
+        "- Out: %s samples of `f32[32]`, an i64 and an f32, from an mmap set; for TFRecord a twentieth. pyarrow writes the same columns in the same row groups from memory maps."
+        % format(ROWS, ","),
+        "",
+        "| what | beside | shardify | the other | times as fast |",
+        "|---|---|---|---|---|",
+    ]
+    for title, peer, *_ in todo:
+        ours, theirs = (statistics.median(x[k] for x in found[title]) for k in (0, 1))
+        lines.append("| %s | %s | %.2f s | %.2f s | %.2f |" % (title, peer, ours, theirs, statistics.median(x[1] / max(x[0], 1e-9) for x in found[title])))
+    page.publish("\n".join(lines) + "\n", a.out)
+
+
+if __name__ == "__main__":
+    main()
