@@ -50,11 +50,7 @@ func newSink(st storage.Store, spec format.ShardSpec) (shardify.Sink, error) {
 func (s *sink) Write(b *shardify.Batch) error { return s.Shard.Write(b, s.write) }
 
 func (s *sink) write(b *shardify.Batch) error {
-	for lo := 0; lo < b.Samples; {
-		hi, err := s.group.Fit(b, lo)
-		if err != nil {
-			return err
-		}
+	return s.group.Each(b, func(lo, hi int) {
 		for k := range s.cols {
 			c := &s.cols[k]
 			if c.Field >= 0 {
@@ -65,13 +61,7 @@ func (s *sink) write(b *shardify.Batch) error {
 				c.key(s.Key(b, i))
 			}
 		}
-		if lo = hi; s.group.Full() {
-			if err := s.flush(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	}, s.flush)
 }
 
 var zeros [arrow.Align]byte

@@ -34,15 +34,29 @@ func NewGroup(cols []Column, rows, bytes int64) *Group {
 	return g
 }
 
-// Full reports whether the group is to be written.
-func (g *Group) Full() bool { return g.Rows == g.MaxRows || g.bytes >= g.MaxBytes }
-
 // Reset begins another group.
 func (g *Group) Reset() { g.Rows, g.bytes = 0, 0 }
 
-// Fit adds samples of a batch from lo on, as many as there is room for and at least one, and says where
+// Each goes through a batch: put takes samples [lo, hi), and flush writes a group that is full.
+func (g *Group) Each(b *shardify.Batch, put func(lo, hi int), flush func() error) error {
+	for lo := 0; lo < b.Samples; {
+		hi, err := g.fit(b, lo)
+		if err != nil {
+			return err
+		}
+		put(lo, hi)
+		if lo = hi; g.Rows == g.MaxRows || g.bytes >= g.MaxBytes {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fit adds samples of a batch from lo on, as many as there is room for and at least one, and says where
 // they end.
-func (g *Group) Fit(b *shardify.Batch, lo int) (hi int, err error) {
+func (g *Group) fit(b *shardify.Batch, lo int) (hi int, err error) {
 	most := min(b.Samples, lo+int(g.MaxRows-g.Rows))
 	if one := g.fixed; one > 0 && one < g.MaxBytes {
 		n := min(int64(most-lo), (g.MaxBytes-g.bytes+one-1)/one)
