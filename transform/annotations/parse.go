@@ -13,8 +13,8 @@ import (
 )
 
 // Parse is lists of the objects in annotation files.
-var Parse = op.Kind{Name: "parse", Value: "FIELD=voc|yolo|yolo-seg|yolo-pose|kitti|wav|flac|nifti|npy|TYPExN[ KEY=VALUE]...", Example: "label=yolo names=data.yaml", Help: "boxes and classes of the file that is a field, as FIELD_boxes, FIELD_class, ... in its place; values of recordings",
-	More: "names=FILE gives classes their numbers, keep=yes keeps FIELD, class=text, score=read, keypoints=17x3; points=f32x4 makes an array of plain numbers, bbox=f32x4 text=yes of texts [x, y, w, h]; audio=wav the values of a recording and FIELD_rate, as=f32 from -1 to 1, channels=1 their mean, short=take; image=nifti or image=npy the values of an array", Keeps: true, New: op.Of(newParse), Fields: op.FieldsOf(newParse)}
+var Parse = op.Kind{Name: "parse", Value: "FIELD=voc|yolo|yolo-seg|yolo-pose|kitti|wav|flac|nifti|npy|tensor|TYPExN[ KEY=VALUE]...", Example: "label=yolo names=data.yaml", Help: "boxes and classes of the file that is a field, as FIELD_boxes, FIELD_class, ... in its place; values of recordings",
+	More: "names=FILE gives classes their numbers, keep=yes keeps FIELD, class=text, score=read, keypoints=17x3; points=f32x4 makes an array of plain numbers, bbox=f32x4 text=yes of texts [x, y, w, h]; audio=wav the values of a recording and FIELD_rate, as=f32 from -1 to 1, channels=1 their mean, short=take; image=nifti or image=npy the values of an array, x=tensor those of tf.io.serialize_tensor", Keeps: true, New: op.Of(newParse), Fields: op.FieldsOf(newParse)}
 
 // made is a field that is made of a file.
 type made struct {
@@ -73,7 +73,7 @@ func newParse(e *op.Env, text string) (operation, error) {
 		}
 	case "wav", "flac":
 		p.fields, p.read = soundFields(&p.spec), recording
-	case "nifti", "npy":
+	case "nifti", "npy", "tensor":
 		p.fields, p.read = volumeFields(&p.spec), volume
 	}
 	if !s.classes() {

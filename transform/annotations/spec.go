@@ -22,7 +22,7 @@ type Spec struct {
 	// Looks says that the first file must say of which type all are.
 	Looks bool
 
-	form  string // "voc", "yolo", "yolo-seg", "yolo-pose", "kitti", "wav", "flac", "nifti", "npy" or the type of plain numbers
+	form  string // "voc", "yolo", "yolo-seg", "yolo-pose", "kitti", "wav", "flac", "nifti", "npy", "tensor" or the type of plain numbers
 	dtype shardify.DType
 	shape []int            // of plain numbers, and of the key points of an object
 	score bool             // lines of KITTI end with a score
@@ -123,7 +123,7 @@ func (s *Spec) word(key, value string) (ok bool) {
 }
 
 func badSpec(text string) error {
-	return op.FlagError("parse", text, fmt.Errorf("want FIELD=voc|yolo|yolo-seg|yolo-pose|kitti[ names=FILE][ keep=yes], FIELD=voc|kitti class=text, FIELD=kitti score=read, FIELD=yolo-pose keypoints=17x3, FIELD=wav|flac[ as=f32[ channels=1]][ short=take], FIELD=nifti|npy[ as=f32] or FIELD=TYPE[xN][ text=yes], as in --parse label=voc, --parse 'label=yolo names=data.yaml', --parse audio=wav or --parse points=f32x4"))
+	return op.FlagError("parse", text, fmt.Errorf("want FIELD=voc|yolo|yolo-seg|yolo-pose|kitti[ names=FILE][ keep=yes], FIELD=voc|kitti class=text, FIELD=kitti score=read, FIELD=yolo-pose keypoints=17x3, FIELD=wav|flac[ as=f32[ channels=1]][ short=take], FIELD=nifti|npy|tensor[ as=f32] or FIELD=TYPE[xN][ text=yes], as in --parse label=voc, --parse 'label=yolo names=data.yaml', --parse audio=wav or --parse points=f32x4"))
 }
 
 // known finds out what the form is.

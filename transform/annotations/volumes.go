@@ -4,6 +4,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs/nifti"
 	"github.com/shardify/shardify/codecs/npy"
+	"github.com/shardify/shardify/codecs/tensorproto"
 	"github.com/shardify/shardify/codecs/voxels"
 	"github.com/shardify/shardify/internal/numeric"
 )
@@ -19,6 +20,13 @@ type array interface {
 var arrays = map[string]func(file []byte) (array, error){
 	"nifti": func(file []byte) (array, error) { return nifti.Open(file) },
 	"npy":   func(file []byte) (array, error) { return npy.Open(file) },
+	"tensor": func(file []byte) (array, error) {
+		t, err := tensorproto.Open(file)
+		if err == nil && len(t.Shape()) == 0 {
+			err = shardify.Unsupported("a tensor without dimensions")
+		}
+		return t, err
+	},
 }
 
 // volumeFields are the values of an array, in the place of the file, and its shape.

@@ -118,3 +118,35 @@ func TestArraysOfNumPy(t *testing.T) {
 		}
 	}
 }
+
+// TestTensors: the bytes are those of tf.io.serialize_tensor, of i32 [1 3] and [2 0], and f32 [1 3].
+func TestTensors(t *testing.T) {
+	const row, none, floats = "\x08\x03\x12\x08\x12\x02\x08\x01\x12\x02\x08\x03\x22\x0c\x00\x00\x00\x00\x01\x00\x00\x00\x03\x00\x00\x00", "\x08\x03\x12\x06\x12\x02\x08\x02\x12\x00", "\x08\x01\x12\x08\x12\x02\x08\x01\x12\x02\x08\x03\x22\x0c\x00\x00\x00\x00\x00\x00\x80\x3f\x00\x00\x40\x40"
+	s, err := ParseSpec("label=tensor")
+	if err != nil || !s.Looks {
+		t.Fatal(err)
+	}
+	if err := s.Look([]byte(row)); err != nil || s.Text() != "label=tensor of=i32x2" {
+		t.Fatalf("%q, %v", s.Text(), err)
+	}
+	apply := func(text string, files ...string) (*shardify.Batch, error) {
+		p, in := newTest(t, text), batch(files...)
+		if _, err := p.Schema(transformtest.SchemaOf(in)); err != nil {
+			t.Fatal(err)
+		}
+		return p.Apply(in, 0, transformtest.Arena(t))
+	}
+	out, err := apply(s.Text(), row, none, row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, shapes := shardify.View[int32](out.Columns[1].Data), shardify.View[int64](out.Columns[2].Data)
+	if !slices.Equal(values, []int32{0, 1, 3, 0, 1, 3}) || !slices.Equal(shapes, []int64{1, 3, 2, 0, 1, 3}) {
+		t.Errorf("%v of shapes %v", values, shapes)
+	}
+	for _, other := range []string{floats, "\x08\x03\x12\x00\x22\x04\x00\x00\x00\x00", row[:20], "no tensor"} {
+		if _, err := apply(s.Text(), row, other); !errors.Is(err, shardify.ErrCorrupt) && !errors.Is(err, shardify.ErrSchema) && !errors.Is(err, shardify.ErrUnsupported) {
+			t.Errorf("%.10q: %v", other, err)
+		}
+	}
+}

@@ -260,15 +260,21 @@ def words(v: Any) -> Any:
 
 
 def tensors() -> str:
-    """Features of tf.io.serialize_tensor are bytes, whole."""
-    path = os.path.join(WORK, "tensors.tfrecord")
-    want = [tf.io.serialize_tensor(np.arange(i, i + 6, dtype=np.float32).reshape(2, 3)).numpy() for i in range(9)]
-    with tf.io.TFRecordWriter(path) as w:
-        for b in want:
-            w.write(tf.train.Example(features=tf.train.Features(feature={"t": bytes_of(b)})).SerializeToString())
-    got = [s["t"] for s in samples(convert(path, os.path.join(WORK, "tensors-set"), "--format", "mmap"))]
-    assert got == want, got[0]
-    return "%d of serialize_tensor" % len(want)
+    """Features of tf.io.serialize_tensor and of make_tensor_proto are bytes, or arrays by --parse."""
+    path, total = os.path.join(WORK, "tensors.tfrecord"), 0
+    for dtype in (tf.float32, tf.float64, tf.float16, tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.uint64):
+        arrays = [np.arange(i * (i + 2)).reshape(i, i + 2).astype(dtype.as_numpy_dtype) for i in range(1, 9)] + [np.ones((2, 3), dtype.as_numpy_dtype)]
+        raw = [tf.io.serialize_tensor(a).numpy() for a in arrays[:-1]] + [tf.make_tensor_proto(1, dtype=dtype, shape=[2, 3]).SerializeToString()]
+        with tf.io.TFRecordWriter(path) as w:
+            for b in raw:
+                w.write(tf.train.Example(features=tf.train.Features(feature={"t": bytes_of(b)})).SerializeToString())
+        whole = samples(convert(path, os.path.join(WORK, "tensors-set"), "--format", "mmap"))
+        assert [bytes(s["t"]) for s in whole] == raw
+        for got, want, message in zip(samples(convert(path, os.path.join(WORK, "tensors-set"), "--format", "mmap", "--parse", "t=tensor")), arrays, raw):
+            assert got["t"].dtype == want.dtype and np.array_equal(got["t"], tf.io.parse_tensor(message, dtype).numpy()), (dtype, got, want)
+            assert np.array_equal(got["t"], want)
+            total += want.size
+    return "%d values of serialize_tensor and make_tensor_proto, as parse_tensor has them" % total
 
 
 def bytes_of(*v: bytes) -> Any:
