@@ -216,12 +216,11 @@ science-table: build ## bench/SCIENCE_FILES.md: files of the tests of nibabel, m
 	@[ -d build/bench/mrcfile-1.5.4 ] || { build/bench/science-venv/bin/python -m pip download --quiet --disable-pip-version-check --no-deps --no-binary mrcfile --dest build/bench mrcfile==1.5.4 && tar xzf build/bench/mrcfile-1.5.4.tar.gz -C build/bench; }
 	SHARDIFY=bin/shardify MRC_FILES=build/bench/mrcfile-1.5.4/tests/test_data PYTHONPATH=python build/bench/science-venv/bin/python python/tests/peers/science_table.py build/peers bench/SCIENCE_FILES.md
 
-bench-records: build ## bench/RECORDS.md: TFRecord, LMDB, Parquet and Arrow against tfrecord, tf.data, py-lmdb, pyarrow and cp (2 GB of memory)
+bench-records: build ## bench/RECORDS.md: TFRecord, LMDB, Parquet and Arrow against tfrecord, tf.data, py-lmdb, pyarrow and cp (2 GB of disk)
 	@[ -x build/bench/records-venv/bin/python ] || { python3 -m venv build/bench/records-venv && build/bench/records-venv/bin/python -m pip install --quiet --disable-pip-version-check numpy pyarrow lmdb tfrecord; }
 	@[ -x build/bench/tensorflow-venv/bin/python ] || { python3 -m venv build/bench/tensorflow-venv && build/bench/tensorflow-venv/bin/python -m pip install --quiet --disable-pip-version-check tensorflow-cpu; }
 	CGO_ENABLED=0 go test -c -o build/bench/mdb.test ./readers/lmdb/mdb
-	SHARDIFY=bin/shardify build/bench/records-venv/bin/python bench/records.py /dev/shm/shardify-records --tensorflow build/bench/tensorflow-venv/bin/python --walk build/bench/mdb.test --out bench/RECORDS.md
-	rm -rf /dev/shm/shardify-records
+	SHARDIFY=bin/shardify build/bench/records-venv/bin/python bench/records.py build/bench/records --tensorflow build/bench/tensorflow-venv/bin/python --walk build/bench/mdb.test --out bench/RECORDS.md
 
 bench-labels: build ## a million boxes of a CSV beside 100,000 images, and 100,000 pairs, against scripts with pandas and Pillow (2 GB of disk)
 	@[ -x build/bench/tables-venv/bin/python ] || { python3 -m venv build/bench/tables-venv && build/bench/tables-venv/bin/python -m pip install --quiet --disable-pip-version-check pandas pyarrow polars; }

@@ -1,6 +1,6 @@
 """The part of records.py that TensorFlow does: prints seconds of the processor.
 
-python3 records_tensorflow.py read FILE | write FILE SAMPLES | version
+python3 records_tensorflow.py read FILE | short FILE | write FILE SAMPLES | version
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ import page  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
 
-def read(path: str) -> float:
+def read(path: str, short: bool) -> float:
     spec = {"image": tf.io.FixedLenFeature([], tf.string), "x": tf.io.FixedLenFeature([64], tf.float32), "label": tf.io.FixedLenFeature([], tf.int64)}
+    if short:
+        spec = {"x": tf.io.FixedLenFeature([32], tf.float32), "y": tf.io.FixedLenFeature([], tf.int64), "z": tf.io.FixedLenFeature([], tf.float32)}
     start = page.processor()
     for _ in tf.data.TFRecordDataset(path).batch(256).map(lambda b: tf.io.parse_example(b, spec)):
         pass
@@ -39,4 +41,4 @@ def write(path: str, samples: int) -> float:
 
 if __name__ == "__main__":
     what = sys.argv[1]
-    print(tf.__version__ if what == "version" else read(sys.argv[2]) if what == "read" else write(sys.argv[2], int(sys.argv[3])))
+    print(tf.__version__ if what == "version" else write(sys.argv[2], int(sys.argv[3])) if what == "write" else read(sys.argv[2], what == "short"))
