@@ -145,7 +145,7 @@ for n in itertools.count(1):
         for i in range(400):
             t.put(b"%06d" % i, n.to_bytes(8, "little") * (8 if i % 4 else 600))
     if n == 1:
-        print("begun", flush=True)
+        print("ready", flush=True)
 """
 
 
@@ -155,7 +155,7 @@ def live() -> str:
     writer = subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE)
     read = refused = 0
     try:
-        assert writer.stdout and writer.stdout.readline() == b"begun\n"
+        assert writer.stdout and writer.stdout.readline() == b"ready\n"
         for k in range(LIVE):
             shutil.rmtree(path + "-set", ignore_errors=True)
             command = [BINARY, "convert", path, "-o", path + "-set", "--format", "mmap", "--value-type", "bytes", "--sync", "none"]

@@ -34,7 +34,7 @@ func look(t testing.TB, name string) (*Plan, *mdb.File) {
 	return p, f
 }
 
-// TestOrder: numbers of samples, the order and what is left out are those that generate.py of the corpus says.
+// TestOrder: numbers of samples, the order and the entries that are no samples are those that generate.py of the corpus says.
 func TestOrder(t *testing.T) {
 	for _, name := range []string{"index.lmdb", "images.lmdb", "keys_pickle.lmdb", "padded.lmdb", "floats.lmdb"} {
 		p, _ := look(t, name)
