@@ -107,7 +107,7 @@ class Settings(TypedDict, total=False):
     records: Optional[Literal["bytes", "example", "json"]]
     repeated: Optional[Literal["allow", "fail"]]
     run_samples: Optional[SupportsIndex]
-    sample: Optional[Literal["auto", "axis", "chunk", "dataset", "document", "file", "frame", "group", "row", "section", "sequence", "series", "volume"]]
+    sample: Optional[Literal["auto", "axis", "chunk", "dataset", "document", "file", "frame", "group", "group-axis", "row", "section", "sequence", "series", "volume"]]
     samples: Optional[SupportsIndex]
     scaled: Optional[Literal["no", "yes"]]
     schema: Optional[Text]
