@@ -194,7 +194,7 @@ def main() -> None:
     lines = [
         "# Volumes, stacks and recordings",
         "",
-        "Made by `make bench-science`. Processor time, user and system, of `shardify convert --jobs 1` with its start (%.2f s with one volume of one voxel), beside that of a library that reads each file and writes it with `numpy.save`, without its start. The floor is what no program does without: of files packed by gzip, `inflate` alone, with nothing written; of others, reading, CRC-32C and writing in pieces of 1 MiB (`bench/floor`). DICOM files have the elements of pydicom's CT_small.dcm. Sections are read in Python: single ones by `shardify.open`, batches of %d of an epoch by `shardify.Loader`."
+        "Made by `make bench-science`. Processor time, user and system, of `shardify convert --jobs 1` with its start (%.2f s with one volume of one voxel), beside that of a library that reads each file and writes it with `numpy.save`, without its start. The floor (`bench/floor`): of files packed by gzip, `inflate` alone, with nothing written; of others, reading, CRC-32C and writing each file in pieces of 1 MiB. DICOM files have the elements of pydicom's CT_small.dcm. Sections are read in Python: single ones by `shardify.open`, batches of %d of an epoch by `shardify.Loader`."
         % (medians["start"][0], BATCH),
         "%d rounds in turns on %d cores, load %.1f at the end; medians, and those of the ratios. Commit %s, Python %s, nibabel %s, mrcfile %s, scipy %s, astropy %s, pydicom %s."
         % (a.rounds, os.cpu_count() or 0, os.getloadavg()[0], page.commit(), platform.python_version(), nibabel.__version__, mrcfile.__version__, scipy.__version__, astropy.__version__, pydicom.__version__),
