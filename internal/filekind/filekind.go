@@ -139,7 +139,7 @@ func Notes(schema []shardify.Field) []string {
 			case k != nil && k.Decoder != ours:
 				out = append(out, "field "+f.Name+": "+k.note())
 			case f.Media == "npy":
-				out = append(out, "files of "+f.Name+": copied byte for byte; --parse "+f.Name+"=npy makes arrays of them")
+				out = append(out, "files of "+f.Name+": copied byte for byte; --parse "+f.Name+"=npy reads arrays")
 			case k == nil && !slices.Contains([]string{"txt", "json", "cls", "bin", "image"}, f.Media):
 				unknown = append(unknown, f.Name)
 			}

@@ -535,7 +535,7 @@ assert text("report") == "", text("report")
 
 
 def test_dense_rows_by_the_kernel(driver):
-    """Those of NumPy, with and without a choice of columns; rows whose columns do not rise, or are none, are left to torch."""
+    """Those of NumPy, with and without a choice of columns; rows whose columns do not rise, or do not exist, are left to torch."""
     program(
         driver,
         """

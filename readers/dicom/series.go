@@ -208,7 +208,7 @@ func (s *series) volume(name func(input int) string) (volume, error) {
 	for i := range s.slices {
 		x := &s.slices[i]
 		if x.across.plus(-1, first.across).length() > alike || x.down.plus(-1, first.down).length() > alike {
-			return v, shardify.Unsupported("slices of one series lie in different directions: %s in %v, %s in %v (ImageOrientationPatient); --sample file reads each by itself", called(0), []vector{first.across, first.down}, called(i), []vector{x.across, x.down})
+			return v, shardify.Unsupported("slices of one series have different directions: %s in %v, %s in %v (ImageOrientationPatient); --sample file reads each by itself", called(0), []vector{first.across, first.down}, called(i), []vector{x.across, x.down})
 		}
 		x.at = x.position.dot(first.normal())
 	}
@@ -237,7 +237,7 @@ func (s *series) byPosition(v *volume, called func(i int) string) error {
 		case gap <= uneven*usual:
 			return shardify.Unsupported("%s and %s are slices of one series at one place, %.6g mm along the normal: two phases or echoes, or a copy; --sample file reads each by itself, with image.location and InstanceNumber", called(i), called(i+1), s.slices[i].at)
 		case gap > absent*usual:
-			return shardify.Unsupported("slices of a series are missing: %s and %s follow each other at %.6g and %.6g mm, where others are %.6g mm apart; --sample file reads each by itself", called(i), called(i+1), s.slices[i].at, s.slices[i+1].at, usual)
+			return shardify.Unsupported("slices of a series are missing: %s and %s follow each other at %.6g and %.6g mm, where the usual distance is %.6g mm; --sample file reads each by itself", called(i), called(i+1), s.slices[i].at, s.slices[i+1].at, usual)
 		case math.Abs(gap-usual) > uneven*usual || s.slices[i].position.plus(-1, s.slices[0].position.plus(float64(i), step)).length() > usual/2:
 			v.Note = "slices are not at even distances; spacing and affine are means"
 		}

@@ -34,7 +34,7 @@ var options = []format.Option{
 	survey.Option,
 }
 
-// sniff goes by the name: other kinds of files begin with data_, too.
+// sniff looks at the name: other kinds of files begin with data_, too.
 func sniff(head []byte, name string) bool {
 	return strings.EqualFold(path.Ext(name), ".star") && (len(head) == 0 || bytes.Contains(head, []byte("data_")))
 }

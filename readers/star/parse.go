@@ -201,7 +201,7 @@ func (p *parser) fits(l *loop, from int64) error {
 	return nil
 }
 
-// number is a value as JSON writes numbers; nil if it is none. Names such as 000012 are text.
+// number is a value as JSON writes numbers; nil for other texts. Names such as 000012 are text.
 func number(b []byte) []byte {
 	digits := bytes.TrimLeft(b, "+-")
 	if len(digits) == 0 || len(b)-len(digits) > 1 || len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' || len(bytes.Trim(digits, "0123456789.eE+-")) > 0 {

@@ -214,7 +214,7 @@ func TestLargeResultsAreThoseOfTheirRows(t *testing.T) {
 				t.Fatalf("%s: row %d of %d is another one", f.Values, i, rows)
 			}
 		}
-		for _, row := range []int{rows - 1, rows / 2} { // the first that is wrong is found, whoever comes to it first
+		for _, row := range []int{rows - 1, rows / 2} { // the first that is wrong is found, whichever thread comes to it first
 			at := s.offsets[row]
 			for s.offsets[row+1] == at {
 				row--
