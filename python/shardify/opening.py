@@ -66,7 +66,7 @@ def open(
     paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     if not paths:
         raise ValueError("shardify.open of no data set")
-    ids = identity.listed(id, len(paths)) or [None] * len(paths)
+    ids: Sequence[Optional[str]] = identity.listed(id, len(paths)) or [None] * len(paths)
     return Dataset([load(p, split, check, id=i) for p, i in zip(paths, ids)], columns, transform)
 
 
