@@ -73,12 +73,14 @@ func WantsBytes(f *format.Input, given format.Options) string {
 	if !f.Bytes {
 		return ""
 	}
+	joins := slices.ContainsFunc(f.Options, func(o format.Option) bool { return o.Name == "key" })
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		has := func(o format.Option) bool { return o.Name == name }
 		if name == "missing" { // it says nothing of what the files are
 			continue
 		}
-		if slices.ContainsFunc(files.Format.Options, has) && (!slices.ContainsFunc(f.Options, has) || name == "labels" && given[name] == labels.Beside) {
+		table := name == "labels" && !slices.Contains([]string{labels.Auto, labels.Never, labels.Always}, given[name])
+		if slices.ContainsFunc(files.Format.Options, has) && (!slices.ContainsFunc(f.Options, has) || table && (!joins || given[name] == labels.Beside)) {
 			return name
 		}
 	}

@@ -32,6 +32,7 @@ type Field struct {
 	Channels []Channel      `json:"channels,omitempty"`
 	Images   *Images        `json:"images,omitempty"`
 	Field    shardify.Field `json:"-"`
+	Slices   []Thumbnail    `json:"-"` // pictures of the middle of volumes
 }
 
 // Channel is what was found of a channel: no quantiles, and no histogram.
@@ -91,7 +92,7 @@ func (s *Set) Report() *Report {
 		if shardify.Companion(s.fields, i) {
 			continue
 		}
-		x := Field{Name: f.Name, Missing: c.missing, Field: *f, Values: c.numbers.summary(), Lengths: c.lengths.summary(), Inner: c.inner.summary()}
+		x := Field{Name: f.Name, Missing: c.missing, Field: *f, Values: c.numbers.summary(), Lengths: c.lengths.summary(), Inner: c.inner.summary(), Slices: c.slices}
 		if c.classes != nil && !c.classes.Many {
 			x.Classes = c.classes.List(f.Codes())
 		}

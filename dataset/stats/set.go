@@ -36,7 +36,7 @@ type Options struct {
 	// Aside names fields in which two samples may differ and be duplicates nevertheless,
 	// such as where they came from.
 	Aside []string
-	// Thumbnails is how many encoded images of each image field are kept, spread over
+	// Thumbnails is how many encoded images of each image field, and slices of each volume, are kept, spread over
 	// Total samples.
 	Thumbnails int
 	Total      int64
@@ -63,6 +63,7 @@ type column struct {
 	inner   *Numbers // of lists in lists
 	classes *Classes
 	images  *images
+	slices  []Thumbnail // of arrays that are images or volumes
 	// channels are the numbers of each place of the first dimension.
 	channels []*Numbers
 }
@@ -84,6 +85,7 @@ type images struct {
 // Thumbnail is an encoded image.
 type Thumbnail struct {
 	Sample int64
+	Place  string // in a volume: which slice it is
 	Type   string
 	Data   []byte
 }
@@ -155,6 +157,7 @@ func (s *Set) Add(b *shardify.Batch) error {
 	for i := range b.Columns {
 		s.columns[i].add(s, &b.Columns[i], b.Samples)
 	}
+	s.pictures(b)
 	if s.o.Duplicates > 0 {
 		if err := s.digest(b); err != nil {
 			return err
@@ -224,7 +227,7 @@ func (m *images) column(s *Set, col *shardify.Column, samples int) {
 		m.height.add(float64(h))
 		at := s.at + int64(i)
 		if n, total := int64(s.o.Thumbnails), max(s.o.Total, 1); n > 0 && len(b) <= maxThumb && (at*n/total != (at-1)*n/total || at == 0) {
-			m.thumbs = append(m.thumbs, Thumbnail{at, kind, bytes.Clone(b)})
+			m.thumbs = append(m.thumbs, Thumbnail{Sample: at, Type: kind, Data: bytes.Clone(b)})
 		}
 	}
 }
@@ -291,6 +294,7 @@ func (s *Set) Merge(p *Set) error {
 	for i := range s.columns {
 		to, from := &s.columns[i], &p.columns[i]
 		to.missing += from.missing
+		to.slices = append(to.slices, from.slices...)
 		for _, n := range [][2]*Numbers{{to.numbers, from.numbers}, {to.lengths, from.lengths}, {to.inner, from.inner}} {
 			if n[0] != nil {
 				n[0].merge(n[1])

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/shardify/shardify/dataset/stats"
 	"github.com/shardify/shardify/internal/printable"
@@ -130,6 +131,9 @@ func fieldSection(f *stats.Field, compact bool) page.Section {
 		}
 		s.Parts = append(s.Parts, thumbnails(m.Thumbnails))
 	}
+	if f.Slices != nil {
+		s.Parts = append(s.Parts, thumbnails(f.Slices))
+	}
 	return s
 }
 
@@ -182,12 +186,12 @@ func histogram(parts []page.Part, caption, x string, s *stats.Summary, tone page
 	return parts
 }
 
-// thumbnails shows encoded images as they are.
+// thumbnails shows encoded images as they are, and slices of volumes.
 func thumbnails(list []stats.Thumbnail) page.Part {
 	g := &page.Images{}
 	for _, t := range list {
 		g.Images = append(g.Images, page.Image{
-			Source: "data:image/" + t.Type + ";base64," + base64.StdEncoding.EncodeToString(t.Data), Name: "sample " + strconv.FormatInt(t.Sample, 10),
+			Source: "data:image/" + t.Type + ";base64," + base64.StdEncoding.EncodeToString(t.Data), Name: strings.TrimSpace("sample " + strconv.FormatInt(t.Sample, 10) + " " + t.Place),
 		})
 	}
 	return g

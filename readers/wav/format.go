@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -14,13 +15,17 @@ import (
 	"github.com/shardify/shardify/readers/internal/labels"
 )
 
+// withoutTables are the options without --key: with a table of --labels, recordings stay bytes, as they often have
+// several types and numbers of channels.
+var withoutTables = slices.DeleteFunc(kind.Options(), func(o format.Option) bool { return o.Name == "key" })
+
 // Format is the readers' table's line for WAV.
 var Format = format.Input{
 	Name: "wav", Words: []string{"wave"},
 	Help:    "WAV recordings, as arrays with their rate",
 	Sniff:   sniff,
 	Bytes:   true,
-	Options: kind.Options(),
+	Options: withoutTables,
 	Again:   labels.Again,
 	Open:    kind.Open,
 }

@@ -25,7 +25,7 @@ type Kind struct {
 
 // Options are those of the format: its own and those of all kinds.
 func (k *Kind) Options() []format.Option {
-	return slices.Concat(k.Own, []format.Option{survey.Option}, labels.Options)
+	return slices.Concat(k.Own, []format.Option{survey.Option, optKey}, labels.Options)
 }
 
 // Header is what the header of a file says.

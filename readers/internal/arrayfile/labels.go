@@ -18,6 +18,9 @@ import (
 	"github.com/shardify/shardify/storage/storages"
 )
 
+// optKey is --key of --labels FILE.
+var optKey = format.Option{Name: "key", Idle: format.Always, Kind: format.KindString, Help: "column of --labels FILE with the names of the samples: paths or file names, with or without extension"}
+
 // joined is what tables of labels say of the samples. nil: there are no tables.
 type joined struct {
 	joinState
@@ -40,9 +43,12 @@ const joinMark = 0xfe
 
 // readLabels reads the tables of --labels FILE; nil without one.
 func readLabels(ctx context.Context, a *format.OpenArgs) ([]*labels.Table, error) {
-	mode, key := a.Options["labels"], a.Options["key"]
+	mode, key := a.Options["labels"], a.Options[optKey.Name]
 	switch {
 	case mode == "", mode == labels.Auto, mode == labels.Never, mode == labels.Always:
+		if key != "" {
+			return nil, shardify.Mismatch("--key %s says which column of the table of --labels FILE has the names: give --labels FILE too", key)
+		}
 		return nil, nil
 	case labels.NamesFiles(mode):
 		return nil, shardify.Unsupported("--labels '%s': also= is for files that are read as bytes; --pair makes fields of several files", mode)
@@ -50,7 +56,7 @@ func readLabels(ctx context.Context, a *format.OpenArgs) ([]*labels.Table, error
 		return nil, shardify.Unsupported("--labels %q: want auto, none, folder or a file .csv, .tsv, .txt, .jsonl, .json, .parquet or .star", mode)
 	}
 	a.Used.Mark("labels")
-	a.Used.Mark("key")
+	a.Used.Mark(optKey.Name)
 	return labels.Read(ctx, storages.Of(a.Table), mode, key, nil, a.Jobs, a.Table.Roots...)
 }
 

@@ -18,7 +18,6 @@ var (
 	optLabels = format.Option{Name: "labels", Idle: "the folders are no classes", Kind: format.KindString, Default: Auto, Off: []string{Never}, Quiet: true, List: true, Help: Help}
 	optKeys   = format.Option{Name: "keys", Idle: "the samples have no names", Kind: format.KindEnum, Default: Auto, Values: []string{Auto, keysPath, keysOrdinal}, Quiet: true,
 		Help: "names of samples: the path below the input, or a number; auto: the path where files that are a sample each are in several folders"}
-	optKey  = format.Option{Name: "key", Idle: format.Always, Kind: format.KindString, Help: "column of --labels FILE with the names of the samples: paths or file names, with or without extension"}
 	optStem = format.Option{Name: "stem", Idle: "no sample has a name with two dots", Kind: format.KindEnum, Default: "first", Values: []string{"first", stemLast}, Quiet: true,
 		Help: "a sample's name ends at the first or the last dot of the file name"}
 )
@@ -33,7 +32,7 @@ const (
 )
 
 // Options are those of formats whose files may be samples each.
-var Options = []format.Option{optLabels, optKey, optKeys, optStem}
+var Options = []format.Option{optLabels, optKeys, optStem}
 
 // None refuses the options where samples are not files.
 func None(o format.Options) error {
@@ -64,9 +63,6 @@ type Named struct {
 func checkLabels(o format.Options) error {
 	switch v := o.Value(&optLabels); v {
 	case Auto, Never, Always:
-		if key := o.Value(&optKey); key != "" {
-			return shardify.Mismatch("--key %s says which column of the table of --labels FILE has the names: give --labels FILE too", key)
-		}
 		return nil
 	default:
 		return shardify.Misuse("--labels %q: want auto, none or folder; tables of labels are for folders of files such as images", v)
