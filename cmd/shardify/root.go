@@ -11,9 +11,9 @@ func newRoot(p *program) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "shardify COMMAND",
 		Short: "convert data sets into shards that training reads fast",
-		Long: `Reads folders of files and images, NPZ and NumPy, HDF5, ROOT, Parquet, Arrow, SQLite, CSV, JSON and text files, WebDataset tars and its own shards; writes
-shards that are mapped into memory (mmap) or WebDataset tars (wds), with an index, checksums and a manifest, or shards for MosaicML
-Streaming (mds) and Megatron.
+		Long: `Reads folders of files and images, arrays (NPZ, HDF5, NetCDF, Zarr, MATLAB), ROOT, tables (Parquet, Arrow, CSV, JSON, SQLite), records (TFRecord, LMDB, WebDataset tars),
+scientific images (NIfTI, DICOM, FITS, MRC), cells, atoms, sound, text and its own shards; shardify formats lists all. Writes shards that are mapped into memory (mmap) or WebDataset
+tars (wds), with an index, checksums and a manifest, or what other programs read: MosaicML Streaming, Megatron, Parquet, Arrow, TFRecord, ArrayRecord.
 
 Nothing is ever overwritten. A conversion that was stopped goes on when the same command runs again.`,
 		Example: `shardify inspect photos/

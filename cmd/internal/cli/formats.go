@@ -46,7 +46,7 @@ func (out *IO) format(direction, name, help string, options []format.Option) {
 		Help    string   `json:"help"`
 	}
 	list := []option{}
-	out.Result("%-6s%-9s%s", direction, name, help)
+	out.Result("%-6s%-12s%s", direction, name, help)
 	for _, o := range options {
 		list = append(list, option{o.Name, string(o.Kind), o.Default, o.Values, o.Help})
 		d := ""
