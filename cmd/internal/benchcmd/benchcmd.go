@@ -34,15 +34,15 @@ type flags struct {
 	compare                       bool
 }
 
-// HandOver runs another program with the same arguments; it returns only when that
+// handOver runs another program with the same arguments; it returns only when that
 // is not possible. nil: this program opens every device by itself.
-type HandOver func(device string) error
+type handOver func(device string) error
 
 const defaultBatch = 256
 
 // New returns the command. name is how the user calls it: "shardify bench". The
 // flags --json and --quiet, which set fields of o, are the caller's.
-func New(o *cli.IO, name string, handOver HandOver) *cobra.Command {
+func New(o *cli.IO, name string, handOver handOver) *cobra.Command {
 	f := &flags{
 		shuffle: enum(string(gpuload.None), string(gpuload.Block), string(gpuload.Global)),
 		tier:    enum(string(gpuload.TierAuto), string(gpuload.TierDevice), string(gpuload.TierPinned), string(gpuload.TierStaged), string(gpuload.TierStream)),
