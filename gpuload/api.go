@@ -1,7 +1,6 @@
 package gpuload
 
 import (
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/gpuload/order"
@@ -36,14 +35,6 @@ const PictureBytes = device.PictureBytes
 // stream: resized as Pillow does it (bilinear), mirrored, and scaled.
 func Pixels(name string, s Stream, f *PixelForm, list []byte) error {
 	return device.Pixels(name, s, f, list)
-}
-
-// Dense makes dense rows of those of a sparse matrix in the memory of a GPU, in order of a stream. words are addresses of the
-// result, the values, the numbers of columns (of type indices), the offsets of rows (i64), for each stored column its number in the result or -1 (i32; 0: they
-// stay), and of a u32 that grows by the rows whose columns do not rise or do not exist, which stay zeros; then rows, values,
-// stored columns, columns of the result, and the bytes of a value.
-func Dense(name string, s Stream, words []uint64, indices shardify.DType) error {
-	return device.Dense(name, s, words, indices)
 }
 
 // FindDocuments reads the lengths of the documents of rows: those of row i are lens[offsets[i]:offsets[i+1]].

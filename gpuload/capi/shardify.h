@@ -145,8 +145,8 @@ int shardify_pixels(const char *device, uint64_t stream, const int64_t *form, co
 
 // shardify_dense makes dense rows of those of a sparse matrix in the memory of a GPU, in order of `stream`, as they are stored. form is
 // the addresses of the result, of the values, of the numbers of columns, of where each row begins (int64, one more than rows), of the number
-// that each stored column gets (int32, -1: none; address 0: they stay), and of a uint32, to which the rows are added whose columns are none or do not
-// rise, and which stay zeros; then rows, values, stored columns, columns of the result, the bytes of a value, and the type of numbers of columns, as for
+// that each stored column gets (int32, -1: none; address 0: they stay), and of a uint32, to which the rows are added whose columns are beyond the width
+// or do not rise, and which stay zeros; then rows, values, stored columns, columns of the result, the bytes of a value, and the type of numbers of columns, as for
 // shardify_sparse.
 int shardify_dense(const char *device, uint64_t stream, const int64_t *form, char **error);
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload"
+	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/gpuload/internal/sparse"
 )
 
@@ -60,10 +61,10 @@ func tell(found []int64, f sparse.Found) {
 	}
 }
 
-// denseLength is the numbers of shardify_dense: the words of gpuload.Dense, and the type of numbers of columns.
+// denseLength is the numbers of shardify_dense: the words of device.Dense, and the type of numbers of columns.
 const denseLength = 12
 
-func denseRows(device string, stream gpuload.Stream, form []int64) error {
+func denseRows(name string, stream gpuload.Stream, form []int64) error {
 	kind := form[denseLength-1]
 	if kind < 0 || kind >= int64(len(sparseTypes)) {
 		return fmt.Errorf("numbers of columns of type %d", kind)
@@ -72,5 +73,5 @@ func denseRows(device string, stream gpuload.Stream, form []int64) error {
 	for i := range words {
 		words[i] = uint64(form[i])
 	}
-	return gpuload.Dense(device, stream, words, sparseTypes[kind])
+	return device.Dense(name, stream, words, sparseTypes[kind])
 }

@@ -236,7 +236,7 @@ var table = []row{
 	{"cmd/shardify", "commands", "cmd/internal/benchcmd cmd/internal/cli cmd/internal/verifycmd convert internal/host internal/printable internal/value internal/version pipeline pipeline/cluster pipeline/driver pipeline/inspect pipeline/queues readers shardify storage/cache storage/storages writers"},
 	{"cmd/shardify-gpu", "commands", "cmd/internal/benchcmd cmd/internal/cli cmd/internal/trainer gpuload internal/printable internal/version shardify"},
 	{"cmd/verify", "commands", "cmd/internal/cli cmd/internal/verifycmd internal/version"},
-	{"gpuload/capi", "commands", "convert dataset format gpuload gpuload/internal/images gpuload/internal/sparse gpuload/order index pipeline pipeline/settings readers shardify storage storage/storages writers"},
+	{"gpuload/capi", "commands", "convert dataset format gpuload gpuload/internal/device gpuload/internal/images gpuload/internal/sparse gpuload/order index pipeline pipeline/settings readers shardify storage storage/storages writers"},
 	{"cmd/internal/benchcmd", "commands", "cmd/internal/cli cmd/internal/trainer dataset gpuload index internal/printable internal/value shardify storage/local"},
 	{"cmd/internal/cli", "commands", "augment convert dataset dataset/stats format index internal/printable internal/suggest internal/value pipeline pipeline/cluster pipeline/inspect pipeline/settings plan plan/splits readers shardify stage storage storage/local storage/storages tokenize transform transform/expr writers"},
 	{"cmd/internal/verifycmd", "commands", "cmd/internal/cli internal/printable internal/value pipeline shardify verify"},
