@@ -70,17 +70,15 @@ func OfAnyKind() format.Input { return files.Format }
 // WantsBytes is the option given for files of a format that only the format of files of any kind has, so that
 // it is the one that is meant; "" if none is given.
 func WantsBytes(f *format.Input, given format.Options) string {
-	if !f.Bytes {
-		return ""
-	}
 	joins := slices.ContainsFunc(f.Options, func(o format.Option) bool { return o.Name == "key" })
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		has := func(o format.Option) bool { return o.Name == name }
-		if name == "missing" { // it says nothing of what the files are
+		i := slices.IndexFunc(files.Format.Options, has)
+		if i < 0 {
 			continue
 		}
 		table := name == "labels" && !slices.Contains([]string{labels.Auto, labels.Never, labels.Always}, given[name])
-		if slices.ContainsFunc(files.Format.Options, has) && (!slices.ContainsFunc(f.Options, has) || table && (!joins || given[name] == labels.Beside)) {
+		if files.Format.Options[i].Decides || f.Bytes && (!slices.ContainsFunc(f.Options, has) || table && (!joins || given[name] == labels.Beside)) {
 			return name
 		}
 	}

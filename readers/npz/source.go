@@ -25,7 +25,6 @@ var Format = format.Input{
 	Sniff:   sniff,
 	Options: options,
 	Again:   labels.Again,
-	Bytes:   true,
 	Open:    open,
 }
 
