@@ -114,7 +114,6 @@ var inputWords = []struct{ file, word, why string }{
 	{"transform/annotations/parse.go", "wav", "a form of --parse"},
 	{"transform/annotations/parse.go", "nifti", "a form of --parse"},
 	{"transform/annotations/spec.go", "wav", "a form of --parse"},
-	{"transform/annotations/spec.go", "nifti", "a form of --parse"},
 	{"pipeline/internal/propose/annotations.go", "wav", "a form of --parse"},
 	{"pipeline/internal/propose/annotations.go", "nifti", "a form of --parse"},
 	{"readers/parquet/media.go", "wav", "a kind of file in a column"},
