@@ -54,6 +54,7 @@ type Way struct {
 	Options Options  `json:"options,omitempty"` // of the format, SplitFrom and OutputFormat
 	Columns []string `json:"columns,omitempty"` // nil: those given
 	Without string   `json:"without,omitempty"` // a setting that is left out
+	Parse   []string `json:"parse,omitempty"`   // values of --parse, for commands that have it
 	// Makes says what the samples are then: "300 entries of Events".
 	Makes string `json:"makes"`
 	// Bytes of the input that are in the samples, decoded. Only Decide uses it.

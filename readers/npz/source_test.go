@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -427,7 +428,7 @@ func TestFoldersOfPartsAreNoSamples(t *testing.T) {
 	for _, sample := range []string{"row", "file"} {
 		_, err := Format.Open(context.Background(), format.OpenArgs{Table: table, Options: format.Options{"sample": sample}, Jobs: 1})
 		var doubt *format.Ambiguous
-		if !errors.As(err, &doubt) || doubt.Ways[0].Options["pair"] != "image=images,mask=masks" {
+		if !errors.As(err, &doubt) || doubt.Ways[0].Options["pair"] != "image=images,mask=masks" || doubt.Ways[0].Without != "sample" || !slices.Equal(doubt.Ways[0].Parse, []string{"image=npy", "mask=npy"}) {
 			t.Errorf("--sample %s: %v", sample, err)
 		}
 	}

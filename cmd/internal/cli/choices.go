@@ -34,7 +34,7 @@ func (o *IO) choices(err error) (hints []string) {
 			continue // the settings are those of the plan, or of no use here
 		}
 		args := withWay(o.Args, &ways[i])
-		if w := ways[i].Without; w != "" && len(args) == len(o.Args) { // of a recipe
+		if w := ways[i].Without; w != "" && slices.Equal(args, o.Args) { // of a recipe
 			hints = append(hints, "leave "+w+" out of the recipe")
 			continue
 		}
@@ -103,6 +103,11 @@ func withWay(args []string, w *format.Way) []string {
 		out = append(out, "--"+name+"="+v)
 	}
 	slices.Sort(out[len(out)-len(set):])
+	for _, v := range w.Parse {
+		if args[1] != "inspect" { // which proposes it
+			out = append(out, "--parse="+v)
+		}
+	}
 	if object && len(rest) > 0 {
 		rest = slices.Clone(rest)
 		for i := range rest {

@@ -2,6 +2,7 @@ package pairs
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -276,10 +277,46 @@ func Refuse(a *format.OpenArgs, classes, named bool) error {
 	for i := range a.Table.Len() {
 		sides.Add(names, i, &exts)
 	}
-	if list := sides.Find(level); list != nil && (!named || areParts(list)) {
-		return Doubt(list, true)
+	list := sides.Find(level)
+	if list == nil || named && !areParts(list) {
+		return nil
 	}
-	return nil
+	err := Doubt(list, true)
+	if doubt, ok := errors.AsType[*format.Ambiguous](err); ok {
+		if named { // they are no classes, and no samples of one kind
+			doubt.Ways = slices.DeleteFunc(doubt.Ways, func(w format.Way) bool { return w.Options["pair"] == "" })
+		}
+		form := formOf(a.Table)
+		for i := range doubt.Ways {
+			w := &doubt.Ways[i]
+			fields, _ := Parse(w.Options["pair"])
+			for k := range fields {
+				w.Without = "sample" // which files of any kind do not have
+				if form != "" {
+					w.Parse = append(w.Parse, fields[k].Field+"="+form)
+				}
+			}
+		}
+	}
+	return err
+}
+
+// formOf is the form of --parse that reads all the files; "" if there is none.
+func formOf(t *format.Table) (form string) {
+	for i := range t.Len() {
+		name, is := strings.ToLower(string(t.NameBytes(i))), ""
+		switch {
+		case strings.HasSuffix(name, ".npy"):
+			is = "npy"
+		case strings.HasSuffix(name, ".nii"), strings.HasSuffix(name, ".nii.gz"):
+			is = "nifti"
+		}
+		if is == "" || form != "" && is != form {
+			return ""
+		}
+		form = is
+	}
+	return form
 }
 
 // areParts reports whether names of folders say what part of a sample is in them: those are no classes.
