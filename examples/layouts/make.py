@@ -532,6 +532,6 @@ def make(folder: str, seed: int = 0) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
     make(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)
