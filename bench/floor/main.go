@@ -27,7 +27,9 @@ func run(args []string) error {
 	}
 	switch {
 	case args[0] == "copy" && len(args) == 3:
-		return each(args[1], func(f *os.File, buf []byte) error { return copied(f, filepath.Join(args[2], filepath.Base(f.Name())), buf) })
+		return each(args[1], func(f *os.File, buf []byte) error {
+			return copied(f, filepath.Join(args[2], filepath.Base(f.Name())), buf)
+		})
 	case args[0] == "inflate" && len(args) == 2:
 		var r inflate.Reader
 		return each(args[1], func(f *os.File, buf []byte) error {

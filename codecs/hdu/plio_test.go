@@ -35,7 +35,7 @@ func TestPLIO(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	for what, src := range map[string][]byte{
-		"too few": all[:len(all)-2], "too many": append(slices.Clone(all[:6]), list(4<<12|11)[6:]...), "negative": list(3<<12|9, 4<<12|10), "unknown": list(8<<12, 4<<12|10),
+		"too few": all[:len(all)-2], "too many": append(slices.Clone(all[:6]), list(4<<12 | 11)[6:]...), "negative": list(3<<12|9, 4<<12|10), "unknown": list(8<<12, 4<<12|10),
 		"no number": list(5<<12, 4<<12|10), "cut value": list(4<<12|9, 1<<12|1), "wide": list(1<<12, 16, 4<<12|10), "nothing": nil, "short": all[:8],
 	} {
 		if err := plio(dst, src, 2); !errors.Is(err, shardify.ErrCorrupt) {
