@@ -196,7 +196,7 @@ func (b *builder) byStems(ctx context.Context) (*verdict, error) {
 
 // strange is what --missing says of files that are like no sample: nothing beside a table, where it is about rows.
 func (b *builder) strange() string {
-	if isTable(b.options[optLabels]) {
+	if labels.Tables(b.options[optLabels]) {
 		return "fail"
 	}
 	return b.options[optMissing]

@@ -54,7 +54,7 @@ func (b *builder) settle(c *labels.Classes, samples int) (err error) {
 		mode = labels.Auto // a table says nothing about the folders
 		reason = b.unlikely(&found, samples)
 	}
-	found.Table = isTable(b.options[optLabels])
+	found.Table = labels.Tables(b.options[optLabels])
 	level := 0
 	if found.Second {
 		level = 1

@@ -10,22 +10,13 @@ import (
 	"github.com/shardify/shardify/storage/storages"
 )
 
-// isTable reports whether a value of --labels names a file.
-func isTable(mode string) bool {
-	switch mode {
-	case "", "auto", "none", "folder":
-		return false
-	}
-	return true
-}
-
 // readLabels reads the tables of --labels FILE; nil without one.
 func (b *builder) readLabels(ctx context.Context, columns []string, jobs int) ([]*labels.Table, error) {
 	mode, key := b.options[optLabels], b.options[optKey]
 	switch {
-	case !isTable(mode) && key != "":
+	case !labels.Tables(mode) && key != "":
 		return nil, shardify.Mismatch("--key %s says which column of the table of --labels FILE has the names: give --labels FILE too", key)
-	case !isTable(mode):
+	case !labels.Tables(mode):
 		return nil, nil
 	case !labels.IsTable(mode):
 		return nil, shardify.Unsupported("--labels %q: want auto, none, folder, tables or a file .csv, .tsv, .txt, .jsonl, .json, .parquet or .star", mode)

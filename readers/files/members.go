@@ -290,7 +290,7 @@ func (b *builder) missingError(fill string) error {
 		e.found = append(e.found, x)
 	}
 	var cures []string
-	if b.pairs == nil && !isTable(b.options[optLabels]) && slices.ContainsFunc(kinds, func(k *kind) bool { return k.labelled() != "" }) {
+	if b.pairs == nil && !labels.Tables(b.options[optLabels]) && slices.ContainsFunc(kinds, func(k *kind) bool { return k.labelled() != "" }) {
 		cures = append(cures, "--labels "+labels.Beside+" joins the table to the files that it names")
 	}
 	if whole > 0 {

@@ -17,7 +17,7 @@ import (
 var parts = &format.Parts{
 	// A table of labels is joined by all names at once, and the files of a pair are in other folders.
 	Can: func(a format.OpenArgs) bool {
-		return !isTable(a.Options[optLabels]) && a.Options[optKey] == "" && a.Options[optPair] == ""
+		return !labels.Tables(a.Options[optLabels]) && a.Options[optKey] == "" && a.Options[optPair] == ""
 	},
 	Cutter: func(a format.OpenArgs, sorted bool) format.Cutter {
 		return &cutter{by: stemOf(a.Options), sorted: sorted}

@@ -45,10 +45,9 @@ const joinMark = 0xfe
 func readLabels(ctx context.Context, a *format.OpenArgs) ([]*labels.Table, error) {
 	mode, key := a.Options["labels"], a.Options[optKey.Name]
 	switch {
-	case mode == "", mode == labels.Auto, mode == labels.Never, mode == labels.Always:
-		if key != "" {
-			return nil, shardify.Mismatch("--key %s says which column of the table of --labels FILE has the names: give --labels FILE too", key)
-		}
+	case !labels.Tables(mode) && key != "":
+		return nil, shardify.Mismatch("--key %s says which column of the table of --labels FILE has the names: give --labels FILE too", key)
+	case !labels.Tables(mode):
 		return nil, nil
 	case labels.NamesFiles(mode):
 		return nil, shardify.Unsupported("--labels '%s': also= is for files that are read as bytes; --pair makes fields of several files", mode)

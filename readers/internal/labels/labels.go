@@ -96,6 +96,15 @@ func formatOf(name string) *format.Input {
 // relion is the column of STAR tables with the names of sections, as 000001@stack.mrcs.
 const relion = "rlnImageName"
 
+// Tables reports whether a value of --labels is for tables, and not for classes of folders.
+func Tables(mode string) bool {
+	switch mode {
+	case "", Auto, Never, Always:
+		return false
+	}
+	return true
+}
+
 // IsTable reports whether a text names a table, [NAME=]FILE[ KEY=VALUE]...
 func IsTable(text string) bool {
 	s, _ := parse(text)

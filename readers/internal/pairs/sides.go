@@ -301,7 +301,7 @@ func Refuse(a *format.OpenArgs, classes, named bool) error {
 	return err
 }
 
-// formOf is the form of --parse that reads all the files; "" if there is none.
+// formOf is the form of --parse that reads all the files; "" if no form does.
 func formOf(t *format.Table) (form string) {
 	for i := range t.Len() {
 		name, is := strings.ToLower(string(t.NameBytes(i))), ""
