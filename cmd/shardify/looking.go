@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/shardify/shardify/pipeline"
@@ -38,12 +37,14 @@ func (p *program) inspect(ctx context.Context, f *inspectFlags, inputs []string)
 
 func (p *program) inspectSet(ctx context.Context, dir string) error {
 	dir, m, err := pipeline.ManifestOf(dir)
-	id, e := pipeline.ID(ctx, dir)
-	if err = cmp.Or(err, e); err != nil {
+	if err != nil {
 		return err
 	}
-	s := inspect.Describe(dir, id, m)
-	p.Shown("dataset", s)
+	id, err := pipeline.ID(ctx, dir)
+	if err != nil {
+		return err
+	}
+	p.Shown("dataset", inspect.Describe(dir, id, m))
 	p.Result("")
 	p.Next(dir, m)
 	return nil
