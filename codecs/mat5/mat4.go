@@ -83,7 +83,12 @@ func (f *File) parse4() error {
 			return shardify.Unsupported("more than %d variables", maxVariables)
 		}
 		v := Variable{Name: cString(name), Class: "MATLAB 4", version: 4, dims: []int64{h.rows, h.cols}, element: element{at: in.Pos, n: h.bytes(), size: h.bytes(), number: int(at)}}
-		v.Shape, v.NumPy, v.Err = h.becomes()
+		if h.kind == 2 {
+			if v.dims, err = f.dims4(&h, in.Pos); err != nil {
+				return err
+			}
+		}
+		v.Shape, v.NumPy, v.Err = h.becomes(v.dims)
 		v.digest()
 		f.Variables = append(f.Variables, v)
 		if err := in.Skip(h.bytes()); err != nil {
@@ -93,10 +98,10 @@ func (f *File) parse4() error {
 	return f.twice()
 }
 
-func (h *head4) becomes() (shape []int64, numpy string, err error) {
-	shape, numpy = []int64{h.rows, h.cols}, numpy4[h.typ]
-	if h.cols == 1 {
-		if shape = shape[:1]; h.rows == 1 {
+func (h *head4) becomes(dims []int64) (shape []int64, numpy string, err error) {
+	shape, numpy = dims, numpy4[h.typ]
+	if dims[1] == 1 {
+		if shape = shape[:1]; dims[0] == 1 {
 			shape = nil
 		}
 	}
@@ -106,8 +111,10 @@ func (h *head4) becomes() (shape []int64, numpy string, err error) {
 			shape = nil
 		}
 		return shape, "<U" + itoa(max(h.cols, 1)), nil
+	case h.kind == 2 && dims[0]*dims[1] > maxDense/8+h.bytes()*64:
+		return nil, "", shardify.Unsupported("a sparse matrix of %v in %d bytes, which would be dense", dims, h.bytes())
 	case h.kind == 2:
-		return nil, "", shardify.Unsupported("a sparse matrix of MATLAB 4")
+		return shape, map[int64]string{3: "<f8", 4: "<c16"}[h.cols], nil
 	case h.complex && h.typ == 0:
 		numpy = "<c16"
 	case h.complex && h.typ == 1:
@@ -133,8 +140,11 @@ func (f *File) values4(v *Variable) ([]byte, error) {
 		return nil, err
 	}
 	count, width := h.rows*h.cols, sizes[types4[h.typ]]
-	if h.kind == 1 {
+	switch h.kind {
+	case 1:
 		return h.texts(src, count), nil
+	case 2:
+		return h.sparse(src, v)
 	}
 	if h.order == binary.BigEndian {
 		voxels.Swap(src, int(width))

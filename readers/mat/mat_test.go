@@ -2,8 +2,10 @@ package mat
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -95,6 +97,52 @@ func TestWholeFiles(t *testing.T) {
 	}
 }
 
+// TestSparse4: the values that scipy has of sparse matrices of MATLAB 4. Places and dimensions below 0 are damage.
+func TestSparse4(t *testing.T) {
+	const name = "testdata/sparse4.mat"
+	c := load(t, format.Options{"sample": "file"}, name)
+	for field, want := range map[string]string{
+		"real":    "[2 3] [0 1.5 0 2.5 0 0]",
+		"complex": "[3 2 2] [0 0 1 2 0 0 0 0 0 -3 0 0]",
+		"column":  "[3] [0 7 0]",
+	} {
+		x := c.ByName[field]
+		if x == nil {
+			t.Fatalf("no field %s of %v", field, c.Order)
+		}
+		if got := fmt.Sprint(x.Shape, shardify.View[float64](x.Data)); got != want {
+			t.Errorf("%s: %s, want %s", field, got, want)
+		}
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	places, refused := 0, 0
+	for at := 24; at+8 <= len(b); at++ {
+		if math.Float64frombits(binary.LittleEndian.Uint64(b[at:])) != 2 {
+			continue
+		}
+		places++
+		bad := slices.Clone(b)
+		binary.LittleEndian.PutUint64(bad[at:], math.Float64bits(-1))
+		src, err := openFiles(format.Options{"sample": "file"}, nil, readertest.Put(t, "bad.mat", string(bad)))
+		if err == nil {
+			_, err = readertest.Load(src, 100)
+			src.Close()
+		}
+		switch {
+		case errors.Is(err, shardify.ErrCorrupt):
+			refused++
+		case err != nil:
+			t.Errorf("-1 at byte %d: %v", at, err)
+		}
+	}
+	if refused < 5 || refused != places-1 { // one is a value
+		t.Errorf("%d of %d refused", refused, places)
+	}
+}
+
 func TestSniff(t *testing.T) {
 	for name, want := range map[string]bool{"columns.mat": true, "v4.mat": true, "README.md": false} {
 		b, err := os.ReadFile(filepath.Join("testdata", name))
@@ -113,7 +161,7 @@ func TestSniff(t *testing.T) {
 func TestMutants(t *testing.T) {
 	race.Sequential(t)
 	var seeds [][]byte
-	for _, name := range []string{"columns.mat", "svhn_like.mat", "misc.mat", "v4.mat"} {
+	for _, name := range []string{"columns.mat", "svhn_like.mat", "misc.mat", "v4.mat", "sparse4.mat"} {
 		b, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
 			t.Fatal(err)
@@ -127,7 +175,7 @@ func TestMutants(t *testing.T) {
 		Make: func(rng *rand.Rand) readertest.Mutant {
 			b := slices.Clone(seeds[rng.IntN(len(seeds))])
 			at := 128 + rng.IntN(max(len(b)-136, 1))
-			if len(b) < 300 { // of MATLAB 4
+			if len(b) < 500 { // of MATLAB 4
 				at = rng.IntN(len(b) - 8)
 			}
 			switch rng.IntN(8) {
