@@ -152,3 +152,25 @@ func TestMutants(t *testing.T) {
 		}}
 	m.Run(t)
 }
+
+// TestWildcards: an element is read by its full name alone, and what a wildcard would have taken is named.
+func TestWildcards(t *testing.T) {
+	for columns, want := range map[string]string{"image,Patient*": "PatientID", "Modal*,image": "Modality"} {
+		src, err := openFiles(nil, strings.Split(columns, ","), "testdata/with_patient_tags.dcm")
+		if err != nil {
+			t.Errorf("%s: %v", columns, err)
+			continue
+		}
+		left := src.(format.Reporter).Leftovers()
+		if !slices.ContainsFunc(left, func(l format.Leftover) bool { return l.Name == want && strings.Contains(l.Reason, "full name") }) {
+			t.Errorf("%s: left out %v, and not %s", columns, left, want)
+		}
+		if shardify.FieldIndex(src.Schema(), want) >= 0 || len(src.Schema()) != 1 {
+			t.Errorf("%s: fields %v", columns, src.Schema())
+		}
+		src.Close()
+	}
+	if _, err := openFiles(nil, []string{"Modal*"}, "testdata/with_patient_tags.dcm"); err == nil || !strings.Contains(err.Error(), "Modality: --columns takes it by its full name") {
+		t.Errorf("an element by a wildcard alone: %v", err)
+	}
+}

@@ -97,6 +97,7 @@ func look(f *arrayfile.File, o format.Options) (*arrayfile.Header, error) {
 		if image.Shape, out.Sections, err = volumes(h.Dims); err != nil {
 			return nil, err
 		}
+		h.Spacing = h.Spacing[:min(len(h.Spacing), len(image.Shape))]
 	}
 	if h.Type.Parts > 0 {
 		image.Shape, image.Inner = append(image.Shape[:len(image.Shape):len(image.Shape)], h.Type.Parts), 1

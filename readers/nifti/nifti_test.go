@@ -73,6 +73,55 @@ func TestVolumes(t *testing.T) {
 	}
 }
 
+// TestSpacingOfVolumes: that of a volume has three numbers, with --sample volume, too.
+func TestSpacingOfVolumes(t *testing.T) {
+	for sample, want := range map[string][]int{"volume": {3}, "file": {4}} {
+		src, err := arrayfiletest.Open(Format, format.Options{"sample": sample}, []string{"image", "image.spacing"}, "testdata/bold4d.nii.gz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		c, err := readertest.Load(src, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.ByName["image.spacing"].Shape; !slices.Equal(got, want) {
+			t.Errorf("--sample %s: spacing of %v, want %v", sample, got, want)
+		}
+	}
+}
+
+// TestWildcards reach what belongs to the image.
+func TestWildcards(t *testing.T) {
+	for patterns, want := range map[string]string{
+		"":              "image",
+		"!image.units":  "image",
+		"image*":        "image image.affine image.spacing image.units",
+		"image.[as]*":   "image image.affine image.spacing", // image.shape, which comes with the image
+		"*.units":       "image.units",
+		"*,!*.units":    "image image.affine image.spacing",
+		"image,*affine": "image image.affine",
+	} {
+		var columns []string
+		if patterns != "" {
+			columns = strings.Split(patterns, ",")
+		}
+		src, err := arrayfiletest.Open(Format, nil, columns, "testdata/scaled_i16.nii")
+		if err != nil {
+			t.Errorf("%s: %v", patterns, err)
+			continue
+		}
+		var names []string
+		for _, f := range src.Schema() {
+			names = append(names, f.Name)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("--columns '%s': %s, want %s", patterns, got, want)
+		}
+		src.Close()
+	}
+}
+
 // TestFieldsOnDemand compares the affine and the spacing with what nibabel says.
 func TestFieldsOnDemand(t *testing.T) {
 	root := filepath.Join(corpus.Dir(t, "science_images"), "nifti")

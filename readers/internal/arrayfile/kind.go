@@ -44,7 +44,8 @@ type Array struct {
 	// which is the sample.
 	shardify.Field
 	Rows int64
-	// Asked: the field is read only where --columns names it, without a wildcard.
+	// Asked: the field is read only where --columns names it, without a wildcard unless its name begins with that of
+	// the first array and a dot.
 	Asked bool
 	// Value is the value of all samples of the file. With it nothing below is used.
 	Value []byte

@@ -93,11 +93,14 @@ func (k *Kind) facts(f *File, want *columns.Wanted) *survey.Facts {
 	for i := range f.Arrays {
 		a := &f.Arrays[i]
 		hit, exact := want.Match(a.given, a.given+shardify.ShapeSuffix)
-		if a.Asked && !exact {
+		switch {
+		case a.Asked && (want.Open() || !hit):
 			asked = append(asked, a.Name)
 			continue
-		}
-		if !hit {
+		case a.Asked && !exact && !strings.HasPrefix(a.given, f.Arrays[0].given+"."):
+			x.Left = append(x.Left, format.Leftover{Name: a.Name, Reason: "--columns takes it by its full name, not by a wildcard"})
+			continue
+		case !hit:
 			continue
 		}
 		field := survey.Field{Field: a.Field}
