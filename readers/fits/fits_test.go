@@ -55,7 +55,7 @@ func TestConformance(t *testing.T) {
 		{nil, []string{"ascii_table.fits", "ascii_table.fits"}},
 		{nil, []string{"multi_hdu.fits", "multi_hdu.fits"}},
 		{format.Options{"sample": "section"}, []string{"cube.fits", "cube.fits"}},
-		{format.Options{"sample": "section"}, []string{"tile_RICE_1_i2.fits"}},
+		{format.Options{"sample": "file"}, []string{"tile_RICE_1_i2.fits"}},
 		{nil, []string{"gz.fits.gz"}},
 	} {
 		var files []string
@@ -65,6 +65,20 @@ func TestConformance(t *testing.T) {
 		readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
 			return Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(files...), Columns: columns, State: state, Options: c.o, Jobs: 2})
 		})
+	}
+}
+
+// TestSectionsOfImages: sections are cut from cubes, and rows of an image are no samples.
+func TestSectionsOfImages(t *testing.T) {
+	if c := load(t, format.Options{"sample": "section"}, nil, "testdata/cube.fits"); len(c.ByName["image"].Shape) != 2 {
+		t.Errorf("sections of %v", c.ByName["image"].Shape)
+	}
+	src, err := openFiles(format.Options{"sample": "section"}, nil, "testdata/tile_RICE_1_i2.fits")
+	if err == nil {
+		src.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "2 axes") || !strings.Contains(err.Error(), "--sample file") {
+		t.Errorf("an image: %v", err)
 	}
 }
 

@@ -39,8 +39,8 @@ func lookImages(f *arrayfile.File, o format.Options) (*arrayfile.Header, error) 
 			a.Shape = append(a.Shape, int(d))
 		}
 		if o[sampleaxis.SampleOption] == bySection {
-			if len(a.Shape) < 2 {
-				return nil, shardify.Unsupported("%v has %d axes: no sections", x, len(a.Shape))
+			if len(a.Shape) < 3 {
+				return nil, shardify.Unsupported("%v has %d axes, and sections are cut from cubes; --sample file reads images", x, len(a.Shape))
 			}
 			if out.Sections > 0 && out.Sections != im.Shape[0] {
 				return nil, shardify.Unsupported("%v has %d sections, %v has %d", x, im.Shape[0], c.chosen[0], out.Sections)

@@ -53,7 +53,16 @@ func look(f *arrayfile.File, o format.Options) (*arrayfile.Header, error) {
 	if f.Packed {
 		return nil, shardify.Unsupported("it is packed by gzip; unpack it first, with gunzip")
 	}
-	s, err := sound.ScanWAV(f.Size, func(at uint64, p []byte) error { return readat.Full(f, p, int64(at)) }, o["short"] == "take", "--short take")
+	scan := func(short bool) (*sound.Sound, error) {
+		return sound.ScanWAV(f.Size, func(at uint64, p []byte) error { return readat.Full(f, p, int64(at)) }, short, "--short take")
+	}
+	remark := ""
+	s, err := scan(false)
+	if err != nil && o["short"] == "take" {
+		if s, err = scan(true); err == nil {
+			remark = "fewer values than the header names; --short take reads those that are there"
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -78,5 +87,5 @@ func look(f *arrayfile.File, o format.Options) (*arrayfile.Header, error) {
 		Value: binary.LittleEndian.AppendUint32(nil, uint32(s.Rate)),
 	}
 	line := fmt.Sprintf("WAV, %s, %d channels, %d values per second, %d in each channel", s.DType, s.Channels, s.Rate, s.Frames)
-	return &arrayfile.Header{Arrays: []arrayfile.Array{audio, rate}, Lines: []string{line}}, nil
+	return &arrayfile.Header{Arrays: []arrayfile.Array{audio, rate}, Lines: []string{line}, Remark: remark}, nil
 }

@@ -1,6 +1,9 @@
 package wav
 
 import (
+	"errors"
+	"os"
+	"strings"
 	"testing"
 
 	_ "github.com/shardify/shardify/tests/race"
@@ -58,5 +61,30 @@ func TestScaled(t *testing.T) {
 	}
 	if rate := shardify.View[int32](stored.ByName["rate"].Data); len(floats) != 100 || rate[0] != 8000 {
 		t.Errorf("%d values at a rate of %v", len(floats), rate)
+	}
+}
+
+// TestShort: what is taken of recordings that are cut is counted.
+func TestShort(t *testing.T) {
+	b, err := os.ReadFile("testdata/i16_2ch.wav")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := readertest.Put(t, "cut.wav", string(b[:len(b)-10]))
+	for short, names := range map[string][]string{"fail": {cut}, "take": {cut, "testdata/i16_2ch.wav", cut}} {
+		src, err := arrayfiletest.Open(Format, format.Options{"short": short}, nil, names...)
+		if short == "fail" {
+			if !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), "are there") {
+				t.Errorf("--short fail: %v", err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		if notes := strings.Join(src.(format.Noter).Notes(), "\n"); !strings.Contains(notes, "fewer values than the header names") || !strings.Contains(notes, "2 inputs") {
+			t.Errorf("--short take: notes %s", notes)
+		}
 	}
 }
