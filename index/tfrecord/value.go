@@ -163,6 +163,9 @@ func (v *Value) Each(do func(b []byte)) {
 	v.each(func(b []byte, _ uint64, _ bool) { do(b) })
 }
 
+// Only is a Value of Bytes with one value.
+func Only(b []byte) Value { return Value{Kind: Bytes, Count: 1, Size: len(b), flat: b, one: true} }
+
 // First is the first value of Bytes, nil without one.
 func (v *Value) First() (first []byte) {
 	if v.one {

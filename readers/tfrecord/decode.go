@@ -47,13 +47,14 @@ type decoder struct {
 	value    tfrecord.Value
 	rows     int
 	capacity int
+	steps    map[string]int // values of a step by key, if samples are steps
 }
 
 // wides are the types that kinds have in records.
 var wides = [...]shardify.DType{tfrecord.None: shardify.U8, tfrecord.Bytes: shardify.U8, tfrecord.Floats: shardify.F32, tfrecord.Ints: shardify.I64}
 
 func newDecoder(records string, leaves []schema.Leaf, b *shardify.Batch, in *set.Input) (*decoder, error) {
-	d := &decoder{whole: records != "example"}
+	d := &decoder{whole: records != "example", steps: valuesOf(leaves)}
 	for i := range b.Columns {
 		c := &b.Columns[i]
 		if in.Field(i) < 0 {
@@ -119,9 +120,9 @@ func (d *decoder) begin(b *shardify.Batch, bytes int64, mem *shardify.Arena) {
 	}
 }
 
-// record reads the next one.
-func (d *decoder) record(b []byte) error {
-	d.rows++
+// record reads the next one: of its steps, if samples are steps, those from lo to hi.
+func (d *decoder) record(b []byte, lo, hi int) error {
+	d.rows += hi - lo
 	if d.whole {
 		for _, s := range d.sinks {
 			s.Data = append(s.Data, b...)
@@ -136,10 +137,18 @@ func (d *decoder) record(b []byte) error {
 		return err
 	}
 	for _, s := range d.sinks {
-		if err := d.put(s); err != nil {
+		var err error
+		if s.Step {
+			err = d.putSteps(s, lo, hi)
+		} else {
+			for k := lo; k < hi && err == nil; k++ {
+				err = d.put(s)
+				s.rows++
+			}
+		}
+		if err != nil {
 			return shardify.Amend(err, func(e *shardify.Error) { e.Field, e.Offset = s.Field.Name, -1 })
 		}
-		s.rows++
 	}
 	return nil
 }
@@ -161,6 +170,11 @@ func (d *decoder) put(s *sink) error {
 	default:
 		return s.missing(d.capacity)
 	}
+	return s.put(v)
+}
+
+// put reads the values of a sample.
+func (s *sink) put(v *tfrecord.Value) error {
 	if v.Kind != s.Kind {
 		return changed("the values are %s, not %s", v.Kind, s.Kind)
 	}
@@ -253,7 +267,7 @@ func (s *sink) fill(dst []byte, v *tfrecord.Value) {
 // narrow converts values to the type that features.json names. All must be values of it.
 func (s *sink) narrow(dst, src []byte) error {
 	t := s.Field.DType
-	if t == shardify.U64 { // TensorFlow keeps its bits in an i64
+	if t == s.wide || t == shardify.U64 { // TensorFlow keeps its bits in an i64
 		copy(dst, src)
 		return nil
 	}

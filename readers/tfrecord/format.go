@@ -32,12 +32,16 @@ var Format = format.Input{
 const (
 	optRecords = "records"
 	optParts   = "missing-parts"
+	optSample  = "sample"
+	bySteps    = "step"
 )
 
 var options = []format.Option{
 	format.OptText,
 	{Name: optRecords, Idle: format.Always, Kind: format.KindEnum, Default: "example", Quiet: true, Values: []string{"example", "bytes", "json"},
 		Help: "what records are: Example or SequenceExample; any bytes, or JSON, as the one field record"},
+	{Name: optSample, Idle: format.Always, Kind: format.KindEnum, Default: "record", Values: []string{"record", bySteps},
+		Help: "what one sample is: a record; step: a step of one, such as an episode of RLDS, with what the record has once"},
 	{Name: optParts, Idle: format.Permission, Kind: format.KindEnum, Default: "fail", Quiet: true, Values: []string{"fail", "ignore"},
 		Help: "parts of a set of files (-00001-of-00003) that are not there: refuse, or read the others"},
 	survey.Option,

@@ -34,6 +34,12 @@ type file struct {
 	surveyed
 }
 
+// serial reports whether it is read from its beginning to its end: packed, or by steps of records, which take long
+// to be read twice.
+func (x *file) serial() bool {
+	return x.packed || valuesOf(x.leaves) != nil
+}
+
 // Unwrap is the file below.
 func (f *file) Unwrap() any { return f.File }
 
@@ -114,7 +120,8 @@ type reader struct {
 	handle  *set.Handle[*file]
 	decoder *decoder
 	scan    scanner
-	next    int64 // the record that scan is at, of a packed file
+	last    []byte // the record that scan is at, and its samples; of a file that is read in order
+	samples [2]int64
 	scratch shardify.Scratch
 	closed  bool
 }
@@ -131,8 +138,7 @@ func (r *reader) drop() {
 	if r.handle != nil {
 		r.handle.Release()
 	}
-	r.handle, r.decoder, r.next = nil, nil, 0
-	if r.scan.packed {
+	if r.handle, r.decoder, r.last = nil, nil, nil; r.run != 0 {
 		r.scan = scanner{}
 	}
 }
@@ -170,24 +176,30 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 func (r *reader) seek(ctx context.Context, sp shardify.Span, mem *shardify.Arena) (at int64, err error) {
 	f := r.handle.Value
 	hold := func(n int64) error { return r.scratch.Hold(ctx, mem, n+r.decoder.held()) }
-	if f.packed {
-		if r.scan.Scanner == nil || !r.scan.packed || r.next > sp.Lo {
-			if r.scan, err = begin(f, f.Size()); err != nil {
-				return 0, err
-			}
-			r.next = 0
-		}
-		r.scan.Hold = hold
-		return r.next, nil
-	}
 	p := f.pieces
 	a := sort.Search(len(p)-1, func(k int) bool { return p[k+1][1] > sp.Lo })
 	z := sort.Search(len(p), func(k int) bool { return p[k][1] >= sp.Hi })
 	if a >= len(p)-1 || z >= len(p) {
 		return 0, errState
 	}
+	if r.run != 0 {
+		if r.scan.Scanner == nil || r.samples[0] > sp.Lo || !f.packed && p[a][1] > r.samples[1] {
+			if r.scan, err = begin(f, f.Size()); err != nil {
+				return 0, err
+			}
+			if r.last, r.samples = nil, [2]int64{}; !f.packed {
+				r.scan.Reset(io.NewSectionReader(f, p[a][0], f.Size()-p[a][0]), p[a][0], f.Size()-p[a][0])
+				r.samples = [2]int64{p[a][1], p[a][1]}
+			}
+		}
+		r.scan.Hold = hold
+		if r.samples[1] > sp.Lo {
+			return r.samples[0], nil
+		}
+		return r.samples[1], nil
+	}
 	lo, size := p[a][0], p[z][0]-p[a][0]
-	if r.scan.Scanner == nil || r.scan.packed {
+	if r.scan.Scanner == nil {
 		r.scan = scanner{Scanner: &tfrecord.Scanner{}}
 	}
 	r.scan.Reset(io.NewSectionReader(f, lo, size), lo, size)
@@ -202,13 +214,20 @@ func (r *reader) read(ctx context.Context, sp shardify.Span, b *shardify.Batch, 
 	}
 	d := r.decoder
 	d.begin(b, sp.Bytes, mem)
-	for ; at < sp.Hi; at++ {
-		record, err := r.scan.Next()
+	for k := 0; at < sp.Hi; k++ {
+		record, n := r.last, 1
+		if r.run == 0 || r.last == nil || r.samples[1] <= at {
+			record, err = r.scan.Next()
+		}
 		if err == io.EOF {
 			err = changed("there are fewer records")
 		}
-		if err == nil && at >= sp.Lo {
-			err = d.record(record)
+		if err == nil {
+			n, err = d.samples(record)
+		}
+		r.last, r.samples = record, [2]int64{at, at + int64(n)}
+		if lo, hi := max(at, sp.Lo), min(at+int64(n), sp.Hi); err == nil && lo < hi {
+			err = d.record(record, int(lo-at), int(hi-at))
 		}
 		if err != nil {
 			return shardify.Amend(err, func(e *shardify.Error) {
@@ -217,11 +236,10 @@ func (r *reader) read(ctx context.Context, sp shardify.Span, b *shardify.Batch, 
 				}
 			})
 		}
-		if at%1024 == 0 && ctx.Err() != nil {
+		if at += int64(n); k%1024 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 	}
-	r.next = at
 	if err := d.end(b, mem); err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -28,6 +30,7 @@ type source struct {
 	*set.Handles[*file]
 	fs      storage.FS
 	records string // as the option says
+	steps   bool   // each is a sample
 	text    bool
 	used    *format.Used
 	sets    dataset.Besides
@@ -37,6 +40,8 @@ type source struct {
 	all   *schema.File
 	named *schema.Named
 	parts bool // files are of splits
+	// counted are the fields of steps, by which those of a record are counted.
+	counted []schema.Leaf
 }
 
 // surveyed is what a look at a file found.
@@ -45,7 +50,7 @@ type surveyed struct {
 	seen   *schema.File
 	size   int64
 	packed bool
-	pieces [][2]int64 // bytes and records from piece to piece
+	pieces [][2]int64 // bytes and samples from piece to piece
 	bytes  int64      // of all records
 	split  string
 }
@@ -59,6 +64,9 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if s.records == "" {
 		s.records = "example"
 	}
+	if s.steps = opts[optSample] == bySteps; s.steps && s.records != "example" {
+		return nil, fmt.Errorf("%w: --%s %s reads steps of Examples, --%s %s takes records as they are", shardify.ErrUsage, optSample, bySteps, optRecords, s.records)
+	}
 	if a.State == nil {
 		if opts[optParts] != "ignore" {
 			if err := checkParts(a.Table); err != nil {
@@ -69,15 +77,19 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 			return nil, err
 		}
 	}
+	key := "1\x00" + opts["text"] + "\x00" + s.records
+	if s.steps {
+		key += "\x00" + bySteps
+	}
 	a.Options = format.Options{survey.Option.Name: opts[survey.Option.Name]}
-	all, err := survey.Open(ctx, a, survey.Format{Name: "TFRecord", Look: s.look, Key: "1\x00" + opts["text"] + "\x00" + s.records})
+	all, err := survey.Open(ctx, a, survey.Format{Name: "TFRecord", Look: s.look, Key: key})
 	if err != nil {
 		return nil, err
 	}
 	s.found, s.all, s.named = nil, nil, nil
 	s.Runs, err = set.NewRuns(all, func(in *set.Input) (bool, error) {
 		x, err := decode(in.Blob, in.Size, in.Samples)
-		return err == nil && x.packed, err
+		return err == nil && x.serial(), err
 	})
 	s.Handles = set.NewHandles(openFile)
 	return s, err
@@ -87,10 +99,20 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 func (s *source) survey(ctx context.Context, a *format.OpenArgs) error {
 	var mu sync.Mutex
 	s.found = map[string]*surveyed{}
+	if s.steps && a.Table.Len() > 0 { // what has them must be known before
+		if d, err := s.describe(ctx, storage.Dir(a.Table.Path(0))); err != nil {
+			return err
+		} else if err := s.name(ctx, d, a.Table.Path(0)); err != nil {
+			return err
+		}
+	}
 	err := survey.EachInput(ctx, a, func(ctx context.Context, input, _ int) error {
 		path := a.Table.Path(input)
-		x := &surveyed{seen: schema.NewFile(a.Table.Shown(input), input)}
-		if x.err = s.surveyFile(ctx, path, x); ctx.Err() != nil {
+		x := &surveyed{}
+		if x.seen, x.err = schema.NewFile(a.Table.Shown(input), input, s.steps, s.named); x.err == nil {
+			x.err = s.surveyFile(ctx, path, x)
+		}
+		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		mu.Lock()
@@ -101,7 +123,9 @@ func (s *source) survey(ctx context.Context, a *format.OpenArgs) error {
 	if err != nil {
 		return err
 	}
-	s.all = schema.NewFile("", 0)
+	if s.all, err = schema.NewFile("", 0, s.steps, s.named); err != nil {
+		return err
+	}
 	dirs := map[string]*described{}
 	var first *described
 	var splits []string
@@ -142,12 +166,27 @@ func (s *source) survey(ctx context.Context, a *format.OpenArgs) error {
 		if err := s.sets.Whole(ctx, a.Table); err != nil {
 			return err
 		}
+		if err := s.count(); err != nil {
+			return err
+		}
 	}
 	if s.parts = a.Splits; len(splits) > 1 && !a.Splits {
 		slices.Sort(splits)
 		return several(splits)
 	}
 	return nil
+}
+
+// count finds the fields of steps.
+func (s *source) count() error {
+	if !s.steps {
+		return nil
+	}
+	all, _, err := s.all.Fields(func(string) bool { return true }, s.text, s.named)
+	if s.counted = slices.DeleteFunc(all, func(l schema.Leaf) bool { return !l.Step }); err == nil && len(s.counted) == 0 && s.all.Records > 0 {
+		err = shardify.Unsupported("--%s %s: %s names no sequence of steps, and the records have no lists of features", optSample, bySteps, tfrecord.FeaturesName)
+	}
+	return err
 }
 
 // name takes what the manifest of a set of ours says, or else features.json.
@@ -197,18 +236,21 @@ func (s *source) surveyFile(ctx context.Context, path string, x *surveyed) error
 	}
 	x.packed = scan.packed
 	x.pieces = [][2]int64{{}}
-	for n := int64(0); ; n++ {
+	for n, samples := int64(0), int64(0); ; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		record, err := scan.Next()
 		if err == io.EOF {
-			x.pieces = append(x.pieces, [2]int64{scan.Ends(), n})
+			x.pieces = append(x.pieces, [2]int64{scan.Ends(), samples})
 			return nil
 		}
 		if err == nil {
 			x.bytes += int64(len(record))
-			err = s.add(x, record, n)
+			k := 1
+			if k, err = s.add(x, record); err == nil {
+				samples += int64(k)
+			}
 		}
 		if err != nil {
 			return shardify.Amend(err, func(e *shardify.Error) {
@@ -217,26 +259,26 @@ func (s *source) surveyFile(ctx context.Context, path string, x *surveyed) error
 				}
 			})
 		}
-		if last := x.pieces[len(x.pieces)-1]; scan.Ends()-last[0] >= pieceBytes {
-			x.pieces = append(x.pieces, [2]int64{scan.Ends(), n + 1})
+		if last := x.pieces[len(x.pieces)-1]; scan.Ends()-last[0] >= pieceBytes && samples > last[1] {
+			x.pieces = append(x.pieces, [2]int64{scan.Ends(), samples})
 		}
 	}
 }
 
-// add looks at a record.
-func (s *source) add(x *surveyed, record []byte, n int64) error {
+// add looks at a record, and says how many samples it is.
+func (s *source) add(x *surveyed, record []byte) (int, error) {
 	if s.records == "example" {
-		if err := x.seen.Add(record); err != nil {
-			if !x.seen.Known { // most likely none is one
+		n, err := x.seen.Add(record)
+		if err != nil {
+			if !x.seen.Known && !errors.Is(err, shardify.ErrSchema) { // most likely none is one
 				err = format.Cure(shardify.Corrupt(-1, "it is no tf.train.Example (%s); --%s bytes reads records of any kind", strings.TrimSuffix(format.Reason(err), ": "+shardify.ErrCorrupt.Error()), optRecords),
 					format.With(optRecords, "bytes", "the bytes of each record"))
 			}
-			return err
 		}
-		return nil
+		return n, err
 	}
 	x.seen.Records++
-	return nil
+	return 1, nil
 }
 
 // leaves are the fields.
@@ -265,7 +307,7 @@ func (s *source) look(_ context.Context, path string, want *columns.Wanted) (*su
 	if err != nil {
 		return nil, err
 	}
-	facts := &survey.Facts{Samples: x.seen.Records, Size: x.size, Left: left, Borders: set.Borders{Inside: 1}}
+	facts := &survey.Facts{Samples: x.pieces[len(x.pieces)-1][1], Size: x.size, Left: left, Borders: set.Borders{Inside: 1}}
 	if s.parts {
 		facts.Part = x.split
 	}
@@ -288,6 +330,11 @@ func (s *source) look(_ context.Context, path string, want *columns.Wanted) (*su
 			s.used.Mark("text")
 		}
 		facts.Fields = append(facts.Fields, f)
+	}
+	for _, l := range s.counted { // whether they are wanted or not
+		if !slices.ContainsFunc(leaves, func(o schema.Leaf) bool { return o.Key == l.Key && o.Step }) {
+			leaves = append(leaves, l)
+		}
 	}
 	own, err := json.Marshal(leaves)
 	facts.Blob = x.encode(own)

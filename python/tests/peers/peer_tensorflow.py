@@ -237,6 +237,29 @@ def written(name: str, features: Any, make: Callable[[np.random.Generator, int],
     return check
 
 
+def steps() -> str:
+    """Steps as samples, each with what its episode has once, are those of all episodes one after the other."""
+    folder = stored("steps", EPISODES, [episode(np.random.default_rng([4, i]), i) for i in range(19)])
+    out = convert(folder, os.path.join(WORK, "steps-set"), "--format", "mmap", "--split-from", "objects", "--sample", "step")
+    b = tfds.builder_from_directory(folder)
+    skip = {"steps": {"observation": {"image": tfds.decode.SkipDecoding()}}}
+    total = 0
+    for split in ("train", "val"):
+        ours = samples(os.path.join(out, split))
+        n = 0
+        for x in b.as_dataset(split=split, shuffle_files=False, read_config=IN_ORDER, decoders=skip):
+            once = whole(x["episode_metadata"])
+            for step in x["steps"]:
+                want = leaves({"steps": whole(step), "episode_metadata": once}, "", {})
+                assert sorted(want) == sorted(ours[n]), (sorted(want), sorted(ours[n]))
+                for k, v in want.items():
+                    assert same(ours[n][k], v), (split, n, k, ours[n][k], v)
+                    total += 1
+                n += 1
+        assert n == len(ours), (split, n, len(ours))
+    return "%d values of steps as TensorFlow Datasets read them" % total
+
+
 def whole(x: Any) -> Any:
     """A sample with the steps of an episode as arrays."""
     if isinstance(x, tf.data.Dataset):
@@ -326,6 +349,7 @@ if __name__ == "__main__":
             ("tfds", splits),
             ("tfds", written("folder", FEATURES, sample, ["image", "jpeg"])),
             ("tfds", written("episodes", EPISODES, episode, ["steps/observation/image"])),
+            ("tfds", steps),
             ("tf.io", tensors),
             ("tf.data", tables(random_file, 60, "as tf.data parses them")),
         ]

@@ -19,6 +19,7 @@ type Leaf struct {
 	Kind   tfrecord.Kind  `json:"t"`
 	Packed string         `json:"p,omitempty"` // as in tfrecord.Spec
 	Exts   []string       `json:"e,omitempty"` // of an image, whose companion it is
+	Step   bool           `json:"s,omitempty"` // a record has one value for each of its steps, which are the samples
 	Field  shardify.Field `json:"f"`
 	// Text: it is text, unless --text says otherwise.
 	Text bool `json:"-"`
@@ -75,14 +76,18 @@ func (f *File) Fields(want func(name string) bool, text bool, named *Named) (lea
 			return nil, nil, shardify.Unsupported("feature %s has a step without values of a kind in %s", k.name, s.empty)
 		}
 		l := Leaf{Key: k.name, List: k.list, Kind: kind, Bytes: s.bytes(kind)}
-		l.Field.Name, l.Field.Nullable = name, s.present < f.Records
+		l.Field.Name, l.Field.Nullable = name, s.present < f.full
 		why := ""
 		if named != nil {
 			why = named.Odd[k.name]
 		}
+		spec, specified := named.of(k)
+		if _, ok := f.steps.of(k); ok && why == "" {
+			why = l.ofStep(f, s, &spec, specified)
+		}
 		if at := named.field(&l); at != nil {
 			err = l.restored(s, at)
-		} else if spec, ok := named.of(k); ok {
+		} else if specified && why == "" {
 			why, err = l.specified(s, spec, named.Labels[k.name])
 		} else if why == "" {
 			why = l.seen(s, text)
@@ -103,7 +108,7 @@ func (f *File) Fields(want func(name string) bool, text bool, named *Named) (lea
 		}
 		leaves = append(leaves, l)
 		if l.Field.Media == "image" && l.Field.Levels == 1 {
-			ext := Leaf{Key: l.Key, Kind: l.Kind, Exts: slices.Sorted(slices.Values(s.exts))}
+			ext := Leaf{Key: l.Key, List: l.List, Step: l.Step, Kind: l.Kind, Exts: slices.Sorted(slices.Values(s.exts))}
 			ext.Field = shardify.Field{Name: name + shardify.ExtSuffix, DType: shardify.U8, Attrs: map[string]string{"labels": strings.Join(ext.Exts, shardify.LabelSeparator)}}
 			leaves = append(leaves, ext)
 		}
@@ -213,8 +218,11 @@ func (s *stat) media(text bool) string {
 func (l *Leaf) seen(s *stat, text bool) (why string) {
 	f, n := &l.Field, &s.lengths
 	f.DType = map[tfrecord.Kind]shardify.DType{tfrecord.Bytes: shardify.U8, tfrecord.Floats: shardify.F32, tfrecord.Ints: shardify.I64}[l.Kind]
-	if l.List {
+	if l.List && !l.Step {
 		return l.steps(s, text)
+	}
+	if l.List {
+		n = &s.inner
 	}
 	switch {
 	case l.Kind == tfrecord.Bytes:

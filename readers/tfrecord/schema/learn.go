@@ -106,27 +106,42 @@ type File struct {
 
 	name   string
 	number int
+	steps  *steps // of which each is a sample; nil: records are
+	full   int64  // records that have samples
 	x      tfrecord.Example
 	of     [2]tfrecord.Table
 	own    [2][]*stat // by slot
 	value  tfrecord.Value
 }
 
-// NewFile begins a file, which has a number among all.
-func NewFile(name string, number int) *File {
-	return &File{name: name, number: number, stats: map[key]*stat{}}
+// NewFile begins a file, which has a number among all. BySteps: samples are the steps of records.
+func NewFile(name string, number int, bySteps bool, named *Named) (f *File, err error) {
+	f = &File{name: name, number: number, stats: map[key]*stat{}}
+	if bySteps {
+		f.steps, err = named.theSteps()
+	}
+	return f, err
 }
 
-// Add looks at the next record.
-func (f *File) Add(record []byte) error {
+// Add looks at the next record, and says how many samples it is.
+func (f *File) Add(record []byte) (samples int, err error) {
 	if err := f.x.Parse(record); err != nil {
-		return shardify.Amend(err, func(e *shardify.Error) { e.Offset = -1 })
+		return 0, shardify.Amend(err, func(e *shardify.Error) { e.Offset = -1 })
+	}
+	samples = 1
+	if f.steps != nil {
+		if samples, err = CountSteps(f.steps.values, &f.x, &f.value); err != nil {
+			return 0, err
+		}
+	}
+	if samples > 0 {
+		f.full++
 	}
 	f.Sequence = f.Sequence || f.x.Sequence
 	for i, entries := range [2][]tfrecord.Entry{f.x.Features, f.x.Lists} {
 		t := &f.of[i]
 		if err := t.Take(entries); err != nil {
-			return err
+			return 0, err
 		}
 		for k := len(f.own[i]); k < len(t.Slots); k++ {
 			s := &stat{}
@@ -137,26 +152,32 @@ func (f *File) Add(record []byte) error {
 			if !t.Has(k) {
 				continue
 			}
-			var err error
-			before := s.present
+			present, items, size := s.present, s.items, s.size
+			_, step := f.steps.of(key{t.Slots[k].Key, i == 1})
 			if i == 0 {
-				err = s.feature(t.Slots[k].Value, &f.value, f.here())
+				err = s.feature(t.Slots[k].Value, &f.value, f.here(), flag(!step)+flag(step)*samples)
 			} else {
 				err = s.list(t.Slots[k].Value, &f.value, f.here())
 			}
-			if err != nil {
-				return shardify.Amend(err, func(e *shardify.Error) { e.Field, e.Offset = t.Slots[k].Key, -1 })
+			if !step { // each sample has them
+				s.items, s.size = items+(s.items-items)*int64(samples), size+(s.size-size)*int64(samples)
 			}
-			f.Known = f.Known || s.present > before
+			if err != nil {
+				return 0, shardify.Amend(err, func(e *shardify.Error) { e.Field, e.Offset = t.Slots[k].Key, -1 })
+			}
+			if f.Known = f.Known || s.present > present; samples == 0 {
+				s.present = present
+			}
 		}
 	}
 	f.Records++
-	return nil
+	return samples, nil
 }
 
 func (f *File) here() met { return met{f.name, f.number, f.Records, true} }
 
-func (s *stat) feature(b []byte, v *tfrecord.Value, at met) error {
+// feature sees the values of a record, or of all steps of one.
+func (s *stat) feature(b []byte, v *tfrecord.Value, at met, steps int) error {
 	if err := v.Parse(b); err != nil {
 		return err
 	}
@@ -164,7 +185,9 @@ func (s *stat) feature(b []byte, v *tfrecord.Value, at met) error {
 		return nil
 	}
 	s.present++
-	s.lengths.see(int64(v.Count), at)
+	if steps > 0 {
+		s.lengths.see(int64(v.Count/steps), at)
+	}
 	s.mix(v.Count)
 	s.values(v, at)
 	return nil
@@ -244,6 +267,7 @@ func (s *stat) values(v *tfrecord.Value, at met) {
 // Join adds what was seen in another file.
 func (f *File) Join(o *File) {
 	f.Records += o.Records
+	f.full += o.full
 	f.Sequence = f.Sequence || o.Sequence
 	for k, b := range o.stats {
 		a := f.stats[k]
