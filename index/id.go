@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/shardify/shardify"
 )
@@ -25,7 +26,7 @@ var origins = map[string]bool{
 }
 
 // keyName is what a key of a manifest looks like.
-var keyName = regexp.MustCompile(`^[a-z0-9_]+$`)
+var keyName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9_]+$`) })
 
 // ID is the id of a set by the text of its manifest, which DecodeManifest has accepted: the digest of
 // all that readers of samples use, and of nothing that says where the samples came from. splits has
@@ -57,7 +58,7 @@ func ID(text []byte, splits map[string]string) (string, error) {
 		if seen[name] = true; origins[name] {
 			continue
 		}
-		if !keyName.MatchString(name) {
+		if !keyName().MatchString(name) {
 			return "", shardify.Annotate(shardify.Unsupported("key %q in a set with an id: want lower-case letters, digits and _", name), "read", ManifestName, "")
 		}
 		for _, b := range [][]byte{[]byte(name + ":"), value, {'\n'}} {

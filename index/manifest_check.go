@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
@@ -13,11 +14,11 @@ import (
 
 // formatName is what any format's name looks like. Which formats there are is for the
 // tables of readers and writers to say.
-var formatName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+var formatName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`) })
 
 // check holds for every manifest that is written or read.
 func (m *Manifest) check() error {
-	if !formatName.MatchString(m.Format) && (m.Format != "" || len(m.Splits) == 0) {
+	if !formatName().MatchString(m.Format) && (m.Format != "" || len(m.Splits) == 0) {
 		return shardify.Unsupported("format %q", m.Format)
 	}
 	if len(m.Schema) > 0 || len(m.Splits) == 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify/cmd/internal/cli"
 	"github.com/shardify/shardify/internal/host"
+	"github.com/spf13/cobra"
 )
 
 func main() { os.Exit(run()) }
@@ -22,9 +23,15 @@ func run() int {
 	if err := addressSpace(host.Env{}.AddressSpace()); err != nil {
 		return out.Report(ctx, "shardify", err)
 	}
-	machine := host.This()
-	if os.Getenv("GOMAXPROCS") == "" && machine.Cores < runtime.GOMAXPROCS(0) {
-		runtime.GOMAXPROCS(machine.Cores) // the runtime knows neither the groups above ours nor the batch system
+	root := newRoot(p)
+	root.PersistentPreRun = func(*cobra.Command, []string) { useCores() }
+	return p.end(out.Report(ctx, "shardify", root.ExecuteContext(ctx)))
+}
+
+// useCores leaves idle what is not ours: the runtime knows neither the groups above ours nor the batch system.
+// Help and completion do without: looking at the machine takes a tenth of their time.
+func useCores() {
+	if cores := host.This().Cores; os.Getenv("GOMAXPROCS") == "" && cores < runtime.GOMAXPROCS(0) {
+		runtime.GOMAXPROCS(cores)
 	}
-	return p.end(out.Report(ctx, "shardify", newRoot(p).ExecuteContext(ctx)))
 }

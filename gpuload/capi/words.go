@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/pipeline"
@@ -14,8 +15,10 @@ import (
 )
 
 var (
-	flagIn    = regexp.MustCompile(`(--[a-z][a-z0-9-]*|-o)(?:([ =])('(?:[^']|'\\'')*'|[^\s'()]+))?`)
-	commandIn = regexp.MustCompile(`\bshardify [a-z][a-z-]* `)
+	flagIn = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(--[a-z][a-z0-9-]*|-o)(?:([ =])('(?:[^']|'\\'')*'|[^\s'()]+))?`)
+	})
+	commandIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bshardify [a-z][a-z-]* `) })
 	reserved  = []string{"from", "with", "in", "is", "as"} // by Python, as far as settings are called so
 )
 
@@ -27,7 +30,7 @@ var prose = []string{"out", "or", "and", "is", "are", "needs", "need", "alone"}
 // with the package.
 func inPython(hint string) string {
 	end := len(hint)
-	if at := commandIn.FindStringIndex(hint); at != nil {
+	if at := commandIn().FindStringIndex(hint); at != nil {
 		end = at[0]
 	}
 	text, command := hint[:end], hint[end:]
@@ -37,7 +40,7 @@ func inPython(hint string) string {
 	text = strings.NewReplacer("the same command", "the same call", "the same conversion", "the same call").Replace(text)
 	var out strings.Builder
 	last, wasFlag := 0, false
-	for _, m := range flagIn.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range flagIn().FindAllStringSubmatchIndex(text, -1) {
 		name, value, upTo := strings.TrimPrefix(text[m[2]:m[3]], "--"), "", m[3]
 		set := settingOf(name)
 		if set == nil {

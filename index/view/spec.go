@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
@@ -58,8 +59,8 @@ var units = []struct {
 const DefaultName = "window"
 
 var (
-	viewName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
-	distance = regexp.MustCompile(`^([0-9]{1,18})([a-z]*)$`)
+	viewName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`) })
+	distance = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9]{1,18})([a-z]*)$`) })
 )
 
 // Parse reads a text.
@@ -80,7 +81,7 @@ func parse(text string) (s Spec, err error) {
 		if s.Axis = strings.TrimSpace(axis); s.Axis == "" {
 			return s, fmt.Errorf("no name before =")
 		}
-	case viewName.MatchString(head):
+	case viewName().MatchString(head):
 		s.View = head
 	default:
 		size = head
@@ -131,7 +132,7 @@ func (s *Spec) option(text string) (err error) {
 	case key == "stride":
 		s.Stride, err = parseDistance(value)
 	case key == "name":
-		if s.Name = value; !viewName.MatchString(value) {
+		if s.Name = value; !viewName().MatchString(value) {
 			return fmt.Errorf("%s: want letters, digits, _, . and -, beginning with a letter", text)
 		}
 	default:
@@ -141,7 +142,7 @@ func (s *Spec) option(text string) (err error) {
 }
 
 func parseDistance(text string) (d Distance, err error) {
-	m := distance.FindStringSubmatch(text)
+	m := distance().FindStringSubmatch(text)
 	if m == nil {
 		return d, fmt.Errorf("%q: want a number of rows, such as 3, or a time, such as 6h", text)
 	}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/shardify/shardify/internal/printable"
@@ -261,11 +262,11 @@ func Directive(s string) string {
 }
 
 // variable is a word that only the job can fill in: $SLURM_TMPDIR, ${TMPDIR}/x.
-var variable = regexp.MustCompile(`^\$(?:\{\w+\}|\w+)(/[\w./-]*)?$`)
+var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\$(?:\{\w+\}|\w+)(/[\w./-]*)?$`) })
 
 // inJob writes a word for the shell of the job, which fills in a variable at its beginning.
 func inJob(s string) string {
-	if variable.MatchString(s) {
+	if variable().MatchString(s) {
 		return `"` + s + `"`
 	}
 	return printable.Quote(s)

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/shardify/shardify/augment"
 	"github.com/shardify/shardify/internal/suggest"
@@ -53,7 +54,7 @@ func Canonical(name string, has func(name string) bool) string {
 }
 
 // flagsIn finds the flags that a text names.
-var flagsIn = regexp.MustCompile(`--([a-z][a-z-]+)`)
+var flagsIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`--([a-z][a-z-]+)`) })
 
 // Meant says what to write in place of a setting that does not exist; "" where nothing is like
 // it. names are the settings that there are, and dashes what is written before them.
@@ -69,7 +70,7 @@ func Meant(name string, names []string, dashes string) string {
 			text = strings.TrimSuffix("--augment "+o.Name+"="+cmp.Or(o.Value.Default, o.Value.Name), "=") + " does it: " + o.Help
 		}
 	}
-	for _, m := range flagsIn.FindAllStringSubmatch(text, -1) {
+	for _, m := range flagsIn().FindAllStringSubmatch(text, -1) {
 		if !has(m[1]) {
 			text = ""
 		}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/plan/splits"
@@ -14,7 +15,7 @@ import (
 )
 
 var (
-	distance = regexp.MustCompile(`^([0-9]{1,18}(?:\.[0-9]{1,9})?) ?([a-z]*)$`)
+	distance = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9]{1,18}(?:\.[0-9]{1,9})?) ?([a-z]*)$`) })
 	// units of times, in microseconds.
 	units = map[string]*big.Rat{"w": big.NewRat(7*24*3600e6, 1), "d": big.NewRat(24*3600e6, 1), "h": big.NewRat(3600e6, 1), "min": big.NewRat(60e6, 1), "s": big.NewRat(1e6, 1), "ms": big.NewRat(1e3, 1), "us": big.NewRat(1, 1), "ns": big.NewRat(1, 1e3)}
 )
@@ -138,7 +139,7 @@ func bordersOf(r *splits.Rule) (*borders, error) {
 
 // width is a gap as the bounds count.
 func (b *borders) width(text string) (*big.Rat, error) {
-	m := distance.FindStringSubmatch(text)
+	m := distance().FindStringSubmatch(text)
 	if m == nil {
 		return nil, errors.New("want a number, as 5, or a time, as 24h")
 	}

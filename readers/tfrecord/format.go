@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
@@ -48,7 +49,9 @@ var options = []format.Option{
 }
 
 // ends are the names of such files. In those of sets of parts it is in the middle.
-var ends = regexp.MustCompile(`\.(tfrecords?|tfrec)(-\d+-of-\d+)?(\.gz|\.zlib|\.gzip)?$`)
+var ends = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\.(tfrecords?|tfrec)(-\d+-of-\d+)?(\.gz|\.zlib|\.gzip)?$`)
+})
 
 var ours = dataset.Sniffer(setFormat)
 
@@ -56,7 +59,7 @@ var ours = dataset.Sniffer(setFormat)
 const setFormat = "tfrecord"
 
 func sniff(head []byte, name string) bool {
-	return ours(head, name) || ends.MatchString(strings.ToLower(name)) || len(head) > 0 && tfrecord.Recognize(head) == tfrecord.Plain
+	return ours(head, name) || ends().MatchString(strings.ToLower(name)) || len(head) > 0 && tfrecord.Recognize(head) == tfrecord.Plain
 }
 
 // checkParts refuses sets of files of which parts are missing.

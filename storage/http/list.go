@@ -234,11 +234,13 @@ func autoindex(u *url.URL, _ bool, b []byte) (out []storage.Entry, err error) {
 	return out, nil
 }
 
-var anchor = regexp.MustCompile(`(?is)<a\s[^>]*?href\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+))`)
+var anchor = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?is)<a\s[^>]*?href\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+))`)
+})
 
 // links reads a page for people. Sizes in it are rounded: they are asked for one by one.
 func links(u *url.URL, raw bool, b []byte) (out []storage.Entry, err error) {
-	for _, m := range anchor.FindAllSubmatch(b, -1) {
+	for _, m := range anchor().FindAllSubmatch(b, -1) {
 		href := html.UnescapeString(string(slices.Concat(m[1], m[2], m[3])))
 		if name, folder, ok := below(u, raw, href); ok {
 			out = append(out, entry(name, folder, -1, ""))

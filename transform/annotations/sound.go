@@ -36,7 +36,7 @@ func (k recorded) String() string {
 
 // parse reads TYPExN; of recordings some types alone.
 func (k *recorded) parse(text string, sound bool) bool {
-	m := rawForm.FindStringSubmatch(text)
+	m := rawForm().FindStringSubmatch(text)
 	if m == nil {
 		return false
 	}

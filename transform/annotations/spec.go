@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/transform/op"
@@ -36,11 +37,11 @@ type Spec struct {
 	kind  recorded       // of all recordings, and of all volumes, whose dimensions are counted
 }
 
-var pointsForm = regexp.MustCompile(`^([1-9][0-9]{0,3})x([23])$`)
+var pointsForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([1-9][0-9]{0,3})x([23])$`) })
 
 // keypoints reads how many key points an object has, and of how many numbers.
 func (s *Spec) keypoints(value string) bool {
-	m := pointsForm.FindStringSubmatch(value)
+	m := pointsForm().FindStringSubmatch(value)
 	if m == nil || s.form != "yolo-pose" {
 		return false
 	}
@@ -49,7 +50,7 @@ func (s *Spec) keypoints(value string) bool {
 	return true
 }
 
-var rawForm = regexp.MustCompile(`^(bool|[a-z]+[0-9]+)(?:x([1-9][0-9]{0,5}))?$`)
+var rawForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(bool|[a-z]+[0-9]+)(?:x([1-9][0-9]{0,5}))?$`) })
 
 // ParseSpec parses FIELD=FORM[ KEY=VALUE]...
 func ParseSpec(text string) (s Spec, err error) {
@@ -131,7 +132,7 @@ func (s *Spec) known() bool {
 	if s.named() || s.yolo() || s.alike() {
 		return true
 	}
-	m := rawForm.FindStringSubmatch(s.form)
+	m := rawForm().FindStringSubmatch(s.form)
 	if m == nil {
 		return false
 	}

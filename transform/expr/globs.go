@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/shardify/shardify"
@@ -20,7 +21,9 @@ var ofFields = []string{"any_of", "all_of", "count_of"}
 func IsGlob(name string) bool { return strings.ContainsAny(name, "*?") }
 
 // bareGlob is an argument that is a glob: nothing but a name with * or ? in it.
-var bareGlob = regexp.MustCompile(`^\s*([A-Za-z0-9_.*?\[\]]*[*?][A-Za-z0-9_.*?\[\]]*)\s*[,)]`)
+var bareGlob = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*([A-Za-z0-9_.*?\[\]]*[*?][A-Za-z0-9_.*?\[\]]*)\s*[,)]`)
+})
 
 // quoteGlobs puts the globs among the arguments of any_of and the like into quotes, which the
 // parser needs. at are the places in the result where a quote was put in.
@@ -53,7 +56,7 @@ func quoteGlobs(text string) (quoted string, at []int) {
 		if n := len(calls); n == 0 || !calls[n-1] || c != '(' && c != ',' {
 			continue
 		}
-		if m := bareGlob.FindStringSubmatchIndex(text[i:]); m != nil && !strings.Contains(text[i+m[2]:i+m[3]], "??") {
+		if m := bareGlob().FindStringSubmatchIndex(text[i:]); m != nil && !strings.Contains(text[i+m[2]:i+m[3]], "??") {
 			out.WriteString(text[i : i+m[2]])
 			quote(text[i+m[2] : i+m[3]])
 			i += m[3]
@@ -63,11 +66,11 @@ func quoteGlobs(text string) (quoted string, at []int) {
 }
 
 // reducedGlob is a glob in a function of lists.
-var reducedGlob = regexp.MustCompile(`\b(any|all|count)\(\s*[A-Za-z0-9_.]*\*\s*\)`)
+var reducedGlob = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(any|all|count)\(\s*[A-Za-z0-9_.]*\*\s*\)`) })
 
 // meant adds the function that was meant to an error about a glob in one of lists.
 func meant(text string, err error) error {
-	if m := reducedGlob.FindStringSubmatch(text); m != nil {
+	if m := reducedGlob().FindStringSubmatch(text); m != nil {
 		return fmt.Errorf("%w; %s_of(...) takes several fields", err, m[1])
 	}
 	return err

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -19,11 +20,11 @@ import (
 // takes for a value. Its result is written after it: sum(Runs:genEventSumw)=812.5.
 type total struct{ Object, Field string }
 
-var totalText = regexp.MustCompile(`^sum\(\s*(.+?)\s*:\s*([^:]+?)\s*\)(?:=(.+))?$`)
+var totalText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sum\(\s*(.+?)\s*:\s*([^:]+?)\s*\)(?:=(.+))?$`) })
 
 // parseTotal reports whether a value is a total, and its result, "" if that is not known.
 func parseTotal(value string) (t total, found string, ok bool) {
-	m := totalText.FindStringSubmatch(value)
+	m := totalText().FindStringSubmatch(value)
 	if m == nil {
 		return t, "", false
 	}

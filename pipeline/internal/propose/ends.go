@@ -6,13 +6,16 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 )
 
 // ended is a name whose end says which part of a sample the file is: sub-01_T1w.nii.gz.
-var ended = regexp.MustCompile(`^(.+)_([A-Za-z][A-Za-z0-9]*)(\.[A-Za-z0-9]+(?:\.gz)?)$`)
+var ended = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(.+)_([A-Za-z][A-Za-z0-9]*)(\.[A-Za-z0-9]+(?:\.gz)?)$`)
+})
 
 // maxEnds bounds the parts of a sample.
 const maxEnds = 8
@@ -24,7 +27,7 @@ func ends(src shardify.Source, t *format.Table) *Proposal {
 	}
 	samples, found := map[string]int{}, map[string]string{}
 	all := paths(t, func(parts []string) bool {
-		m := ended.FindStringSubmatch(parts[len(parts)-1])
+		m := ended().FindStringSubmatch(parts[len(parts)-1])
 		if m == nil {
 			return false
 		}

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -143,7 +144,9 @@ func splitFolders(src shardify.Source, t *format.Table) *Proposal {
 }
 
 // named is a word, what ends it, and a number: cat.123, great_pyrenees_12.
-var named = regexp.MustCompile(`^([A-Za-z](?:[A-Za-z_-]*[A-Za-z])?)[._ -]?[0-9]+\.[A-Za-z0-9]+$`)
+var named = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([A-Za-z](?:[A-Za-z_-]*[A-Za-z])?)[._ -]?[0-9]+\.[A-Za-z0-9]+$`)
+})
 
 // classNames are classes in the names of images: cat.1.jpg, dog.1.jpg.
 func classNames(src shardify.Source, t *format.Table) *Proposal {
@@ -154,7 +157,7 @@ func classNames(src shardify.Source, t *format.Table) *Proposal {
 	}
 	found, pattern := map[string]int{}, "^[a-z]+"
 	all := paths(t, func(parts []string) bool {
-		m := named.FindStringSubmatch(parts[len(parts)-1])
+		m := named().FindStringSubmatch(parts[len(parts)-1])
 		if m == nil {
 			return false
 		}

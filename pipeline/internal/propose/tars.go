@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage/walk"
@@ -15,9 +16,11 @@ const mostTars = 64
 
 var (
 	// aTar is the name of a tar: what it holds, and its number.
-	aTar = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_-]*?)([-_.]?[0-9]+)?\.tar$`)
+	aTar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_-]*?)([-_.]?[0-9]+)?\.tar$`) })
 	// partName is a name of what is a part of samples, and no class.
-	partName = regexp.MustCompile(`^(images?|imgs?|rgb|jpegimages|masks?|labels?|annotations?|segmentations?|depths?|gt|targets?|captions?|texts?|boxes|bboxes)$`)
+	partName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(images?|imgs?|rgb|jpegimages|masks?|labels?|annotations?|segmentations?|depths?|gt|targets?|captions?|texts?|boxes|bboxes)$`)
+	})
 )
 
 // Tars are tars side by side that hold parts of the same samples, by their names: images.tar and masks.tar,
@@ -26,7 +29,7 @@ func Tars(t *format.Table) *Proposal {
 	var kinds, pairs []string
 	parts := false
 	for i := range t.Len() {
-		m := aTar.FindStringSubmatch(path.Base(t.Name(i)))
+		m := aTar().FindStringSubmatch(path.Base(t.Name(i)))
 		if m == nil || t.Len() > mostTars || walk.IsSplit(m[1]) {
 			return nil
 		}
@@ -35,7 +38,7 @@ func Tars(t *format.Table) *Proposal {
 		}
 		kinds = append(kinds, m[1])
 		name, folder := strings.ToLower(m[1]), path.Base(t.Name(i))
-		parts = parts || partName.MatchString(name)
+		parts = parts || partName().MatchString(name)
 		if m[2] != "" {
 			folder = m[1] + strings.TrimRight(m[2], "0123456789") + "[0-9]*.tar"
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/shardify/shardify"
 )
@@ -42,13 +43,13 @@ func cut(text string, sep byte) (out []string) {
 }
 
 // gap is the last item where it is no split.
-var gap = regexp.MustCompile(`^\s*gap\s*=\s*([-+.0-9][^=<>!&|()"',]*)$`)
+var gap = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*gap\s*=\s*([-+.0-9][^=<>!&|()"',]*)$`) })
 
 // CutGap takes gap=24h from the items, which is no split.
 func CutGap(text string) (rest, width string) {
 	var out []string
 	for _, item := range cut(text, ';') {
-		if m := gap.FindStringSubmatch(item); m != nil && width == "" {
+		if m := gap().FindStringSubmatch(item); m != nil && width == "" {
 			width = strings.TrimSpace(m[1])
 		} else {
 			out = append(out, item)

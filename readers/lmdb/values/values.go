@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
@@ -41,7 +42,7 @@ type Kind struct {
 	Zlib  bool           `json:"z,omitempty"` // packed
 }
 
-var typed = regexp.MustCompile(`^([a-z0-9]+)(\[([0-9,]*)\])?$`)
+var typed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([a-z0-9]+)(\[([0-9,]*)\])?$`) })
 
 // Parse reads --value-type: text, bytes, image, f32, f32[6], f32[2,3], f32[].
 func Parse(text string) (*Kind, error) {
@@ -49,7 +50,7 @@ func Parse(text string) (*Kind, error) {
 	case Text, Bytes, Image:
 		return &Kind{Is: text}, nil
 	}
-	m := typed.FindStringSubmatch(text)
+	m := typed().FindStringSubmatch(text)
 	if m == nil {
 		return nil, shardify.Misuse("--value-type %q: want text, bytes, image, or a type with the lengths of an array: f32[6]", text)
 	}
