@@ -75,29 +75,9 @@ func (f *File) Fields(want func(name string) bool, text bool, named *Named) (lea
 		case s.empty.set:
 			return nil, nil, shardify.Unsupported("feature %s has a step without values of a kind in %s", k.name, s.empty)
 		}
-		l := Leaf{Key: k.name, List: k.list, Kind: kind, Bytes: s.bytes(kind)}
-		l.Field.Name, l.Field.Nullable = name, s.present < f.full
-		why := ""
-		if named != nil {
-			why = named.Odd[k.name]
-		}
-		spec, specified := named.of(k)
-		if _, ok := f.steps.of(k); ok && why == "" {
-			why = l.ofStep(f, s, &spec, specified)
-		}
-		if at := named.field(&l); at != nil {
-			err = l.restored(s, at)
-		} else if specified && why == "" {
-			why, err = l.specified(s, spec, named.Labels[k.name])
-		} else if why == "" {
-			why = l.seen(s, text)
-		}
+		l, why, err := f.leaf(k, s, kind, text, named)
 		if err != nil {
 			return nil, nil, shardify.Amend(err, func(e *shardify.Error) { e.Field = k.name })
-		}
-		l.Text = l.Kind == tfrecord.Bytes && !s.binary && (s.other || s.items == 0)
-		if !text && l.Field.Media == "txt" {
-			l.Field.Media = "bin"
 		}
 		if why != "" {
 			left = append(left, format.Unread(name, shardify.Unsupported("%s", why)))
@@ -119,6 +99,31 @@ func (f *File) Fields(want func(name string) bool, text bool, named *Named) (lea
 		})
 	}
 	return leaves, left, nil
+}
+
+// leaf is the field of a feature, or why there is none.
+func (f *File) leaf(k key, s *stat, kind tfrecord.Kind, text bool, named *Named) (l Leaf, why string, err error) {
+	l = Leaf{Key: k.name, List: k.list, Kind: kind, Bytes: s.bytes(kind)}
+	l.Field.Name, l.Field.Nullable = format.PlainName(k.name), s.present < f.full
+	if named != nil {
+		why = named.Odd[k.name]
+	}
+	spec, specified := named.of(k)
+	if _, ok := f.steps.of(k); ok && why == "" {
+		why = l.ofStep(f, s, &spec, specified)
+	}
+	if at := named.field(&l); at != nil {
+		err = l.restored(s, at)
+	} else if specified && why == "" {
+		why, err = l.specified(s, spec, named.Labels[k.name])
+	} else if why == "" {
+		why = l.seen(s, text)
+	}
+	l.Text = l.Kind == tfrecord.Bytes && !s.binary && (s.other || s.items == 0)
+	if !text && l.Field.Media == "txt" {
+		l.Field.Media = "bin"
+	}
+	return l, why, err
 }
 
 // field is what a set of ours says of a leaf.
