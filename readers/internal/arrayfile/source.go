@@ -1,6 +1,7 @@
 package arrayfile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -80,6 +81,9 @@ func (k *Kind) Open(ctx context.Context, a format.OpenArgs) (shardify.Source, er
 		f.Beside = []string{labels.ClassField}
 	}
 	all, err := survey.Open(ctx, a, f)
+	if errors.Is(err, shardify.ErrSchema) && a.State == nil && tables == nil {
+		err = cmp.Or(pairs.Refuse(&a, false, false), err) // parts of samples are of different shapes and types
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +146,9 @@ func (s *source) name(a *format.OpenArgs, tables []*labels.Table) (err error) {
 	case !s.byFile:
 		if a.State == nil {
 			if err := labels.None(a.Options); err != nil {
+				return err
+			}
+			if err := pairs.Refuse(a, false, false); err != nil {
 				return err
 			}
 		}

@@ -277,8 +277,13 @@ func Refuse(a *format.OpenArgs, classes, named bool) error {
 	for i := range a.Table.Len() {
 		sides.Add(names, i, &exts)
 	}
+	form := formOf(a.Table)
 	list := sides.Find(level)
 	if list == nil || named && !areParts(list) {
+		if doubt := refuseEnds(a.Table, form != "nifti"); doubt != nil && form != "" {
+			parsed(doubt, form)
+			return doubt
+		}
 		return nil
 	}
 	err := Doubt(list, true)
@@ -286,19 +291,23 @@ func Refuse(a *format.OpenArgs, classes, named bool) error {
 		if named { // they are no classes, and no samples of one kind
 			doubt.Ways = slices.DeleteFunc(doubt.Ways, func(w format.Way) bool { return w.Options["pair"] == "" })
 		}
-		form := formOf(a.Table)
-		for i := range doubt.Ways {
-			w := &doubt.Ways[i]
-			fields, _ := Parse(w.Options["pair"])
-			for k := range fields {
-				w.Without = "sample" // which files of any kind do not have
-				if form != "" {
-					w.Parse = append(w.Parse, fields[k].Field+"="+form)
-				}
+		parsed(doubt, form)
+	}
+	return err
+}
+
+// parsed adds to ways of pairs that their fields are read as arrays, in a form of --parse.
+func parsed(doubt *format.Ambiguous, form string) {
+	for i := range doubt.Ways {
+		w := &doubt.Ways[i]
+		fields, _ := Parse(w.Options["pair"])
+		for k := range fields {
+			w.Without = "sample" // which files of any kind do not have
+			if form != "" {
+				w.Parse = append(w.Parse, fields[k].Field+"="+form)
 			}
 		}
 	}
-	return err
 }
 
 // formOf is the form of --parse that reads all the files; "" if no form does.
