@@ -22,8 +22,9 @@ type Unifier struct {
 	Table  *format.Table
 	Ragged bool // as in Format
 
-	wrong []string
-	more  int
+	wrong   []string
+	more    int
+	inexact bool // numbers of types that no type holds
 }
 
 // Kinds are the ways in which inputs have one field.
@@ -84,6 +85,7 @@ func (u *Unifier) Field(name string, k *Kinds) (f shardify.Field, notes []string
 		sides = append(sides[:listed], fmt.Sprintf("and %d more", n))
 	}
 	u.refuse(fmt.Sprintf("field %s differs in %s: %s", name, what, strings.Join(sides, ", ")))
+	u.inexact = u.inexact || what == "type" && !slices.ContainsFunc(k.all, func(x *kind) bool { return x.field.Media != "" })
 	return f, nil, false
 }
 
@@ -126,8 +128,14 @@ func (m *merger) unify() (map[string]map[string]*grid.Coord, error) {
 		}
 		m.notes = append(m.notes, notes...)
 	}
-	coords := m.grids(&u)
-	return coords, u.Err(LeaveOut)
+	coords, hint := m.grids(&u), LeaveOut
+	if len(u.wrong)+u.more == len(m.cands.list) {
+		hint = "convert the inputs of each kind by themselves, by a pattern of their names"
+	}
+	if u.inexact {
+		hint = "no type holds the numbers of all exactly; " + hint
+	}
+	return coords, u.Err(hint)
 }
 
 // text is what the files have, as far as it matters for what differs.
