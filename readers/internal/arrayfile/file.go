@@ -29,6 +29,7 @@ type File struct {
 	path   string
 	in     storage.File
 	head   []byte
+	packed []byte // the first bytes of a packed file, as they are stored
 	beside []*File
 	*Header
 }
@@ -43,7 +44,7 @@ func newFile(ctx context.Context, files storage.FS, name string, in storage.File
 		return nil, err
 	}
 	if string(b) == "\x1f\x8b" {
-		f.Packed, f.head = true, nil
+		f.Packed, f.head, f.packed = true, nil, f.head
 	}
 	return f, nil
 }
@@ -135,12 +136,18 @@ type stream struct {
 
 // limited reads a file in order, at most so many bytes at once.
 type limited struct {
-	in   storage.File
-	at   int64
-	most int
+	in    storage.File
+	first []byte // are in memory
+	at    int64
+	most  int
 }
 
 func (l *limited) Read(p []byte) (int, error) {
+	if l.at < int64(len(l.first)) {
+		n := copy(p[:min(len(p), l.most)], l.first[l.at:])
+		l.at += int64(n)
+		return n, nil
+	}
 	if l.at >= l.in.Size() {
 		return 0, io.EOF
 	}
@@ -157,7 +164,7 @@ var streams = sync.Pool{New: func() any { return new(stream) }}
 // stream unpacks a file from an offset on; once is how many packed bytes are read at once.
 func (f *File) stream(off int64, once int) (*stream, error) {
 	s := streams.Get().(*stream)
-	s.in = limited{f.in, 0, once}
+	s.in = limited{f.in, f.packed, 0, once}
 	s.reader.ResetGzip(&s.in)
 	if err := s.skip(off); err != nil {
 		s.close()
@@ -167,7 +174,7 @@ func (f *File) stream(off int64, once int) (*stream, error) {
 }
 
 func (s *stream) close() {
-	s.in.in = nil
+	s.in = limited{}
 	streams.Put(s)
 }
 
