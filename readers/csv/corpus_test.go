@@ -83,7 +83,7 @@ func TestCorpus(t *testing.T) {
 	dir := corpus.Dir(t, "events")
 	for name, setting := range map[string]string{
 		"blank_lines.csv": "", "bool.csv": "", "crlf_bom.csv": "", "double_name.csv": "", "empty.csv": "", "empty_name.csv": "", "ids.csv": "", "inf.csv": "",
-		"late_type.csv": "", "latin1.csv": "encoding=latin1", "missing.csv": "", "no_final_newline.csv": "", "no_header.csv": "header=none", "nul.csv": "",
+		"late_type.csv": "", "latin1.csv": "encoding=latin1", "missing.csv": "types=i:text", "no_final_newline.csv": "", "no_header.csv": "header=none", "nul.csv": "",
 		"one_column_blank.csv": "", "open_quote.csv": "", "plain.csv": "", "quotes.csv": "", "ragged_long.csv": "", "ragged_short.csv": "",
 		"semicolon.csv": "sep=;,decimal=,", "thousands.csv": "thousands=,", "u64.csv": "", "utf16.csv": "encoding=utf16", "space.txt": "sep=space,comment=#,header=none",
 		"tabs.tsv": "", "plain.csv.gz": "", "cut.csv.gz": "", "join_geo.csv": "",
@@ -139,6 +139,10 @@ func TestCorpus(t *testing.T) {
 						}
 					}
 				}
+			}
+			if name == "missing.csv" { // NA among numbers is text in the corpus; here both readings are asked about
+				given := want.outcome
+				want.outcome, want.With = outcome{Error: "a missing value, or a text?"}, &given
 			}
 			check("", &want.outcome)
 			if want.With != nil {
