@@ -25,8 +25,8 @@ func init() {
 	}
 }
 
-// digits reads the digits that 8 bytes begin with: their number, and how many there are.
-func digits(b []byte) (m uint64, n int) {
+// Digits reads the digits that 8 bytes begin with: their number, and how many there are.
+func Digits(b []byte) (m uint64, n int) {
 	x := binary.LittleEndian.Uint64(b)
 	y := x - 0x3030303030303030
 	n = 8
@@ -52,7 +52,7 @@ func Decimal(b []byte, i int) (m uint64, e, n, end int) {
 		i++
 		f := i
 		for len(b)-i >= 8 {
-			x, k := digits(b[i:])
+			x, k := Digits(b[i:])
 			m = m*powers8[k] + x
 			if i += k; k < 8 {
 				break
@@ -81,64 +81,6 @@ func Decimal(b []byte, i int) (m uint64, e, n, end int) {
 		}
 	}
 	return m, e, n, i
-}
-
-// spaces is 8 of them.
-const spaces = 0x2020202020202020
-
-// AppendReals appends numbers of b, from i on, as f64, n at most: digits with a point within, behind spaces
-// and perhaps a minus sign, before a byte up to a space. It stops before the first that is written in
-// another way, or near the end of b, which is a line feed. Where a number ends is found by branches, which
-// are foreseen where numbers have the same form.
-func AppendReals(dst, b []byte, i, n int) (out []byte, end, count int) {
-	for ; count < n; count++ {
-		j := i
-		for len(b)-j >= 8 {
-			k := bits.TrailingZeros64(binary.LittleEndian.Uint64(b[j:])^spaces) >> 3
-			if j += k; k < 8 {
-				break
-			}
-		}
-		minus := uint64(0)
-		if b[j] == '-' {
-			minus = 1
-		}
-		j += int(minus)
-		m, from := uint64(0), j
-		for ; b[j]-'0' <= 9; j++ {
-			m = m*10 + uint64(b[j]-'0')
-		}
-		if b[j] != '.' || j == from {
-			break
-		}
-		j++
-		point := j
-		for b[j]-'0' <= 9 && len(b)-j >= 8 {
-			x, k := digits(b[j:])
-			if k == 8 {
-				m = m*1e8 + x
-				j += 8
-				continue
-			}
-			m = m*powers8[k] + x
-			j += k
-			break
-		}
-		e := j - point
-		if j-from > 20 || b[j] > ' ' {
-			break
-		}
-		v, ok := float64(m)/powers[e], true
-		if m >= 1<<53 {
-			v, ok = Float(m, -e)
-		}
-		if !ok {
-			break
-		}
-		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(v)|minus<<63)
-		i = j
-	}
-	return dst, i, count
 }
 
 // Float is m*10^e, correctly rounded; false if that takes more than this.

@@ -237,8 +237,9 @@ func (x *parser) prepare(properties []byte) error {
 func (x *parser) body(p *lines.Piece, f *frame.Frame) (end int, err error) {
 	b, i := p.Data, f.Body
 	for _, k := range x.sinks {
-		if k.Of == ofArray && !k.Text {
-			k.data = slices.Grow(k.data, min(f.Atoms, len(b)-i)*k.Count*k.DType.Size())
+		if atoms := min(f.Atoms, len(b)-i); k.Of == ofArray && !k.Text && cap(k.data)-len(k.data) < atoms*k.Count*k.DType.Size() {
+			rest := (len(b) - i) / (bytes.IndexByte(b[i:], '\n') + 1) // lines of the piece, if they are like the first
+			k.data = slices.Grow(k.data, max(len(k.data), max(atoms, rest)*k.Count*k.DType.Size()))
 		}
 	}
 	for range f.Atoms {
@@ -251,7 +252,7 @@ func (x *parser) body(p *lines.Piece, f *frame.Frame) (end int, err error) {
 			for n := 0; n < s.Count; n++ {
 				if s.Type == 'R' && s.to != nil {
 					k := 0
-					if s.to.data, i, k = numeric.AppendReals(s.to.data, b, i, s.Count-n); k > 0 {
+					if s.to.data, i, k = appendReals(s.to.data, b, i, s.Count-n); k > 0 {
 						n += k - 1
 						continue
 					}

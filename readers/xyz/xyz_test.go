@@ -109,14 +109,14 @@ func item(c *shardify.Column, level int, k int64) any {
 func number(b []byte, t shardify.DType) string {
 	switch t {
 	case shardify.F64:
-		return bits(shardify.View[float64](bytes.Clone(b[:8]))[0])
+		return bitsOf(shardify.View[float64](bytes.Clone(b[:8]))[0])
 	case shardify.I64:
 		return fmt.Sprint(shardify.View[int64](bytes.Clone(b[:8]))[0])
 	}
 	return fmt.Sprint(b[0])
 }
 
-func bits(v float64) string {
+func bitsOf(v float64) string {
 	if math.IsNaN(v) {
 		return "nan"
 	}
@@ -143,14 +143,14 @@ func flat(v any, dtype string) (out []string) {
 	case json.Number:
 		if dtype == "f64" {
 			f, _ := strconv.ParseFloat(v.String(), 64)
-			return []string{bits(f)}
+			return []string{bitsOf(f)}
 		}
 		return []string{v.String()}
 	case bool:
 		return []string{map[bool]string{true: "1", false: "0"}[v]}
 	case string:
 		if f, err := strconv.ParseFloat(v, 64); err == nil && dtype == "f64" {
-			return []string{bits(f)}
+			return []string{bitsOf(f)}
 		}
 		return []string{v}
 	}
@@ -319,7 +319,7 @@ func TestRefusalsNameTheWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := frames(t, src, 1)["f"]; fmt.Sprint(got) != fmt.Sprint([]any{[]any{bits(7)}, []any{"nan"}}) {
+	if got := frames(t, src, 1)["f"]; fmt.Sprint(got) != fmt.Sprint([]any{[]any{bitsOf(7)}, []any{"nan"}}) {
 		t.Error(got)
 	}
 	src.Close()

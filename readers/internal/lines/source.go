@@ -204,12 +204,12 @@ func (r *reader) load(ctx context.Context, k int, mem *shardify.Arena) error {
 	f := r.handle.Value
 	x := f.index
 	n := int(x.Off[k+1] - x.Off[k])
-	if err := r.scratch.Hold(ctx, mem, r.held(n+1)); err != nil {
+	if err := r.scratch.Hold(ctx, mem, r.held(n+1+n/8)); err != nil {
 		return err
 	}
 	r.at = -1
 	if cap(r.piece.Data) < n+1 {
-		r.piece.Data = make([]byte, n+1)
+		r.piece.Data = make([]byte, n+1+n/8) // the next one may be a little longer
 	}
 	b := r.piece.Data[:n]
 	var err error

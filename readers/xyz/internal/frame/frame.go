@@ -73,8 +73,15 @@ func Next(b []byte, i int) (f Frame, err error) {
 	return f, nil
 }
 
-// Skip is where the line after n lines from b[i] on begins, and how many of them are there.
+// Skip is where the line after n lines from b[i] on begins, and how many of them are there. Lines of the
+// length of the first are counted together.
 func Skip(b []byte, i, n int) (at, lines int) {
+	const many = 16
+	if width := bytes.IndexByte(b[i:], '\n') + 1; width > 0 && n >= many {
+		for part := many * width; lines+many <= n && len(b)-i >= part && b[i+part-1] == '\n' && bytes.Count(b[i:i+part], feed) == many; lines += many {
+			i += part
+		}
+	}
 	for ; lines < n; lines++ {
 		k := bytes.IndexByte(b[i:], '\n')
 		if k < 0 {
@@ -85,6 +92,8 @@ func Skip(b []byte, i, n int) (at, lines int) {
 	return i, lines
 }
 
+var feed = []byte{'\n'}
+
 // End is where the first frame of b ends that ends at from or behind; -1 without one. b begins with
 // a frame.
 func End(b []byte, from int) int {
@@ -93,8 +102,9 @@ func End(b []byte, from int) int {
 		if end < 0 || n > len(b) {
 			return -1
 		}
-		at, lines := Skip(b, end+1, n+1)
-		if lines <= n {
+		at, comment := Skip(b, end+1, 1)
+		at, atoms := Skip(b, at, n)
+		if comment == 0 || atoms < n {
 			return -1
 		}
 		if i = at; i >= from {

@@ -57,7 +57,10 @@ func isWhole(w []byte) bool {
 
 // padded reports whether a word is digits with zeros before them, which is a text in a comment.
 func padded(w []byte) bool {
-	d := bytes.TrimLeft(w, "+-")
+	d := w
+	for len(d) > 0 && (d[0] == '-' || d[0] == '+') {
+		d = d[1:]
+	}
 	if len(d) < 2 || d[0] != '0' {
 		return false
 	}
@@ -218,35 +221,24 @@ const elements = "X H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V C
 // the second one, each from 1. 0: no element; else one more than the number.
 var number = func() (of [1 << 10]uint8) {
 	for z, s := range strings.Fields(elements) {
-		of[place([]byte(s))] = uint8(z + 1)
+		p := int(s[0]&31) << 5
+		if len(s) > 1 {
+			p |= int(s[1] & 31)
+		}
+		of[p] = uint8(z + 1)
 	}
 	return of
 }()
 
-func place(s []byte) int {
-	p := 0
-	for _, c := range s {
-		c = c | 0x20 - 'a' + 1
-		p = p<<5 | int(c&31)
-	}
-	if len(s) == 1 {
-		p <<= 5
-	}
-	return p
-}
-
 // Z is the atomic number of a chemical symbol, in letters of any case, or of a number.
 func Z(s []byte) (uint8, bool) {
-	if n := len(s); n == 1 || n == 2 {
-		for _, c := range s {
-			if c|0x20 < 'a' || c|0x20 > 'z' {
-				n = 0
-			}
-		}
-		if n > 0 {
-			z := number[place(s)]
-			return z - 1, z > 0
-		}
+	if len(s) == 2 && s[0]|0x20-'a' < 26 && s[1]|0x20-'a' < 26 {
+		z := number[int(s[0]&31)<<5|int(s[1]&31)]
+		return z - 1, z > 0
+	}
+	if len(s) == 1 && s[0]|0x20-'a' < 26 {
+		z := number[int(s[0]&31)<<5]
+		return z - 1, z > 0
 	}
 	m, ok := whole(s)
 	return uint8(m), ok && m >= 0 && m <= 118
