@@ -1,5 +1,7 @@
 package order
 
+import "slices"
+
 // Cursor computes positions of one epoch one after the other and keeps what
 // neighbours share. It is used by one goroutine.
 type Cursor struct {
@@ -9,6 +11,8 @@ type Cursor struct {
 	drawKey uint64
 	parts   []partCursor
 	cycles  []cycle // by stream
+	sweeps  bool    // all positions are wanted, one after the other
+	places  []int64 // of a window, in the order of the set
 }
 
 // partCursor keeps the permutations of a part.
@@ -34,6 +38,7 @@ type windowOrder struct {
 	ready bool
 	lo    int64
 	perm  perm
+	items []int64 // of all places, for a cursor that sweeps
 }
 
 type cycle struct {
@@ -118,6 +123,10 @@ func (c *Cursor) fillBlock(ids []int64, q, stride int64) {
 	p, s := &c.parts[0], &c.shape
 	b := &c.passOf(p, c.epoch).blocks
 	b.writeDown()
+	if c.sweeps && stride == 1 && s.streams*s.window <= maxSweptWindow {
+		c.sweepBlock(ids, q)
+		return
+	}
 	step, over := s.byStreams.div(stride)
 	o, stream := s.byStreams.div(q)
 	for j := range ids {
@@ -131,6 +140,47 @@ func (c *Cursor) fillBlock(ids []int64, q, stride int64) {
 	}
 	for j, x := range ids {
 		ids[j], _ = b.item(x)
+	}
+}
+
+// maxSweptWindow is the most samples of a window that are written down: 32 MiB.
+const maxSweptWindow = 1 << 22
+
+// sweepBlock is fillBlock where all positions are wanted: each window of a stream is permuted once, as a list.
+func (c *Cursor) sweepBlock(ids []int64, q int64) {
+	p, s := &c.parts[0], &c.shape
+	o, stream := s.byStreams.div(q)
+	k, at := s.byWindow.div(o)
+	for j := range ids {
+		w := c.windowOf(p, c.epoch, stream, k)
+		if len(w.items) == 0 {
+			c.writeDown(w, &c.passOf(p, c.epoch).blocks)
+		}
+		ids[j] = w.items[at]
+		if stream++; stream == s.streams {
+			stream, o = 0, o+1
+			k, at = s.byWindow.div(o)
+		}
+	}
+}
+
+// writeDown lists the items of a window.
+func (c *Cursor) writeDown(w *windowOrder, b *blocks) {
+	n := int(w.perm.n)
+	w.items = slices.Grow(w.items, n)[:n]
+	for at := range w.items {
+		w.items[at] = int64(at)
+	}
+	w.perm.list(w.items)
+	c.places = slices.Grow(c.places[:0], n)
+	for at := int64(0); at < int64(n); {
+		item, run := b.item(w.lo + at)
+		for end := min(at+run, int64(n)); at < end; at, item = at+1, item+1 {
+			c.places = append(c.places, item)
+		}
+	}
+	for at, x := range w.items {
+		w.items[at] = c.places[x]
 	}
 }
 
@@ -187,6 +237,6 @@ func (c *Cursor) windowOf(p *partCursor, pass uint64, stream, k int64) *windowOr
 func (c *Cursor) newWindow(p *partCursor, pass uint64, stream, k int64) *windowOrder {
 	w := &p.windows[stream]
 	lo, size := c.shape.windowAt(p.n, stream, k)
-	*w = windowOrder{pass, k, true, lo, newPerm(size, derive(c.seed, pass, forWindow, p.number, uint64(stream), uint64(k)))}
+	*w = windowOrder{pass, k, true, lo, newPerm(size, derive(c.seed, pass, forWindow, p.number, uint64(stream), uint64(k))), w.items[:0]}
 	return w
 }

@@ -16,6 +16,8 @@
 //	mix.go      shares of several inputs
 //	draw.go     weighted and balanced draws
 //	steps.go    Steps: a rank's rows of each step
+//	packs.go    Packs: batches by budgets
+//	sweep.go    sweep: lengths of many positions, for counting batches
 //	windows.go  Windows: what a Block shuffle reads ahead, and where a step's rows are in it
 //	state.go    State: a place in an order, as text
 package order

@@ -89,21 +89,32 @@ func (p *perm) at(x uint64) uint64 {
 
 // list replaces places of [0, n) by their elements.
 func (p *perm) list(x []int64) {
-	low, maskH, maskL, k := p.low&63, p.maskH, p.maskL, &p.keys
-	for i, v := range x {
-		h, l := uint64(v)>>low, uint64(v)&maskL
-		h ^= scatter(l, k[0]) & maskH
-		l ^= scatter(h, k[1]) & maskL
-		h ^= scatter(l, k[2]) & maskH
-		l ^= scatter(h, k[3]) & maskL
-		h ^= scatter(l, k[4]) & maskH
-		l ^= scatter(h, k[5]) & maskL
-		x[i] = int64(h<<low | l)
-	}
-	// Those that have left [0, n) walk on: few, and guessing at each would cost more.
-	for i, v := range x {
-		if uint64(v) >= p.n {
-			x[i] = int64(p.at(uint64(v)))
+	low, maskH, maskL, k, n := p.low&63, p.maskH, p.maskL, &p.keys, p.n
+	var left [256]uint8 // places in part of those that have left [0, n)
+	for len(x) > 0 {
+		part := x[:min(len(x), len(left))]
+		x = x[len(part):]
+		for i := range part {
+			left[i] = uint8(i)
+		}
+		// Those that have left walk on together: a guess at each whether it has would be wrong too often.
+		for walk := left[:len(part)]; len(walk) > 0; {
+			again := 0
+			for _, i := range walk {
+				v := uint64(part[i])
+				h, l := v>>low, v&maskL
+				h ^= scatter(l, k[0]) & maskH
+				l ^= scatter(h, k[1]) & maskL
+				h ^= scatter(l, k[2]) & maskH
+				l ^= scatter(h, k[3]) & maskL
+				h ^= scatter(l, k[4]) & maskH
+				l ^= scatter(h, k[5]) & maskL
+				v = h<<low | l
+				part[i] = int64(v)
+				left[again] = i
+				again += int((n - 1 - v) >> 63) // 1 if v >= n: both are below 1<<63
+			}
+			walk = left[:again]
 		}
 	}
 }

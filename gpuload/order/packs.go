@@ -8,6 +8,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // Oversize is what happens to a sample that alone is more than a budget allows.
@@ -73,6 +74,19 @@ func (l *Lengths) Append(list ...int64) {
 	}
 }
 
+// look is the lengths of a list of samples.
+func (l *Lengths) look(vals, samples []int64) {
+	if l.big != nil {
+		for j, s := range samples {
+			vals[j] = l.big[s]
+		}
+		return
+	}
+	for j, s := range samples {
+		vals[j] = int64(l.small[s])
+	}
+}
+
 // Of is the length of a sample.
 func (l *Lengths) Of(sample int64) int64 {
 	if l.big != nil {
@@ -87,7 +101,7 @@ const (
 	// chunkBatches is how many batches are cut at a time without windows.
 	chunkBatches = 256
 	// maxPackWindow bounds what is in memory at a time.
-	maxPackWindow = 1 << 26
+	maxPackWindow = 1 << placeBits
 	// keptChunks is how many chunks are kept: for the goroutines that make batches near each other.
 	keptChunks = 8
 	// keptSamples is up to how many samples all batches of an epoch are kept once they are counted:
@@ -252,6 +266,9 @@ func (p *Packs) epoch(number int) *packedEpoch {
 // cutAll finds the chunks of an epoch without windows, one after the other.
 func (p *Packs) cutAll(e *packedEpoch) {
 	c := p.cutter(e.number)
+	if c.length > keptSamples {
+		c.feed = p.feed(e.number)
+	}
 	e.first = []int64{0}
 	for at := int64(0); at < c.length; {
 		e.from = append(e.from, at)
@@ -263,40 +280,47 @@ func (p *Packs) cutAll(e *packedEpoch) {
 	}
 }
 
-// countWindows counts the batches of all windows, several windows at once.
+// countWindows counts the batches of all windows, on all cores.
 func (p *Packs) countWindows(e *packedEpoch) {
-	windows := (p.order.LenOf(e.number) + p.Window - 1) / p.Window
+	length := p.order.LenOf(e.number)
+	windows, cores := (length+p.Window-1)/p.Window, int64(runtime.GOMAXPROCS(0))
 	e.first = make([]int64, windows+1)
-	keep := p.order.LenOf(e.number) <= keptSamples
-	if keep {
+	if length <= keptSamples {
 		e.chunks = make([]*chunk, windows)
 	}
-	var next sync.Mutex
-	at := int64(0)
+	each := (windows + 4*cores - 1) / (4 * cores) // neighbours share what is computed of the order
+	var next atomic.Int64
 	var wg sync.WaitGroup
-	for range min(int64(runtime.GOMAXPROCS(0)), windows) {
+	for range min(cores, windows) {
 		wg.Go(func() {
-			c := p.cutter(e.number)
-			for {
-				next.Lock()
-				k := at
-				at++
-				next.Unlock()
-				if k >= windows {
-					return
-				}
-				c.window(k)
-				e.first[k+1] = int64(len(c.ends))
-				if keep {
-					c.shuffle(k)
-					e.chunks[k] = c.chunk()
-				}
+			c, s := p.cutter(e.number), p.sweep(e.number)
+			for k := next.Add(each) - each; k < windows; k = next.Add(each) - each {
+				c.countSome(e, s, k, min(k+each, windows))
 			}
 		})
 	}
 	wg.Wait()
 	for k := range windows {
 		e.first[k+1] += e.first[k]
+	}
+}
+
+// countSome counts the batches of windows [k, end), and keeps them if the epoch does.
+func (c *cutter) countSome(e *packedEpoch, s *sweep, k, end int64) {
+	w := c.p.Window
+	for ; k < end; k++ {
+		if e.chunks != nil {
+			c.window(k)
+			c.shuffle(k)
+			e.chunks[k] = c.chunk()
+		} else {
+			if !s.has(k * w) {
+				s.read(k*w, min((k+max(c.p.sweepSize()/w, 1))*w, end*w, c.length))
+			}
+			c.take(s, k*w, w)
+			c.cutSorted()
+		}
+		e.first[k+1] = int64(len(c.ends))
 	}
 }
 
@@ -346,8 +370,10 @@ func (p *Packs) chunk(e *packedEpoch, k int) *chunk {
 type cutter struct {
 	p      *Packs
 	cur    *Cursor
-	length int64 // positions of the epoch
-	list   []int64
+	length int64               // positions of the epoch
+	feed   *feed               // of lengths, where batches are counted alone and ids do not matter
+	list   []int64             // samples, or places, where batches are counted alone
+	vals   [maxBudgets][]int64 // their lengths
 	ids    []int64
 	ends   []int
 	keys   []sorted
@@ -361,8 +387,8 @@ type cutter struct {
 // maxBudgets bounds the budgets of a Packing.
 const maxBudgets = 8
 
-// sorted is a sample with its length.
-type sorted struct{ length, sample int64 }
+// sorted is the place of a sample in a list, with its length.
+type sorted struct{ length, place int64 }
 
 // open is what the samples of a batch have of one length.
 type open struct{ total, longest int64 }
@@ -383,24 +409,28 @@ func (c *cutter) chunk() *chunk {
 
 // window cuts window k: its samples by length.
 func (c *cutter) window(k int64) {
-	c.reset()
 	from := k * c.p.Window
 	c.fill(from, min(c.p.Window, c.length-from))
-	for _, s := range c.sorted() {
-		c.add(s)
+	c.cutSorted()
+}
+
+// cutSorted cuts the list by length, those of one length as they are in the order.
+func (c *cutter) cutSorted() {
+	c.reset()
+	for _, k := range c.sorted() {
+		c.add(int(k.place))
 	}
 	c.closeBatch()
 }
 
-// sorted is the list by length, those of one length as they are in the order: digits of the lengths
-// are counted, the lowest first.
-func (c *cutter) sorted() []int64 {
+// sorted is the places of the list by length: digits of the lengths are counted, the lowest first.
+func (c *cutter) sorted() []sorted {
 	const bits = 11
-	l, most := c.p.Budgets[0].Lengths, int64(0)
+	most := int64(0)
 	c.keys = slices.Grow(c.keys[:0], len(c.list))[:len(c.list)]
-	for i, s := range c.list {
-		c.keys[i] = sorted{l.Of(s), s}
-		most = max(most, c.keys[i].length)
+	for i, v := range c.vals[0] {
+		c.keys[i] = sorted{v, int64(i)}
+		most = max(most, v)
 	}
 	c.other = slices.Grow(c.other[:0], len(c.list))[:len(c.list)]
 	for shift := 0; most>>shift > 0; shift += bits {
@@ -419,10 +449,7 @@ func (c *cutter) sorted() []int64 {
 		}
 		c.keys, c.other = c.other, c.keys
 	}
-	for i := range c.keys {
-		c.list[i] = c.keys[i].sample
-	}
-	return c.list
+	return c.keys
 }
 
 // shuffle puts the batches of window k into an order of their own.
@@ -447,8 +474,8 @@ func (c *cutter) run(at int64) int64 {
 	c.reset()
 	for at < c.length {
 		c.fill(at, min(c.length-at, 4096))
-		for _, s := range c.list {
-			begins := c.add(s)
+		for j := range c.list {
+			begins := c.add(j)
 			switch enough := len(c.ends) >= chunkBatches; {
 			case enough && begins:
 				c.ids = c.ids[:len(c.ids)-1]
@@ -463,20 +490,36 @@ func (c *cutter) run(at int64) int64 {
 	return at
 }
 
+// fill makes the list of n positions, or of fewer where a feed has no more at a time.
 func (c *cutter) fill(at, n int64) {
-	if int64(cap(c.list)) < n {
-		c.list = make([]int64, n)
+	if c.feed != nil {
+		c.take(c.feed.at(at), at, n)
+		return
 	}
-	c.list = c.list[:n]
+	c.list = slices.Grow(c.list[:0], int(n))[:n]
 	c.cur.Fill(c.list, at, 1)
+	for i := range c.p.Budgets {
+		c.vals[i] = slices.Grow(c.vals[i][:0], int(n))[:n]
+		c.p.Budgets[i].Lengths.look(c.vals[i], c.list)
+	}
 }
 
-// add puts a sample into the open batch, or into the next one, which it begins then.
-func (c *cutter) add(s int64) (begins bool) {
+// take makes the list of up to n positions of what a sweep has read.
+func (c *cutter) take(s *sweep, at, n int64) {
+	at -= s.from
+	n = min(n, int64(len(s.list))-at)
+	c.list = s.list[at : at+n]
+	for i := range c.p.Budgets {
+		c.vals[i] = s.vals[i][at : at+n]
+	}
+}
+
+// add puts sample j of the list into the open batch, or into the next one, which it begins then.
+func (c *cutter) add(j int) (begins bool) {
 	fits, alone := c.n < c.p.Batch, false
 	for i := range c.p.Budgets {
 		b := &c.p.Budgets[i]
-		v, o := b.Lengths.Of(s), &c.cost[i]
+		v, o := c.vals[i][j], &c.cost[i]
 		if v > b.Most {
 			alone = true
 		}
@@ -490,15 +533,15 @@ func (c *cutter) add(s int64) (begins bool) {
 	case alone && c.p.Oversize == Skip:
 		return false
 	case alone:
-		c.aside(s)
+		c.aside(c.list[j])
 		return false
 	case !fits && c.n > 0:
 		c.closeBatch()
 		begins = true
 	}
-	c.ids, c.n = append(c.ids, s), c.n+1
+	c.ids, c.n = append(c.ids, c.list[j]), c.n+1
 	for i := range c.p.Budgets {
-		v, o := c.p.Budgets[i].Lengths.Of(s), &c.cost[i]
+		v, o := c.vals[i][j], &c.cost[i]
 		o.total, o.longest = o.total+v, max(o.longest, v)
 	}
 	return begins
