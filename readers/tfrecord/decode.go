@@ -424,7 +424,7 @@ func (d *decoder) end(b *shardify.Batch, mem *shardify.Arena) error {
 				c.Offsets = [][]int64{outer, ends}
 			}
 		}
-		if len(s.valid) > 0 {
+		if c.Valid = nil; len(s.valid) > 0 {
 			c.Valid = mem.Alloc(b.Samples)
 			copy(c.Valid, s.valid)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/readers/tfrecord/schema"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/filemap"
 )
 
 // pieceBytes is what there is at least between two places of the plan.
@@ -32,6 +33,13 @@ type file struct {
 	storage.File
 	leaves []schema.Leaf
 	surveyed
+	memory *filemap.File // nil where it is not mapped
+}
+
+// Close implements io.Closer.
+func (x *file) Close() error {
+	x.memory.Close()
+	return x.File.Close()
 }
 
 // serial reports whether it is read from its beginning to its end: packed, or by steps of records, which take long
@@ -48,7 +56,9 @@ func openFile(_ context.Context, f storage.File, in *set.Input) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.File = f
+	if x.File = f; !x.serial() {
+		x.memory, _ = filemap.Open(storage.OSFile(f), in.Size)
+	}
 	return x, nil
 }
 
@@ -135,12 +145,15 @@ func (r *reader) Close() error {
 }
 
 func (r *reader) drop() {
+	if r.decoder, r.last = nil, nil; r.run != 0 {
+		r.scan = scanner{}
+	} else if r.scan.Scanner != nil {
+		r.scan.Reset(nil, 0, 0) // it points to the memory of the file
+	}
 	if r.handle != nil {
 		r.handle.Release()
 	}
-	if r.handle, r.decoder, r.last = nil, nil, nil; r.run != 0 {
-		r.scan = scanner{}
-	}
+	r.handle = nil
 }
 
 // Read implements shardify.Reader.
@@ -165,21 +178,59 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 			}
 		}
 	}
-	if err := r.read(ctx, sp, b, mem); err != nil {
+	if !r.inPlace(ctx, sp, b, mem) {
+		err = r.read(ctx, sp, b, mem, nil)
+	}
+	if err != nil {
 		r.drop()
 		return nil, shardify.Annotate(err, "read", in.Name(), "")
 	}
 	return r.s.Finish(&in, b, mem)
 }
 
-// seek makes scan begin at a record at or before lo, and returns which.
-func (r *reader) seek(ctx context.Context, sp shardify.Span, mem *shardify.Arena) (at int64, err error) {
+// inPlace reads a span out of a mapping, where all of it is in memory. False: it is to be read with calls of read, which
+// says what is wrong, if something is.
+func (r *reader) inPlace(ctx context.Context, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) bool {
+	f := r.handle.Value
+	if f.memory == nil || !filemap.Safe() {
+		return false
+	}
+	a, z := f.section(sp)
+	if a == z {
+		return false
+	}
+	lo, hi := f.pieces[a][0], f.pieces[z][0]
+	if !f.memory.Resident(lo, hi) {
+		return false
+	}
+	ok := filemap.Try(func() error { return r.read(ctx, sp, b, mem, f.memory.Bytes[lo:hi]) })
+	f.memory.Drop(lo, hi)
+	if !ok {
+		return false
+	}
+	now, err := storage.Now(f) // the bytes are those whose checksums were right, if no program wrote them since
+	return err == nil && now == f.Stamp()
+}
+
+// section finds the pieces that have a span, from the first to the one behind the last.
+func (x *file) section(sp shardify.Span) (a, z int) {
+	p := x.pieces
+	a = sort.Search(len(p)-1, func(k int) bool { return p[k+1][1] > sp.Lo })
+	z = sort.Search(len(p), func(k int) bool { return p[k][1] >= sp.Hi })
+	if a >= len(p)-1 || z >= len(p) {
+		return 0, 0
+	}
+	return a, z
+}
+
+// seek makes scan begin at a record at or before sp.Lo, and returns its first sample. bytes are those of the section, if
+// they are in memory.
+func (r *reader) seek(ctx context.Context, sp shardify.Span, mem *shardify.Arena, bytes []byte) (at int64, err error) {
 	f := r.handle.Value
 	hold := func(n int64) error { return r.scratch.Hold(ctx, mem, n+r.decoder.held()) }
 	p := f.pieces
-	a := sort.Search(len(p)-1, func(k int) bool { return p[k+1][1] > sp.Lo })
-	z := sort.Search(len(p), func(k int) bool { return p[k][1] >= sp.Hi })
-	if a >= len(p)-1 || z >= len(p) {
+	a, z := f.section(sp)
+	if a == z {
 		return 0, errState
 	}
 	if r.run != 0 {
@@ -202,13 +253,17 @@ func (r *reader) seek(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	if r.scan.Scanner == nil {
 		r.scan = scanner{Scanner: &tfrecord.Scanner{}}
 	}
-	r.scan.Reset(io.NewSectionReader(f, lo, size), lo, size)
+	if bytes != nil {
+		r.scan.Over(bytes, lo)
+	} else {
+		r.scan.Reset(io.NewSectionReader(f, lo, size), lo, size)
+	}
 	r.scan.Hold = hold
 	return p[a][1], nil
 }
 
-func (r *reader) read(ctx context.Context, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
-	at, err := r.seek(ctx, sp, mem)
+func (r *reader) read(ctx context.Context, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena, bytes []byte) error {
+	at, err := r.seek(ctx, sp, mem, bytes)
 	if err != nil {
 		return err
 	}

@@ -93,4 +93,3 @@ func flag(b bool) int {
 	}
 	return 0
 }
-

@@ -24,6 +24,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index/tfrecord"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/storage/filemap"
 	"github.com/shardify/shardify/tests/corpus"
 	"github.com/shardify/shardify/tests/race"
 )
@@ -558,4 +559,52 @@ func FuzzRead(f *testing.F) {
 			src.Close()
 		}
 	})
+}
+
+// TestAFileThatIsCutWhileItIsMapped: a page that is gone is an error, not the end of the process, and what is read again
+// is what is there.
+func TestAFileThatIsCutWhileItIsMapped(t *testing.T) {
+	whole := random(9, 60000)
+	path := readertest.Put(t, "a.tfrecord", string(whole))
+	src, err := openFiles(nil, nil, nil, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	spans := readertest.Spans(t, src, 1<<20)
+	if len(spans) < 3 {
+		t.Fatalf("%d spans", len(spans))
+	}
+	r, err := src.Reader(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	read := func(sp shardify.Span) error {
+		mem, err := shardify.NewPool(256<<20).Grant(context.Background(), sp.Bytes)
+		if err != nil {
+			return err
+		}
+		defer mem.Release()
+		_, err = r.Read(context.Background(), sp, mem)
+		return err
+	}
+	if err := read(spans[0]); err != nil {
+		t.Fatal(err)
+	}
+	in := r.(*reader)
+	if f := in.handle.Value; filemap.Safe() && f.memory != nil && !f.memory.Resident(0, 1) {
+		t.Error("what was just written is not in memory")
+	}
+	if err := os.Truncate(path, int64(len(whole)/2)); err != nil {
+		t.Fatal(err)
+	}
+	if f := in.handle.Value; f.memory != nil && filemap.Safe() {
+		if filemap.Try(func() error { _ = bytes.Clone(f.memory.Bytes); return nil }) {
+			t.Error("pages behind the end were read")
+		}
+	}
+	if err := read(spans[len(spans)-1]); !errors.Is(err, shardify.ErrCorrupt) && !errors.Is(err, shardify.ErrChanged) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("%v", err)
+	}
 }

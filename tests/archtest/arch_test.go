@@ -117,10 +117,10 @@ func TestOnlyCommandsPrintAndExit(t *testing.T) {
 	}
 }
 
-// TestUnsafeStaysInItsFiles keeps unsafe where it can be reviewed. gpuload/internal/filemap asks the system
+// TestUnsafeStaysInItsFiles keeps unsafe where it can be reviewed. storage/filemap asks the system
 // which pages are in memory and who handles SIGBUS: golang.org/x/sys/unix has neither call.
 func TestUnsafeStaysInItsFiles(t *testing.T) {
-	ok := []string{"view.go", "storage/local/dirfd/*.go", "codecs/inflate/unsafe.go", "index/*.go", "gpuload/internal/filemap/filemap_linux.go", "gpuload/internal/load/*.go", "gpuload/internal/cuda/*.go", "gpuload/capi/*.go"}
+	ok := []string{"view.go", "storage/local/dirfd/*.go", "codecs/inflate/unsafe.go", "index/*.go", "storage/filemap/filemap_linux.go", "gpuload/internal/load/*.go", "gpuload/internal/cuda/*.go", "gpuload/capi/*.go"}
 	for _, p := range list(t) {
 		for _, f := range p.GoFiles {
 			path := filepath.Join(p.Dir, f)

@@ -14,12 +14,12 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
-	"github.com/shardify/shardify/gpuload/internal/filemap"
 	"github.com/shardify/shardify/gpuload/internal/trace"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/index/megatron"
 	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/filemap"
 )
 
 // maxOpen is how many shards are kept open.

@@ -9,10 +9,10 @@ import (
 	"unsafe"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/gpuload/internal/filemap"
 	"github.com/shardify/shardify/gpuload/internal/trace"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/filemap"
 )
 
 // Rows at random places of files are copied out of mappings, where that is safe (package filemap): a

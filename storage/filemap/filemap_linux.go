@@ -20,10 +20,13 @@ type File struct {
 // a mapping from the same cache as read does.
 var local = []int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.RAMFS_MAGIC}
 
-// Open maps the first n bytes of a file for random reads. It fails where the file is not on a local
+// Open maps the first n bytes of a file, which may be nil, for random reads. It fails where the file is not on a local
 // file system, or belongs to another user: the system does not say then which of its pages are in
 // memory.
 func Open(f *os.File, n int64) (m *File, err error) {
+	if f == nil {
+		return nil, errors.ErrUnsupported
+	}
 	c, err := f.SyscallConn()
 	if err != nil {
 		return nil, err
@@ -86,6 +89,13 @@ func (m *File) Resident(lo, hi int64) bool {
 		b = b[n:]
 	}
 	return true
+}
+
+// Drop takes bytes [lo, hi) out of the memory of this process. They stay in that of the system.
+func (m *File) Drop(lo, hi int64) {
+	if b := m.pagesOf(lo, hi); len(b) > 0 {
+		_ = unix.Madvise(b, unix.MADV_DONTNEED)
+	}
 }
 
 // WillNeed has the system read bytes [lo, hi), and does not wait for them.

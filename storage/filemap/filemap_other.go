@@ -19,6 +19,9 @@ func (*File) Close() {}
 // Resident is false.
 func (*File) Resident(int64, int64) bool { return false }
 
+// Drop does nothing.
+func (*File) Drop(int64, int64) {}
+
 // WillNeed does nothing.
 func (*File) WillNeed(int64, int64) {}
 
