@@ -73,6 +73,9 @@ type OpenArgs struct {
 	// SkipDamaged: inputs that are damaged are left out and listed, see Skipper. Else
 	// they are an error.
 	SkipDamaged bool
+	// Late: of a data set of ours the manifest alone is read, and a shard that is missing or
+	// damaged is found by who reads it.
+	Late bool
 	// State is the result of State at plan time; nil means Open surveys. With a
 	// State, Open touches no input: readers check what they open against it.
 	State []byte

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"slices"
 
@@ -63,25 +62,14 @@ func opened(ctx context.Context, r Inspection, jobs int) (*readers.Opened, error
 	return readers.Open(ctx, r.Format, readers.Request{Inputs: r.Inputs, Columns: r.Columns, Options: r.Options, Jobs: jobs, Asked: r.Asked, Follow: r.Follow})
 }
 
-// openedAs opens a data set or other inputs, each split by itself in the order of their names.
+// openedAs opens a data set or other inputs, each split by itself.
 func openedAs(ctx context.Context, path string, jobs int) (all []*readers.Opened, splits []string, err error) {
 	r, err := InspectRequest(ctx, Settings{}, []string{path}, false)
 	if err != nil {
 		return nil, nil, err
 	}
-	o, err := opened(ctx, r, jobs)
-	set, ok := errors.AsType[*dataset.SplitSet](err)
-	if !ok {
-		return []*readers.Opened{o}, []string{""}, err
-	}
-	for _, name := range set.Names {
-		r.Inputs = []string{storage.Join(set.Folder, name)}
-		if o, err = opened(ctx, r, jobs); err != nil {
-			break
-		}
-		all, splits = append(all, o), append(splits, name)
-	}
-	return all, splits, err
+	r.Jobs = jobs
+	return inspect.OpenSplits(ctx, r)
 }
 
 // Fields names the fields of inputs: of the settings, format and options count.

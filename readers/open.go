@@ -38,6 +38,8 @@ type Request struct {
 	Folders bool
 	// SkipDamaged: damaged inputs are left out, see format.OpenArgs.
 	SkipDamaged bool
+	// Late: shards are checked when they are read, see format.OpenArgs.
+	Late bool
 	// Scratch has room for what a survey finds, see format.OpenArgs.
 	Scratch storage.Store
 	// Follow: links found in folders may lead anywhere, see walk.Request.

@@ -17,7 +17,7 @@ const stallTime = 5 * time.Minute
 func (p *program) addCommon(root *cobra.Command) {
 	p.stall = stallTime
 	for _, c := range root.Commands() {
-		if slices.Contains([]string{"convert", "plan", "work", "extend", "merge-sets", "inspect", "index", "stage"}, c.Name()) {
+		if slices.Contains([]string{"convert", "plan", "work", "extend", "merge-sets", "inspect", "view", "index", "stage"}, c.Name()) {
 			cli.AddCache(p.IO, c)
 		}
 		known := c.Flags().Lookup("sync")

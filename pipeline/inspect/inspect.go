@@ -23,6 +23,7 @@ import (
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/plan/splits"
 	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/writers"
@@ -44,7 +45,9 @@ type Request struct {
 	// SplitFrom are the splits that are wanted, if any: objects or dirs, see format.Way.
 	SplitFrom string
 	// Skip: damaged inputs are left out, as with --on-error skip.
-	Skip  bool
+	Skip bool
+	// Late: shards of data sets are checked when they are read, so that a set with a damaged one can be opened.
+	Late  bool
 	tried bool // one way of several: if it does not work, nothing says why
 	// Output is the output format, and OutputWhy why the default is not; "" if it is.
 	Output, OutputWhy string
@@ -53,7 +56,25 @@ type Request struct {
 }
 
 func (r *Request) open() readers.Request {
-	return readers.Request{Inputs: r.Inputs, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, Asked: r.Asked, Follow: r.Follow, Splits: r.SplitFrom == "objects", Folders: r.SplitFrom == "dirs", SkipDamaged: r.Skip}
+	return readers.Request{Inputs: r.Inputs, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, Asked: r.Asked, Follow: r.Follow, Splits: r.SplitFrom == "objects", Folders: r.SplitFrom == "dirs", SkipDamaged: r.Skip, Late: r.Late}
+}
+
+// OpenSplits opens a data set or other inputs, each split by itself in the order of their names. What it
+// returns with an error is open, too.
+func OpenSplits(ctx context.Context, r Request) (all []*readers.Opened, splits []string, err error) {
+	o, err := readers.Open(ctx, r.Format, r.open())
+	set, ok := errors.AsType[*dataset.SplitSet](err)
+	if !ok {
+		return []*readers.Opened{o}, []string{""}, err
+	}
+	for _, name := range set.Names {
+		r.Inputs = []string{storage.Join(set.Folder, name)}
+		if o, err = readers.Open(ctx, r.Format, r.open()); err != nil {
+			break
+		}
+		all, splits = append(all, o), append(splits, name)
+	}
+	return all, splits, err
 }
 
 // Report describes inputs.

@@ -95,7 +95,7 @@ func TestSampleShowsEveryKindOfField(t *testing.T) {
 	if err := b.Check(); err != nil {
 		t.Fatal(err)
 	}
-	s := show(b, 1)
+	s := Show(b, 1)
 	got := map[string]string{}
 	for _, v := range s.Values {
 		got[v.Field] = v.Text

@@ -73,7 +73,7 @@ func Sample(ctx context.Context, src shardify.Source, t *format.Table, n int64) 
 	if err := b.Check(); err != nil {
 		return nil, err
 	}
-	out := show(b, 0)
+	out := Show(b, 0)
 	out.Sample = n
 	if in := b.ID(0).Input; int(in) < t.Len() {
 		out.Input = t.Name(int(in))
@@ -116,7 +116,8 @@ func find(ctx context.Context, src shardify.Source, n int64) (span shardify.Span
 	return span, nil, shardify.Misuse("there is no sample %d: the samples are 0 to %d", n, at-1)
 }
 
-func show(b *shardify.Batch, i int) *Shown {
+// Show is sample i of a batch, without what the batch does not know: its number and its input.
+func Show(b *shardify.Batch, i int) *Shown {
 	id := b.ID(i)
 	out := &Shown{Key: string(b.Key(i)), In: id.Sample}
 	schema := make([]shardify.Field, len(b.Columns))

@@ -47,7 +47,7 @@ func Open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		if err := json.Unmarshal(a.State, &s.survey); err != nil || len(s.Inputs) != a.Table.Len() {
 			return nil, shardify.Corrupt(-1, "state of %d inputs for a table of %d: %v", len(s.Inputs), a.Table.Len(), err)
 		}
-	} else if err := s.read(ctx, a.Options.Value(&viewOption)); err != nil {
+	} else if err := s.read(ctx, a.Options.Value(&viewOption), a.Late); err != nil {
 		return nil, err
 	}
 	var err error
@@ -76,7 +76,7 @@ func (s *source) shardPath(input int, name string) string {
 }
 
 // read surveys the inputs: manifests, and the sizes of the shards they name.
-func (s *source) read(ctx context.Context, view string) error {
+func (s *source) read(ctx context.Context, view string, late bool) error {
 	sets, err := dataset.OpenAll(ctx, s.table, index.FormatMmap)
 	if err != nil {
 		return err
@@ -89,6 +89,9 @@ func (s *source) read(ctx context.Context, view string) error {
 		shards := make([]shard, len(m.Shards))
 		for j, sh := range m.Shards {
 			shards[j] = shard{Shard: sh}
+			if late {
+				continue
+			}
 			if err := dataset.CheckFile(ctx, storages.Of(s.table), s.shardPath(i, sh.Name), sh.Bytes); err != nil {
 				return shardify.Annotate(err, "open", s.manifest(i), "")
 			}

@@ -50,7 +50,7 @@ func Open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		if err := json.Unmarshal(a.State, &s.survey); err != nil || len(s.Inputs) != a.Table.Len() {
 			return nil, shardify.Corrupt(-1, "state of %d inputs for a table of %d: %v", len(s.Inputs), a.Table.Len(), err)
 		}
-	} else if err := s.read(ctx); err != nil {
+	} else if err := s.read(ctx, a.Late); err != nil {
 		return nil, err
 	}
 	var err error
@@ -77,7 +77,7 @@ func (s *source) shardPath(input int, name string) string {
 }
 
 // read surveys the inputs: manifests, and the sizes of the shards they name.
-func (s *source) read(ctx context.Context) error {
+func (s *source) read(ctx context.Context, late bool) error {
 	sets, err := dataset.OpenAll(ctx, s.table, index.FormatWDS)
 	if err != nil {
 		return err
@@ -89,6 +89,10 @@ func (s *source) read(ctx context.Context) error {
 	for i, m := range sets {
 		var shards []shard
 		for _, sh := range m.Shards {
+			shards = append(shards, shard{Name: sh.Name, Samples: sh.Samples, Bytes: sh.Bytes, Digest: sh.Digest})
+			if late {
+				continue
+			}
 			err := dataset.CheckFile(ctx, storages.Of(s.table), s.shardPath(i, sh.Name), sh.Bytes)
 			if err == nil {
 				err = dataset.CheckFile(ctx, storages.Of(s.table), s.shardPath(i, sh.Name+tar.IndexExt), tar.IndexBytes(sh.Samples))
@@ -96,7 +100,6 @@ func (s *source) read(ctx context.Context) error {
 			if err != nil {
 				return shardify.Annotate(err, "open", s.manifest(i), "")
 			}
-			shards = append(shards, shard{Name: sh.Name, Samples: sh.Samples, Bytes: sh.Bytes, Digest: sh.Digest})
 		}
 		s.Inputs = append(s.Inputs, shards)
 	}
