@@ -22,7 +22,7 @@ var idHead = "shardify id 1" + strings.Repeat(" ", 242) + "\n"
 // its shards. All other keys count in the id, also those of later versions.
 var origins = map[string]bool{
 	"files": true, "inputs": true, "recipe": true, "operations": true, "surveys": true, "dropped": true, "copied": true, "counts": true, "skipped": true,
-	"left_out": true, "documents": true, "parts": true, "previous": true, "splits": true, "xxh3": true,
+	"left_out": true, "documents": true, "parts": true, "previous": true, "change": true, "splits": true, "xxh3": true,
 }
 
 // keyName is what a key of a manifest looks like.

@@ -66,6 +66,8 @@ type Manifest struct {
 	Parts []Part `json:"parts,omitempty"`
 	// Previous is the digest of the manifest that this one took the place of.
 	Previous string `json:"previous,omitempty"`
+	// Change is what was done to that one; nil for a set that was at most extended.
+	Change *Change `json:"change,omitempty"`
 	// Digest is 32 hexadecimal digits over the file; Encode fills it.
 	Digest string `json:"xxh3"`
 }

@@ -67,8 +67,8 @@ func (m *Manifest) checkParts() error {
 	if m.Previous != "" && (len(m.Previous) != digestDigits || !isHex(m.Previous)) {
 		return shardify.Corrupt(-1, "previous manifest %q", m.Previous)
 	}
-	if len(m.Parts) == 0 {
-		return nil
+	if err := m.checkChange(); err != nil || len(m.Parts) == 0 {
+		return err
 	}
 	want := int64(len(m.Shards))
 	for _, s := range m.Splits {

@@ -121,12 +121,14 @@ func (o *Options) hasPlan() bool {
 	return !extended(o.Store) && there(o.Store, plan.FileName)
 }
 
-// firstManifest is kept when a set is extended for the first time.
-const firstManifest = storage.Private + "/manifests/000001.json"
-
-// extended reports whether a set got further shards after its conversion. Its plan describes only
-// the first ones, and must not be taken for that of the whole.
-func extended(s storage.Store) bool { return there(s, firstManifest) }
+// extended reports whether a set has had several versions. Its plan describes only the shards of the
+// first one, and must not be taken for that of the whole.
+func extended(s storage.Store) bool {
+	for range storage.Names(s, index.KeptDir) {
+		return true
+	}
+	return false
+}
 
 func there(s storage.Store, name string) bool {
 	b, err := s.Open(name)

@@ -150,8 +150,9 @@ func (s *set) extra(sizes map[string]int64) {
 	for _, f := range s.other {
 		named[f.Name] = true
 	}
+	older, unknown := s.older()
 	for name := range sizes {
-		if named[name] {
+		if named[name] || older[name] {
 			continue
 		}
 		p := problem.New(problem.LevelFiles, problem.KindExtra, name, "is not of this data set: "+s.vouchers()+" does not name it")
@@ -160,6 +161,9 @@ func (s *set) extra(sizes map[string]int64) {
 			if ok, _ := path.Match(g, base); ok {
 				p.Note = true
 			}
+		}
+		if unknown && strings.HasPrefix(base, "shard-") {
+			p.Note, p.What = true, "is of an older version of the set, or not of it"
 		}
 		if s.manifest == nil && s.ourSummary(name) {
 			p.Note, p.Kind, p.What = true, problem.KindUnacknowledged, "is there before the manifest that vouches for it"

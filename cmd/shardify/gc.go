@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/cmd/internal/cli"
 	"github.com/shardify/shardify/internal/printable"
@@ -10,24 +12,23 @@ import (
 )
 
 func gcCommand(p *program) *cobra.Command {
-	var yes bool
+	yes, keep := false, int64(0)
 	c := &cobra.Command{
-		Use:   "gc FOLDER [--yes]",
-		Short: "list and remove files that dead processes have left in a data set",
+		Use:   "gc FOLDER [--keep N] [--yes]",
+		Short: "list and remove files that dead processes and old versions have left in a data set",
 		Long: `Lists temporary files whose process is gone, scratch files of a shuffle that nothing needs, and all records of attempts except the latest of
 each task. With --yes it removes them.
 
-It never removes shards, with or without a receipt (the next run takes them over), receipts, the plan, or files of a process that may
-still run. Temporary files of other machines are removed when they are a day old.
-Of a set in an object store, it lists uploads that were started and not completed. They cost money and are in no other list.`,
-		Example: `shardify gc photos-shards
-shardify gc photos-shards --yes`,
+It never removes shards of the set, with or without a receipt, receipts, the plan, or files of a process that may still run. Temporary files of other machines are removed when they are a day old. Of a set in an object store, it lists uploads that were started and not completed. They cost money and are in no other list.
+With --keep N, also the files that only versions of the set before the latest N need: with --keep 1 --yes, removed samples are in no file.`,
+		Example: `shardify gc photos-shards --yes
+shardify gc photos-shards --keep 1 --yes`,
 		Args: cli.OneFolder,
 	}
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "remove them")
+	c.Flags().Int64Var(&keep, "keep", 0, "keep the latest `N` versions and no others; 0 keeps all")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		folder := args[0]
-		w, err := pipeline.Waste(c.Context(), folder)
+		w, err := pipeline.Waste(c.Context(), args[0])
 		if err != nil {
 			return err
 		}
@@ -49,11 +50,11 @@ shardify gc photos-shards --yes`,
 		case yes:
 			p.Result("removed: %s, %s", printable.Of(int64(files), "file"), shardify.FormatSize(bytes))
 		case w.Removable() > 0:
-			p.Result("next: shardify gc %s --yes", printable.Quote(folder))
-		default:
+			p.Result("next: shardify gc %s --yes", printable.Quote(args[0]))
+		case keep == 0:
 			p.Result("nothing to remove")
 		}
-		return err
+		return cmp.Or(err, p.collect(c.Context(), args[0], keep, yes))
 	}
 	return c
 }

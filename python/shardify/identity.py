@@ -14,7 +14,7 @@ from .errors import SchemaError, UnsupportedError, corrupt
 _HEAD = b"shardify id 1".ljust(255) + b"\n"
 # The keys of a manifest that say how a set came to be, or name files that follow from its shards.
 _ORIGINS = frozenset(
-    "files inputs recipe operations surveys dropped copied counts skipped left_out documents parts previous splits xxh3".split()
+    "files inputs recipe operations surveys dropped copied counts skipped left_out documents parts previous change splits xxh3".split()
 )
 _ID = re.compile(r"id1:[0-9a-f]{32}\Z")
 _KEY = re.compile(r"[a-z0-9_]+\Z")

@@ -20,16 +20,16 @@ import (
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // Where an extension keeps its files, below the data set's folder.
 const (
-	extendDir    = storage.Private + "/extend"
-	workDir      = extendDir + "/work"            // the new shards, a conversion of its own until they are published
-	doneDir      = extendDir + "/done"            // what is being removed
-	manifestsDir = storage.Private + "/manifests" // the manifests that were replaced
-	lockName     = extendDir + "/lock"            // held by the process that publishes
-	baseName     = storage.Private + "/extends"   // below workDir: digest of the manifest that is extended
+	extendDir = storage.Private + "/extend"
+	workDir   = extendDir + "/work"          // the new shards, a conversion of its own until they are published
+	doneDir   = extendDir + "/done"          // what is being removed
+	lockName  = extendDir + "/lock"          // held by the process that publishes
+	baseName  = storage.Private + "/extends" // below workDir: digest of the manifest that is extended
 )
 
 // Extension is further shards for a data set.
@@ -74,8 +74,8 @@ func openBase(dir string) (*Set, error) {
 		if split.Manifest.Digest == want {
 			continue
 		}
-		kept := filepath.Join(dir, filepath.FromSlash(keptName(s.Manifest, name)))
-		b, err := dataset.ReadManifest(context.Background(), local.Files, kept)
+		kept := storage.Join(dir, index.KeptName(s.Manifest.VersionNumber(), name))
+		b, err := dataset.ReadManifest(context.Background(), storages.Files, kept)
 		if err == nil {
 			split.text = b
 			split.Manifest, err = index.DecodeManifest(b)
@@ -85,15 +85,6 @@ func openBase(dir string) (*Set, error) {
 		}
 	}
 	return s, nil
-}
-
-// keptName is where a replaced manifest of the root or of a split is kept: by the
-// number of its parts.
-func keptName(root *index.Manifest, split string) string {
-	if split != "" {
-		split = "-" + split
-	}
-	return fmt.Sprintf("%s/%06d%s.json", manifestsDir, len(root.AsParts()), split)
 }
 
 // overlap is inputs that are part of a set already.

@@ -2,7 +2,6 @@ package sets
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -10,14 +9,23 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // finisher writes the files that describe a set to its readers.
 type finisher struct {
-	store  local.Replacer
-	dir    *local.Dir
-	static []byte // the file of static fields; nil without
+	store  storage.Store // whose files replace others
+	static []byte        // the file of static fields; nil without
+}
+
+// readOwn reads a file of a set whole.
+func readOwn(name string) ([]byte, error) {
+	f, err := storage.OpenOwn(context.Background(), storages.Files, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return storage.ReadWhole(f, name, maxFile)
 }
 
 // putStatic publishes the file of static fields, and names it in the manifest.
@@ -43,8 +51,8 @@ func staticOf(list ...*Set) (b []byte, lost []string, err error) {
 	if of == nil {
 		return nil, lost, nil
 	}
-	name := filepath.Join(list[0].Dir, index.StaticName)
-	if b, err = local.ReadOwn(name, maxFile); err == nil {
+	name := storage.Join(list[0].Dir, index.StaticName)
+	if b, err = readOwn(name); err == nil {
 		err = index.Holds(of.StaticFile(), b)
 	}
 	return b, nil, shardify.Annotate(err, "read", name, "")
@@ -85,13 +93,13 @@ func (f *finisher) beside(ctx context.Context, split string, m *index.Manifest, 
 func (f *finisher) manifests(ctx context.Context, root *index.Manifest, names []string, made []*index.Manifest) (*index.Manifest, error) {
 	if len(names) == 1 && names[0] == "" {
 		m := made[0]
-		m.Previous = root.Previous
+		m.Previous, m.Change = root.Previous, root.Change
 		return m, f.manifest(ctx, "", m)
 	}
 	root.Splits = map[string]index.Split{}
 	for i, m := range made {
 		// The effects of operations are reported for all splits together, in the root.
-		m.Dropped, m.Copied, m.Documents, m.Counts, m.Skipped = 0, 0, 0, nil, nil
+		m.Dropped, m.Copied, m.Documents, m.Counts, m.Skipped, m.Change = 0, 0, 0, nil, nil, nil
 		if _, err := m.Encode(); err != nil {
 			return nil, err
 		}
@@ -136,7 +144,7 @@ func (f *finisher) manifest(ctx context.Context, split string, m *index.Manifest
 	if err != nil {
 		return err
 	}
-	if err := f.dir.Flush(ctx); err != nil {
+	if err := storage.Flush(ctx, f.store); err != nil {
 		return err
 	}
 	return storage.WriteFile(ctx, storage.Below(f.store, split), index.ManifestName, b)
@@ -171,8 +179,8 @@ func (s *Set) inputLines() ([]byte, error) {
 		return nil, shardify.Annotate(shardify.Corrupt(-1, "the manifest does not list %s", index.InputsName), "read", of.Dir, "")
 	}
 	f := of.Manifest.Files[i]
-	name := filepath.Join(of.Dir, f.Name)
-	b, err := local.ReadOwn(name, maxFile)
+	name := storage.Join(of.Dir, f.Name)
+	b, err := readOwn(name)
 	if err != nil {
 		return nil, err
 	}

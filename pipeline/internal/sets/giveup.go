@@ -24,7 +24,7 @@ func (e *Extension) GiveUp(ctx context.Context, sync local.Sync) error {
 	if err != nil {
 		return err
 	}
-	unlock, err := e.lock()
+	unlock, err := lock(e.dir, "extend")
 	if err != nil {
 		return err
 	}
@@ -43,12 +43,12 @@ func (e *Extension) GiveUp(ctx context.Context, sync local.Sync) error {
 	if err := e.restore(ctx, out); err != nil {
 		return err
 	}
-	for _, name := range e.splits() {
+	for _, name := range e.Base.splits() {
 		add := staged.of(name)
 		if add == nil {
 			continue
 		}
-		moves, err := follow(e.Base.of(name), add, name)
+		moves, err := follow(e.Base, add, name)
 		if err != nil {
 			return err
 		}
@@ -63,12 +63,12 @@ func (e *Extension) GiveUp(ctx context.Context, sync local.Sync) error {
 
 // restore writes the files that describe the shards, except the manifest of the set, as they were.
 func (e *Extension) restore(ctx context.Context, out *local.Dir) error {
-	f := finisher{store: local.Replacer{Dir: out}, dir: out}
+	f := finisher{store: local.Replacer{Dir: out}}
 	lines, err := e.Base.inputLines()
 	if err != nil {
 		return err
 	}
-	names := e.splits()
+	names := e.Base.splits()
 	var all []*index.Manifest
 	for _, name := range names {
 		one := *e.Base.of(name).Manifest

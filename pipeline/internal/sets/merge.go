@@ -395,13 +395,14 @@ func (m *merger) lostWindows() (lost []string) {
 
 // finish writes the files beside the shards, then the manifests.
 func (m *merger) finish(ctx context.Context, out *local.Dir) (*index.Manifest, error) {
-	f := finisher{store: local.Replacer{Dir: out}, dir: out, static: m.static}
+	f := finisher{store: local.Replacer{Dir: out}, static: m.static}
 	lines, err := m.inputLines()
 	if err != nil {
 		return nil, err
 	}
 	root := *m.sets[0].Manifest
 	root.Shards, root.Files, root.Splits, root.Windows, root.Samples, root.Bytes, root.Previous = nil, nil, nil, nil, 0, 0, ""
+	root.Change = nil
 	join(&root, m.parts)
 	root.Schema = m.into[m.names[0]].schema
 	root.Coords = m.coords

@@ -19,11 +19,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrBusy: another process publishes an extension of the same set.
-var errBusy = errors.New("another process is extending this set")
+// ErrBusy: another process publishes a version of the same set.
+var errBusy = errors.New("another process is changing this set")
 
-func (e *Extension) lock() (unlock func(), err error) {
-	name := filepath.Join(e.dir, filepath.FromSlash(lockName))
+// lock makes sure that no other process of this kind changes a set in a folder.
+func lock(dir, op string) (unlock func(), err error) {
+	name := filepath.Join(dir, filepath.FromSlash(lockName))
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return nil, err
 	}
@@ -34,7 +35,7 @@ func (e *Extension) lock() (unlock func(), err error) {
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		f.Close()
-		return nil, shardify.Annotate(errBusy, "extend", e.dir, "")
+		return nil, shardify.Annotate(errBusy, op, dir, "")
 	}
 	// A file system without locks must do without: two that publish at once are rare.
 	return func() { f.Close() }, nil
@@ -46,7 +47,7 @@ func (e *Extension) lock() (unlock func(), err error) {
 // names stays.
 func (e *Extension) Publish(ctx context.Context, sync local.Sync, jobs int) (*index.Manifest, error) {
 	defer e.Steps.Begin("publishing the manifest of " + e.dir).End()
-	unlock, err := e.lock()
+	unlock, err := lock(e.dir, "extend")
 	if err != nil {
 		return nil, err
 	}
@@ -110,12 +111,12 @@ func (e *Extension) publish(ctx context.Context, out *local.Dir, staged *Set, jo
 	if err != nil {
 		return nil, err
 	}
-	f := finisher{store: local.Replacer{Dir: out}, dir: out, static: static}
+	f := finisher{store: local.Replacer{Dir: out}, static: static}
 	lines, err := e.lines(staged)
 	if err != nil {
 		return nil, err
 	}
-	names := e.splits()
+	names := e.Base.splits()
 	for _, name := range names { // before any shard has its name
 		if add := staged.of(name); add != nil {
 			if _, err := extended(e.Base.of(name).Manifest, add.Manifest, nil); err != nil {
@@ -127,7 +128,7 @@ func (e *Extension) publish(ctx context.Context, out *local.Dir, staged *Set, jo
 	if err != nil {
 		return nil, err
 	}
-	if err := e.keep(ctx, out, names); err != nil {
+	if err := e.Base.keep(ctx, out); err != nil {
 		return nil, err
 	}
 	var made []*index.Manifest
@@ -140,7 +141,7 @@ func (e *Extension) publish(ctx context.Context, out *local.Dir, staged *Set, jo
 		if err != nil {
 			return nil, err
 		}
-		moves, err := follow(old, add, name)
+		moves, err := follow(e.Base, add, name)
 		if err == nil {
 			err = c.carry(ctx, moves)
 		}
@@ -160,11 +161,11 @@ func (e *Extension) publish(ctx context.Context, out *local.Dir, staged *Set, jo
 }
 
 // splits are the names of the set's, "" for one without.
-func (e *Extension) splits() []string {
-	if len(e.Base.Splits) == 0 {
+func (s *Set) splits() []string {
+	if len(s.Splits) == 0 {
 		return []string{""}
 	}
-	return slices.Sorted(maps.Keys(e.Base.Splits))
+	return slices.Sorted(maps.Keys(s.Splits))
 }
 
 // of is a split of the set, nil if it does not exist, or with "" the set.
@@ -192,7 +193,10 @@ func extended(old, add *index.Manifest, surveys []index.Survey) (*index.Manifest
 	if err := sameStatic(old, add); err != nil {
 		return nil, err
 	}
-	m.Previous = old.Digest
+	m.Previous, m.Change = old.Digest, nil
+	if old.Change != nil {
+		m.Change = &index.Change{Version: old.Change.Version + 1, Op: "extend", Samples: add.Samples}
+	}
 	part := add.AsParts()[0]
 	part.Surveys = surveys // the same as of the others: nothing was surveyed again
 	join(&m, append(slices.Clone(old.AsParts()), part))
@@ -209,11 +213,20 @@ func sameStatic(old, add *index.Manifest) error {
 	return err
 }
 
-// follow names the shards that come behind those of a set.
-func follow(old, add *Set, split string) ([]move, error) {
+// follow names the shards that come behind those of a set, and of the versions that it has had.
+func follow(base, add *Set, split string) ([]move, error) {
 	first := 0
-	for _, s := range old.Manifest.Shards {
-		first = max(first, numberOf(s.Name)+1)
+	older, err := base.versions()
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range older {
+		if v = v.of(split); v == nil {
+			continue
+		}
+		for _, s := range v.Manifest.Shards {
+			first = max(first, numberOf(s.Name)+1)
+		}
 	}
 	total := first + len(add.Manifest.Shards)
 	var moves []move
@@ -231,14 +244,14 @@ func follow(old, add *Set, split string) ([]move, error) {
 }
 
 // keep saves the manifests that will be replaced.
-func (e *Extension) keep(ctx context.Context, out *local.Dir, names []string) error {
-	root := e.Base.Manifest
-	for _, name := range names {
-		if err := storage.WriteFile(ctx, out, keptName(root, name), e.Base.of(name).text); err != nil {
+func (s *Set) keep(ctx context.Context, out storage.Store) error {
+	n := s.Manifest.VersionNumber()
+	for _, name := range slices.Sorted(maps.Keys(s.Splits)) {
+		if err := storage.WriteFile(ctx, out, index.KeptName(n, name), s.Splits[name].text); err != nil {
 			return err
 		}
 	}
-	return storage.WriteFile(ctx, out, keptName(root, ""), e.Base.text)
+	return storage.WriteFile(ctx, out, index.KeptName(n, ""), s.text)
 }
 
 // lines is the list of inputs of the set and of the new shards.

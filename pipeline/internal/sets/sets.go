@@ -15,14 +15,14 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/writers"
 )
 
@@ -31,22 +31,23 @@ type Set struct {
 	Dir      string
 	Manifest *index.Manifest
 	Splits   map[string]*Set
+	ID       string // where Versions has found it
 	text     []byte // of the manifest
 }
 
 // Open reads the manifest of a folder, and those of its splits.
 func Open(dir string) (*Set, error) {
-	name := filepath.Join(dir, index.ManifestName)
-	b, err := dataset.ReadManifest(context.Background(), local.Files, name)
+	name := storage.Join(dir, index.ManifestName)
+	b, err := dataset.ReadManifest(context.Background(), storages.Files, name)
 	if err != nil {
-		return nil, shardify.Annotate(dataset.Absent(context.Background(), local.Files, name, err), "open", dir, "")
+		return nil, shardify.Annotate(dataset.Absent(context.Background(), storages.Files, name, err), "open", dir, "")
 	}
 	s := &Set{Dir: dir, text: b}
 	if s.Manifest, err = index.DecodeManifest(b); err != nil {
 		return nil, shardify.Annotate(err, "open", name, "")
 	}
 	for _, split := range slices.Sorted(maps.Keys(s.Manifest.Splits)) {
-		one, err := Open(filepath.Join(dir, split))
+		one, err := Open(storage.Join(dir, split))
 		if err != nil {
 			return nil, err
 		}

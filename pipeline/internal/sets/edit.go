@@ -1,0 +1,248 @@
+package sets
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/internal/stall"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
+)
+
+// What an Edit does.
+const (
+	opRemove   = "remove"
+	opCheckout = "checkout"
+	opCollect  = "gc"
+)
+
+// Edit makes a new version of a finished data set. Shards of the old one stay as they are; those
+// in which something changes are written again under other names. So readers that have the set open go on
+// with the version that they know, and no reader meets a sample that was removed.
+type Edit struct {
+	Dir string
+	Op  string // remove, checkout, gc
+	// Where chooses samples by a condition, Keys by the file with their names.
+	Where, Keys string
+	Version     int64  // to check out, or how many are kept
+	To          string // the folder that gets it; "" makes it the present one again
+	Note        string // for the log
+	Dry         bool   // find out and write nothing
+	Jobs        int
+	Memory      int64
+	Sync        string // as local.Sync
+	Steps       *stall.Board
+
+	// What was done, or would be.
+	Before, After index.Manifest
+	Written       int   // shards, or files that are deleted
+	Bytes         int64 // of those
+}
+
+// editor is an Edit at work.
+type editor struct {
+	*Edit
+	base  *Set
+	store storage.Store
+	pool  *shardify.Pool
+	old   map[string]int64 // files to delete, with their sizes
+}
+
+// Run does it. Without a sample that is chosen nothing changes.
+func (e *Edit) Run(ctx context.Context) (err error) {
+	e.Dir = dataset.Folder(e.Dir)
+	x := &editor{Edit: e, pool: shardify.NewPool(e.Memory), old: map[string]int64{}}
+	if x.store, err = storages.Open(e.Dir, storages.Output{Sync: local.Sync(e.Sync)}); err != nil {
+		return err
+	}
+	here := storages.Local(e.Dir)
+	if here && !e.Dry && e.To == "" {
+		if _, err := Open(e.Dir); err != nil {
+			return err // and makes no folder for the lock
+		}
+		unlock, err := lock(e.Dir, e.Op)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		if err := local.NewDir(e.Dir, local.Sync(e.Sync)).Clean(); err != nil {
+			return err
+		}
+	}
+	if x.base, err = openBase(e.Dir); err != nil {
+		return err
+	}
+	e.Before, e.After = *x.base.Manifest, *x.base.Manifest
+	switch {
+	case e.Op == opCollect:
+		return x.collect(ctx)
+	case e.Op == opCheckout && e.To != "":
+		return x.export(ctx)
+	case e.Op == opCheckout:
+		return x.again(ctx)
+	}
+	return x.remove(ctx)
+}
+
+func (x *editor) annotate(err error) error { return shardify.Annotate(err, x.Op, x.Dir, "") }
+
+// publish makes the manifests of splits, or the one of the set, its next version.
+func (x *editor) publish(ctx context.Context, root *index.Manifest, made []*index.Manifest) error {
+	defer x.Steps.Begin("publishing the manifest of " + x.Dir).End()
+	static, _, err := staticOf(x.base)
+	if err != nil {
+		return err
+	}
+	lines, err := x.base.inputLines()
+	if err != nil {
+		return err
+	}
+	root.Previous = x.base.Manifest.Digest
+	root.Change = &index.Change{Version: x.base.Manifest.VersionNumber() + 1, Op: x.Op, Samples: -x.base.Manifest.Samples, Note: x.Note}
+	f := finisher{store: &replacer{x.store}, static: static}
+	if err := x.base.keep(ctx, x.store); err != nil {
+		return err
+	}
+	names := x.base.splits()
+	for i, m := range made {
+		root.Change.Samples += m.Samples
+		m.Previous = x.base.of(names[i]).Manifest.Digest
+		if err := f.beside(ctx, names[i], m, lines); err != nil {
+			return err
+		}
+	}
+	m, err := f.manifests(ctx, root, names, made)
+	if err == nil {
+		x.After = *m
+	}
+	return err
+}
+
+// bare is a manifest without what publish fills in.
+func bare(m *index.Manifest) *index.Manifest {
+	c := *m
+	c.Shards, c.Files, c.Splits, c.Samples, c.Bytes = nil, nil, nil, 0, 0
+	c.Parts = slices.Clone(m.Parts)
+	return &c
+}
+
+// again makes an older version the present one.
+func (x *editor) again(ctx context.Context) error {
+	old, err := x.version()
+	if err != nil {
+		return err
+	}
+	x.After = *old.Manifest
+	if x.Dry || old.Manifest.Digest == x.base.Manifest.Digest {
+		return nil
+	}
+	for _, name := range old.splits() {
+		for _, s := range old.of(name).Manifest.Shards {
+			if err := dataset.CheckFile(ctx, storages.Files, dataset.FilePath(storage.Join(x.Dir, name), s.Name), s.Bytes); err != nil {
+				return x.annotate(err)
+			}
+		}
+	}
+	var made []*index.Manifest
+	for _, name := range old.splits() {
+		m := bare(old.of(name).Manifest)
+		m.Shards = old.of(name).Manifest.Shards
+		for _, s := range m.Shards {
+			m.Samples += s.Samples
+		}
+		made = append(made, m)
+	}
+	if !slices.Equal(old.splits(), x.base.splits()) {
+		return x.annotate(shardify.Unsupported("version %d has other splits", x.Version))
+	}
+	return x.publish(ctx, bare(old.Manifest), made)
+}
+
+// version is one of those that the set has had.
+func (x *editor) version() (*Set, error) {
+	now := x.base.Manifest.VersionNumber()
+	if x.Version == now {
+		return x.base, nil
+	}
+	if x.Version < 1 || x.Version > now {
+		return nil, x.annotate(shardify.Misuse("version %d: the set has %s", x.Version, printable.Of(now, "version")))
+	}
+	return x.base.kept(x.Version)
+}
+
+// replacer is a store whose files replace those of the same name.
+type replacer struct{ storage.Store }
+
+// Unwrap has the abilities of the store.
+func (r *replacer) Unwrap() any { return r.Store }
+
+// Create starts a small file that is published as a whole.
+func (r *replacer) Create(name string) (storage.Pending, error) {
+	return &replacing{store: r.Store, name: name}, nil
+}
+
+// replacing is a file in memory until it is published.
+type replacing struct {
+	store storage.Store
+	name  string
+	text  []byte
+}
+
+func (p *replacing) Write(b []byte) (int, error) {
+	p.text = append(p.text, b...)
+	return len(b), nil
+}
+
+// WriteAt puts bytes anywhere.
+func (p *replacing) WriteAt(b []byte, at int64) (int, error) {
+	if need := at + int64(len(b)); need > int64(len(p.text)) {
+		p.text = append(p.text, make([]byte, need-int64(len(p.text)))...)
+	}
+	return copy(p.text[at:], b), nil
+}
+
+// Commit publishes it.
+func (p *replacing) Commit(ctx context.Context) error {
+	return storage.Replace(ctx, p.store, p.name, p.text)
+}
+
+// Abort forgets it.
+func (p *replacing) Abort() error { return nil }
+
+// numbered are the shards of a manifest by the number of their first sample.
+func numbered(shards []shardify.Shard) []int64 {
+	first := make([]int64, 1, len(shards)+1)
+	for i := range shards {
+		first = append(first, first[i]+shards[i].Samples)
+	}
+	return first
+}
+
+// share takes what is gone from shards off the parts of a set.
+func share(parts []index.Part, old []shardify.Shard, left map[int]shardify.Shard) (samples, shards []int64) {
+	samples, shards = make([]int64, len(parts)), make([]int64, len(parts))
+	k, end := 0, int64(0)
+	for i := range parts {
+		end += parts[i].Shards
+		for ; int64(k) < end && k < len(old); k++ {
+			now, changed := left[k]
+			if !changed {
+				continue
+			}
+			samples[i] += old[k].Samples - now.Samples
+			if now.Samples == 0 {
+				shards[i]++
+			}
+		}
+	}
+	return samples, shards
+}
+
+// sorted are the keys of a map in order.
+func sorted[V any](m map[int]V) []int { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,495 @@
+package sets
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"regexp"
+	"slices"
+	"sync"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset/pass"
+	"github.com/shardify/shardify/dataset/proof"
+	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
+	"github.com/shardify/shardify/transform/condition"
+	"github.com/shardify/shardify/transform/op"
+	"golang.org/x/sync/errgroup"
+)
+
+// stretch is samples lo ... hi-1 of a set.
+type stretch struct{ lo, hi int64 }
+
+func length(list []stretch) (n int64) {
+	for _, s := range list {
+		n += s.hi - s.lo
+	}
+	return n
+}
+
+// remove leaves the chosen samples out.
+func (x *editor) remove(ctx context.Context) error {
+	choose, err := x.chooser()
+	if err != nil {
+		return err
+	}
+	names := x.base.splits()
+	gone := make([][]stretch, len(names))
+	var all int64
+	for i, name := range names {
+		if gone[i], err = x.choose(ctx, x.base.of(name), choose); err != nil {
+			return err
+		}
+		all += length(gone[i])
+	}
+	if err := choose.missed(); err != nil {
+		return x.annotate(err)
+	}
+	if x.After.Samples -= all; all == 0 {
+		return nil
+	}
+	if x.After.Samples == 0 {
+		return x.annotate(shardify.Unsupported("all %s of the set would be removed: delete its folder instead", printable.Of(all, "sample")))
+	}
+	root := bare(x.base.Manifest)
+	var made []*index.Manifest
+	for i, name := range names {
+		old := x.base.of(name)
+		left, err := x.rewrite(ctx, old, name, gone[i])
+		if err != nil {
+			return err
+		}
+		m := bare(old.Manifest)
+		for k, s := range old.Manifest.Shards {
+			if now, changed := left[k]; changed {
+				s = now
+			}
+			if s.Samples > 0 || old.Manifest.Shards[k].Samples == 0 {
+				m.Shards = append(m.Shards, s)
+				m.Samples += s.Samples
+			}
+		}
+		samples, shards := share(m.Parts, old.Manifest.Shards, left)
+		for k := range m.Parts {
+			m.Parts[k].Samples -= samples[k]
+			m.Parts[k].Shards -= shards[k]
+			if name != "" && k < len(root.Parts) {
+				root.Parts[k].Samples -= samples[k]
+				root.Parts[k].Shards -= shards[k]
+			}
+		}
+		m.Windows = viewsWithout(old.Manifest.Windows, gone[i])
+		made = append(made, m)
+	}
+	if x.Dry {
+		return nil
+	}
+	return x.publish(ctx, root, made)
+}
+
+// chooser says which samples of a batch are meant.
+type chooser struct {
+	where string
+	keys  map[string]bool // found or not; nil with where
+	from  string          // the file of keys
+	mu    sync.Mutex
+}
+
+func (x *editor) chooser() (*chooser, error) {
+	c := &chooser{where: x.Where, from: x.Keys}
+	if x.Keys == "" {
+		return c, nil
+	}
+	b, err := readOwn(x.Keys)
+	if err != nil {
+		return nil, err
+	}
+	c.keys = map[string]bool{}
+	lines := bufio.NewScanner(bytes.NewReader(b))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if line := bytes.TrimSuffix(lines.Bytes(), []byte("\r")); len(line) > 0 {
+			c.keys[string(line)] = false
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, shardify.Annotate(shardify.Corrupt(-1, "%v", err), "read", x.Keys, "")
+	}
+	return c, nil
+}
+
+// missed is the error about keys that no sample has.
+func (c *chooser) missed() error {
+	var missing []string
+	for k, found := range c.keys {
+		if !found {
+			missing = append(missing, k)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	slices.Sort(missing)
+	return shardify.Mismatch("%s of %s in %s not in the set, the first is %q: nothing was removed", printable.Count(int64(len(missing))), printable.Of(int64(len(c.keys)), "name"), c.from, missing[0])
+}
+
+// bind prepares the choice among the samples of a set: the fields that it reads, and what marks them.
+func (c *chooser) bind(m *index.Manifest) (columns []string, mark func(schema []shardify.Field) (func(b *shardify.Batch, marks []byte) error, error), err error) {
+	if c.keys != nil {
+		return nil, func([]shardify.Field) (func(b *shardify.Batch, marks []byte) error, error) { return c.byName, nil }, nil
+	}
+	cond, err := condition.New(&op.Env{Keyed: m.Keyed}, "where", c.where)
+	if err != nil {
+		return nil, nil, err
+	}
+	return cond.Fields().Named, func(schema []shardify.Field) (func(b *shardify.Batch, marks []byte) error, error) {
+		return cond.Keep, cond.Bind(schema)
+	}, nil
+}
+
+func (c *chooser) byName(b *shardify.Batch, marks []byte) error {
+	if b.Keys == nil {
+		return shardify.Unsupported("the samples have no names: choose them by a condition (--where)")
+	}
+	for i := range b.Samples {
+		marks[i] = 0
+		if _, ok := c.keys[string(b.Key(i))]; ok { // only the values of the map change
+			marks[i] = 1
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range b.Samples {
+		if marks[i] == 1 {
+			c.keys[string(b.Key(i))] = true
+		}
+	}
+	return nil
+}
+
+// open opens the samples of a set as an input.
+func (x *editor) open(ctx context.Context, s *Set, columns []string) (*readers.Opened, error) {
+	f, ok := readers.Lookup(s.Manifest.Format)
+	if !ok || !f.Sets {
+		err := shardify.Unsupported("versions of sets of %s shards", s.Manifest.Format)
+		return nil, shardify.Hint(x.annotate(err), "shardify convert makes a set without the samples: --where 'not (CONDITION)'")
+	}
+	options, err := format.CheckOptions(f.Options, nil)
+	if err != nil {
+		return nil, err
+	}
+	o, err := readers.Open(ctx, f, readers.Request{FS: storages.Files, Inputs: []string{s.Dir}, Columns: columns, Options: options, Jobs: x.Jobs})
+	if err != nil {
+		return nil, x.annotate(err)
+	}
+	if have, want := textOf(o.Source.Schema()), textOf(s.Manifest.Schema); columns == nil && have != want {
+		o.Source.Close()
+		return nil, x.annotate(fmt.Errorf("the shards of %s are read with other fields than it has: %s", s.Dir, have))
+	}
+	return o, nil
+}
+
+// choose reads what decides, and returns the samples that are meant.
+func (x *editor) choose(ctx context.Context, s *Set, c *chooser) (all []stretch, err error) {
+	columns, bind, err := c.bind(s.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.Manifest.Shards) == 0 {
+		return nil, nil
+	}
+	o, err := x.open(ctx, s, columns)
+	if err != nil {
+		return nil, err
+	}
+	defer o.Source.Close()
+	mark, err := bind(o.Source.Schema())
+	if err != nil {
+		return nil, err
+	}
+	parts, total, err := pass.Split(ctx, o.Source)
+	if err == nil && total != s.Manifest.Samples {
+		err = x.annotate(shardify.Corrupt(-1, "%d samples in the shards of %s, the manifest says %d", total, s.Dir, s.Manifest.Samples))
+	}
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	var sums proof.Sums
+	found := make([][]stretch, len(parts))
+	g, each := errgroup.WithContext(ctx)
+	g.SetLimit(max(x.Jobs, 1))
+	for i := range parts {
+		g.Go(func() error {
+			at := parts[i].First
+			var marks []byte
+			return pass.Read(each, o.Source, x.pool, parts[i].Spans, func(_ shardify.Span, b *shardify.Batch) error {
+				marks = slices.Grow(marks[:0], b.Samples)[:b.Samples]
+				if err := mark(b, marks); err != nil {
+					return err
+				}
+				for k, m := range marks {
+					found[i] = addTo(found[i], at+int64(k), m != 0)
+				}
+				at += int64(b.Samples)
+				mu.Lock()
+				defer mu.Unlock()
+				sums.Add(b.Proofs...)
+				return nil
+			})
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, cmp.Or(context.Cause(ctx), err)
+	}
+	for _, list := range found {
+		for _, s := range list {
+			if n := len(all); n > 0 && all[n-1].hi == s.lo {
+				all[n-1].hi = s.hi
+				continue
+			}
+			all = append(all, s)
+		}
+	}
+	return all, sums.Check(o.Source, o.Args.Table)
+}
+
+// addTo appends a sample to stretches, if it is meant.
+func addTo(list []stretch, sample int64, meant bool) []stretch {
+	if !meant {
+		return list
+	}
+	if n := len(list); n > 0 && list[n-1].hi == sample {
+		list[n-1].hi++
+		return list
+	}
+	return append(list, stretch{sample, sample + 1})
+}
+
+// changed are the samples that are gone, by shard and as numbers within it.
+func changed(shards []shardify.Shard, gone []stretch) map[int][]stretch {
+	first, out, k := numbered(shards), map[int][]stretch{}, 0
+	for _, s := range gone {
+		for s.lo < s.hi {
+			for first[k+1] <= s.lo {
+				k++
+			}
+			end := min(s.hi, first[k+1])
+			out[k] = append(out[k], stretch{s.lo - first[k], end - first[k]})
+			s.lo = end
+		}
+	}
+	return out
+}
+
+// rewrite writes each shard of a set, or of a split, from which samples are gone under another name. It
+// returns what became of these, by their place; without a sample there is no shard.
+func (x *editor) rewrite(ctx context.Context, s *Set, split string, gone []stretch) (map[int]shardify.Shard, error) {
+	shards := s.Manifest.Shards
+	by := changed(shards, gone)
+	left := map[int]shardify.Shard{}
+	for k, list := range by {
+		left[k] = shardify.Shard{Samples: shards[k].Samples - length(list)}
+		if left[k].Samples > 0 {
+			x.Written++
+			if x.Dry {
+				x.Bytes += shards[k].Bytes / shards[k].Samples * left[k].Samples
+			}
+		}
+	}
+	if x.Dry || len(by) == 0 {
+		return left, nil
+	}
+	o, err := x.open(ctx, s, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer o.Source.Close()
+	w := &rewriting{editor: x, of: s, from: o, split: split}
+	if w.sink, w.options, err = sink(s.Manifest); err != nil {
+		return nil, err
+	}
+	spans, err := w.spans(ctx, by)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	g, each := errgroup.WithContext(ctx)
+	g.SetLimit(max(x.Jobs, 1))
+	for _, k := range sorted(by) {
+		if left[k].Samples == 0 {
+			continue
+		}
+		g.Go(func() error {
+			now, err := w.shard(each, k, spans[k], by[k])
+			mu.Lock()
+			defer mu.Unlock()
+			left[k] = now
+			x.Bytes += now.Bytes
+			return err
+		})
+	}
+	return left, g.Wait()
+}
+
+// rewriting is the work on the shards of a set.
+type rewriting struct {
+	*editor
+	of      *Set
+	from    *readers.Opened
+	split   string
+	sink    format.Output
+	options format.Options
+}
+
+// spans are those of the shards that are written again.
+func (w *rewriting) spans(ctx context.Context, by map[int][]stretch) (map[int][]shardify.Span, error) {
+	parts, _, err := pass.Split(ctx, w.from.Source)
+	if err != nil {
+		return nil, err
+	}
+	first, out := numbered(w.of.Manifest.Shards), map[int][]shardify.Span{}
+	k, at := 0, int64(0)
+	for i := range parts {
+		for _, s := range parts[i].Spans {
+			for first[k+1] <= at {
+				k++
+			}
+			if at += s.Samples(); at > first[k+1] {
+				return nil, fmt.Errorf("samples [%d, %d) are in two shards of %s", at-s.Samples(), at, w.of.Dir)
+			}
+			if by[k] != nil {
+				out[k] = append(out[k], s)
+			}
+		}
+	}
+	return out, nil
+}
+
+// shard writes one again without the samples that are gone.
+func (w *rewriting) shard(ctx context.Context, k int, spans []shardify.Span, gone []stretch) (now shardify.Shard, err error) {
+	old := &w.of.Manifest.Shards[k]
+	defer w.Steps.Begin("writing " + storage.Join(w.of.Dir, old.Name) + " without the samples").End()
+	name, err := renamedBy(old, gone)
+	if err != nil {
+		return now, err
+	}
+	var out shardify.Sink
+	defer func() {
+		if out != nil {
+			_ = out.Abort()
+		}
+	}()
+	var sums proof.Sums
+	var keep []byte
+	at, samples := int64(0), old.Samples-length(gone)
+	err = pass.Read(ctx, w.from.Source, w.pool, spans, func(_ shardify.Span, b *shardify.Batch) error {
+		sums.Add(b.Proofs...)
+		keep = slices.Grow(keep[:0], b.Samples)[:b.Samples]
+		for i := range keep {
+			for len(gone) > 0 && gone[0].hi <= at {
+				gone = gone[1:]
+			}
+			keep[i] = 1
+			if len(gone) > 0 && gone[0].lo <= at {
+				keep[i] = 0
+			}
+			at++
+		}
+		mem := w.pool.Overdraft()
+		defer mem.Release()
+		left, err := op.Select(b, keep, mem)
+		if err != nil || left.Samples == 0 {
+			return err
+		}
+		if out == nil {
+			// Rows in tars have names, which stay as they are.
+			out, err = w.sink.New(storage.Below(w.store, w.split), format.ShardSpec{
+				Name: name, Schema: w.of.Manifest.Schema, Samples: samples, Exact: true, Keyed: b.Keys != nil, Options: w.options,
+			})
+		}
+		if err != nil {
+			return err
+		}
+		return out.Write(left)
+	})
+	if err == nil {
+		err = sums.Check(w.from.Source, w.from.Args.Table)
+	}
+	if err != nil {
+		return now, err
+	}
+	return out.Commit(ctx)
+}
+
+// editStem ends the names of shards that were written again.
+var editStem = regexp.MustCompile(`-[0-9a-f]{16}$`)
+
+// renamedBy names a shard without some of its samples: by what it was, so that a second try makes the same
+// file.
+func renamedBy(s *shardify.Shard, gone []stretch) (string, error) {
+	stem, ext, ok := cutStem(s.Name)
+	if !ok {
+		return "", shardify.Corrupt(-1, "shard %q has no extension", s.Name)
+	}
+	var d index.Digest
+	_, _ = d.Write([]byte(s.Digest))
+	for _, g := range gone {
+		_, _ = d.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(g.lo)), uint64(g.hi)))
+	}
+	return fmt.Sprintf("%s-%s%s", editStem.ReplaceAllString(stem, ""), d.String()[len(index.DigestPrefix):][:16], ext), nil
+}
+
+// viewsWithout is views of rows after some are gone: windows over these, too, are gone.
+func viewsWithout(views map[string]index.View, gone []stretch) map[string]index.View {
+	if len(gone) == 0 || views == nil {
+		return views
+	}
+	out := map[string]index.View{}
+	for name, v := range views {
+		lo, hi := v.Span()
+		lo, hi = min(lo, 0), max(hi, 0)
+		old := v.Anchors
+		v.Anchors = []index.Anchors{}
+		k, before := 0, int64(0) // stretches that end before the window, and their rows
+		for _, a := range old {
+			for row := a.Lo; row < a.Hi; row += a.Step {
+				for k < len(gone) && gone[k].hi <= row+lo {
+					before += gone[k].hi - gone[k].lo
+					k++
+				}
+				if k < len(gone) && gone[k].lo <= row+hi {
+					continue
+				}
+				v.Anchors = anchor(v.Anchors, row-before, a.Step)
+			}
+		}
+		out[name] = v
+	}
+	return out
+}
+
+// anchor appends a row to runs of anchors.
+func anchor(list []index.Anchors, row, step int64) []index.Anchors {
+	if n := len(list); n > 0 {
+		last := &list[n-1]
+		end := last.Lo + last.Len()*last.Step // where the next one would be
+		switch {
+		case last.Len() == 1 && last.Hi == last.Lo+1 && row-last.Lo == step:
+			last.Step, last.Hi = step, row+1
+			return list
+		case last.Step == step && row == end:
+			last.Hi = row + 1
+			return list
+		}
+	}
+	return append(list, index.Anchors{Lo: row, Hi: row + 1, Step: step})
+}

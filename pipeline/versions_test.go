@@ -1,0 +1,393 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/tests/race"
+	"github.com/shardify/shardify/verify"
+)
+
+// people writes a table of n samples and returns its name. Samples have a number, a value found
+// nowhere else, a class, and a text of some length.
+func people(t *testing.T, name string, r *rand.Rand, n int) (values []float64) {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("id,v,cls,text\n")
+	for i := range n {
+		v := r.Float64() + float64(i)
+		values = append(values, v)
+		fmt.Fprintf(&b, "%d,%v,%s,%s\n", i, v, []string{"cat", "dog", "owl"}[r.IntN(3)], strings.Repeat("x", 1+r.IntN(9)))
+	}
+	if err := os.WriteFile(name, []byte(b.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+func mustConvert(t *testing.T, s Settings) {
+	t.Helper()
+	if _, err := Convert(context.Background(), s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustEdit(t *testing.T, e Edit) *Edit {
+	t.Helper()
+	if err := Change(context.Background(), &e, Hooks{}); err != nil {
+		t.Fatal(err)
+	}
+	return &e
+}
+
+// sound makes sure that nothing is wrong with a set.
+func sound(t *testing.T, dir string) {
+	t.Helper()
+	r, err := Verify(context.Background(), []string{dir}, verify.Options{}, Hooks{})
+	if err == nil {
+		err = r.Err()
+	}
+	if err != nil {
+		t.Fatalf("%s: %v %v", dir, err, r.Problems)
+	}
+}
+
+// TestRemoveIsAConversionWithoutTheSamples: random sets without random samples are what a conversion
+// makes that leaves these out.
+func TestRemoveIsAConversionWithoutTheSamples(t *testing.T) {
+	race.Sequential(t)
+	ctx := context.Background()
+	t.Chdir(t.TempDir())
+	rounds := 8
+	if os.Getenv("SHARDIFY_LONG") != "" {
+		rounds = 100
+	}
+	for seed := range rounds {
+		r := rand.New(rand.NewPCG(uint64(seed), 3))
+		in, set, want := fmt.Sprintf("%d.csv", seed), fmt.Sprintf("set%d", seed), fmt.Sprintf("want%d", seed)
+		n := 20 + r.IntN(200)
+		people(t, in, r, n)
+		s := Settings{Inputs: []string{in}, Output: set, Format: []string{"mmap", "wds"}[seed%2], ShardSamples: 1 + int64(r.IntN(60))}
+		if seed%4 < 2 {
+			s.Encode = []string{"cls"}
+		}
+		if seed%8 > 4 {
+			s.Split = "train=0.6,val=0.4"
+		}
+		mustConvert(t, s)
+		before, err := ID(ctx, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lo := r.IntN(n - 1)
+		hi := lo + 1 + r.IntN(n-lo-1)
+		where := fmt.Sprintf("id >= %d && id < %d || id == %d", lo, hi, r.IntN(n))
+		s.Output, s.Where = want, []string{"!(" + where + ")"}
+		mustConvert(t, s)
+		dry := mustEdit(t, Edit{Dir: set, Op: "remove", Where: where, Dry: true})
+		if now, err := ID(ctx, set); err != nil || now != before {
+			t.Fatalf("a dry run changed the set: %s, %v", now, err)
+		}
+		e := mustEdit(t, Edit{Dir: set, Op: "remove", Where: where, Note: "why"})
+		if e.Written != dry.Written || e.After.Samples != dry.After.Samples || e.Before.Samples-e.After.Samples < int64(hi-lo) {
+			t.Errorf("seed %d: %d shards and %d samples, the dry run said %d and %d", seed, e.Written, e.After.Samples, dry.Written, dry.After.Samples)
+		}
+		d, err := Diff(ctx, set, want, Comparison{Memory: 1 << 28})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Changed+d.Added+d.Removed+d.Moved != 0 || d.Equal != e.After.Samples {
+			t.Errorf("seed %d, without %s: %+v", seed, where, d)
+		}
+		sound(t, set)
+		list, err := Versions(set)
+		if err != nil || len(list) != 2 || list[0].Change != e.After.Samples-e.Before.Samples || list[0].Note != "why" || list[1].ID != before {
+			t.Fatalf("seed %d: %+v, %v", seed, list, err)
+		}
+		old := set + "-1"
+		mustEdit(t, Edit{Dir: set, Op: "checkout", Version: 1, To: old})
+		sound(t, old)
+		if id, err := ID(ctx, old); err != nil || id != before {
+			t.Errorf("seed %d: version 1 is %s, it was %s (%v)", seed, id, before, err)
+		}
+		mustEdit(t, Edit{Dir: set, Op: "checkout", Version: 1})
+		sound(t, set)
+		if list, err = Versions(set); err != nil || len(list) != 3 || list[0].ID != before || list[1].Op != "remove" {
+			t.Errorf("seed %d: %+v, %v", seed, list, err)
+		}
+	}
+}
+
+// TestShardsAreWrittenAsAConversionWritesThem: also the names of rows in tars.
+func TestShardsAreWrittenAsAConversionWritesThem(t *testing.T) {
+	t.Chdir(t.TempDir())
+	people(t, "a.csv", rand.New(rand.NewPCG(1, 1)), 50)
+	people(t, "b.csv", rand.New(rand.NewPCG(2, 1)), 50)
+	for _, format := range []string{"mmap", "wds"} {
+		s := Settings{Inputs: []string{"a.csv", "b.csv"}, Output: format, Format: format, Shuffle: "global"}
+		mustConvert(t, s)
+		e := mustEdit(t, Edit{Dir: format, Op: "remove", Where: "id % 7 == 3"})
+		s.Output, s.Inputs, s.Shuffle, s.Where = format+"-want", []string{format + "-old"}, "", []string{"id % 7 != 3"}
+		mustEdit(t, Edit{Dir: format, Op: "checkout", Version: 1, To: format + "-old"})
+		mustConvert(t, s)
+		_, want, err := ManifestOf(format + "-want")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(e.After.Shards) != 1 || len(want.Shards) != 1 || e.After.Shards[0].Digest != want.Shards[0].Digest || e.After.Shards[0].Bytes != want.Shards[0].Bytes {
+			t.Errorf("%s: %+v, a conversion gives %+v", format, e.After.Shards, want.Shards)
+		}
+	}
+}
+
+func TestRemoveByName(t *testing.T) {
+	ctx := context.Background()
+	t.Chdir(t.TempDir())
+	os.Mkdir("in", 0o777)
+	for i := range 30 {
+		os.WriteFile(fmt.Sprintf("in/%02d.txt", i), []byte(fmt.Sprint("text ", i)), 0o666)
+	}
+	for _, split := range []string{"", "train=0.5,val=0.5"} {
+		set := "set" + split
+		mustConvert(t, Settings{Inputs: []string{"in"}, Output: set, Split: split, ShardSamples: 4})
+		os.WriteFile("keys", []byte("07\r\n12\n\n07\n"), 0o666)
+		os.WriteFile("wrong", []byte("07\nunknown\n"), 0o666)
+		err := Change(ctx, &Edit{Dir: set, Op: "remove", Keys: "wrong"}, Hooks{})
+		if !errors.Is(err, shardify.ErrSchema) || !strings.Contains(err.Error(), `"unknown"`) {
+			t.Errorf("a name that no sample has: %v", err)
+		}
+		sound(t, set)
+		if list, err := Versions(set); err != nil || len(list) != 1 {
+			t.Errorf("after an error: %+v, %v", list, err)
+		}
+		e := mustEdit(t, Edit{Dir: set, Op: "remove", Keys: "keys"})
+		if e.After.Samples != 28 {
+			t.Errorf("%d samples of 30 without 2", e.After.Samples)
+		}
+		mustConvert(t, Settings{Inputs: []string{"in"}, Output: set + "want", Split: split, Where: []string{`!(lower(key) in ["07", "12"])`}})
+		d, err := Diff(ctx, set, set+"want", Comparison{Memory: 1 << 28})
+		if err != nil || d.Changed+d.Added+d.Removed+d.Moved != 0 {
+			t.Errorf("%+v, %v", d, err)
+		}
+		sound(t, set)
+		again := mustEdit(t, Edit{Dir: set, Op: "remove", Where: `lower(key) == "07"`})
+		if again.After.Digest != e.After.Digest {
+			t.Error("nothing to remove made a version")
+		}
+		err = Change(ctx, &Edit{Dir: set, Op: "remove", Where: `lower(key) != "x"`}, Hooks{})
+		if !errors.Is(err, shardify.ErrUnsupported) {
+			t.Errorf("all samples: %v", err)
+		}
+	}
+}
+
+// TestRemovedRowsAreInNoWindow compares views of rows with those that follow from the rows alone.
+func TestRemovedRowsAreInNoWindow(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for seed := range uint64(30) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		n := 30 + r.IntN(50)
+		os.RemoveAll("set")
+		os.RemoveAll("in.csv")
+		people(t, "in.csv", r, n)
+		window := []string{"2+1", "3", "1+2,step=3", "2+1,stride=4", "1+1,lead=5"}[seed%5]
+		mustConvert(t, Settings{Inputs: []string{"in.csv"}, Output: "set", Columns: []string{"id", "v"}, Window: []string{window}, ShardSamples: 11})
+		_, old, err := ManifestOf("set")
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone := map[int64]bool{int64(r.IntN(n)): true, int64(r.IntN(n)): true, 12: true}
+		var cond []string
+		for row := range gone {
+			cond = append(cond, fmt.Sprint("id == ", row))
+		}
+		e := mustEdit(t, Edit{Dir: "set", Op: "remove", Where: strings.Join(cond, " || ")})
+		was, is := old.Windows["window"], e.After.Windows["window"]
+		var want []int64
+		for _, row := range was.Rows() {
+			lo, hi := was.Span()
+			ok, before := true, int64(0)
+			for k := row + min(lo, 0); k <= row+max(hi, 0); k++ {
+				ok = ok && !gone[k]
+			}
+			for k := range row {
+				if gone[k] {
+					before++
+				}
+			}
+			if ok {
+				want = append(want, row-before)
+			}
+		}
+		if got := is.Rows(); !slices.Equal(got, want) {
+			t.Errorf("seed %d, %s without %v: anchors %v, want %v", seed, window, gone, got, want)
+		}
+		sound(t, "set")
+	}
+}
+
+// TestPurge: after gc --keep 1 the values of removed samples are in no file.
+func TestPurge(t *testing.T) {
+	race.Sequential(t)
+	t.Chdir(t.TempDir())
+	rounds := 10
+	if os.Getenv("SHARDIFY_LONG") != "" {
+		rounds = 100
+	}
+	for seed := range rounds {
+		r := rand.New(rand.NewPCG(uint64(seed), 5))
+		in, set := fmt.Sprintf("%d.csv", seed), fmt.Sprintf("set%d", seed)
+		n := 10 + r.IntN(100)
+		values := people(t, in, r, n)
+		s := Settings{Inputs: []string{in}, Output: set, Format: []string{"mmap", "wds"}[seed%2], ShardSamples: 7, Columns: []string{"id", "v"}}
+		if seed%3 == 0 {
+			s.Split = "train=0.6,val=0.4"
+		}
+		mustConvert(t, s)
+		a, b := r.IntN(n), r.IntN(n)
+		mustEdit(t, Edit{Dir: set, Op: "remove", Where: fmt.Sprintf("id == %d", a)})
+		mustEdit(t, Edit{Dir: set, Op: "remove", Where: fmt.Sprintf("id == %d", b)})
+		if holds(t, set, values[a]) == 0 || holds(t, set, values[b]) == 0 {
+			t.Fatalf("seed %d: the search does not find what is there", seed)
+		}
+		dry := mustEdit(t, Edit{Dir: set, Op: "gc", Version: 1, Dry: true})
+		e := mustEdit(t, Edit{Dir: set, Op: "gc", Version: 1})
+		if e.Written == 0 || e.Written != dry.Written || e.Bytes != dry.Bytes {
+			t.Errorf("seed %d: %d files of %d bytes, the dry run said %d of %d", seed, e.Written, e.Bytes, dry.Written, dry.Bytes)
+		}
+		if x, y := holds(t, set, values[a]), holds(t, set, values[b]); x+y > 0 {
+			t.Errorf("seed %d: removed values are in %d and %d files", seed, x, y)
+		}
+		c := (a + 1) % n
+		if c == b {
+			c = (c + 1) % n
+		}
+		if c != a && holds(t, set, values[c]) == 0 {
+			t.Errorf("seed %d: a value that stays is gone", seed)
+		}
+		sound(t, set)
+		if list, err := Versions(set); err != nil || len(list) != 1 || list[0].Number != e.Before.VersionNumber() {
+			t.Errorf("seed %d: %+v, %v", seed, list, err)
+		}
+		if again := mustEdit(t, Edit{Dir: set, Op: "gc", Version: 1}); again.Written != 0 {
+			t.Errorf("seed %d: gc finds %d more files", seed, again.Written)
+		}
+	}
+}
+
+// holds is how many files below a folder have a value.
+func holds(t *testing.T, dir string, v float64) (n int) {
+	t.Helper()
+	var want [8]byte
+	for i := range want {
+		want[i] = byte(math.Float64bits(v) >> (8 * i))
+	}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if bytes.Contains(b, want[:]) || bytes.Contains(b, fmt.Append(nil, v)) {
+			n++
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestExtendAfterRemove: also where the last shard is gone, whose number an older version has.
+func TestExtendAfterRemove(t *testing.T) {
+	ctx := context.Background()
+	t.Chdir(t.TempDir())
+	people(t, "a.csv", rand.New(rand.NewPCG(1, 1)), 30)
+	people(t, "b.csv", rand.New(rand.NewPCG(2, 1)), 30)
+	for _, format := range []string{"mmap", "wds"} {
+		mustConvert(t, Settings{Inputs: []string{"a.csv"}, Output: format, Format: format, ShardSamples: 10})
+		mustEdit(t, Edit{Dir: format, Op: "remove", Where: "id >= 20 || id == 3"})
+		if _, err := Extend(ctx, format, Settings{Inputs: []string{"b.csv"}}, false); err != nil {
+			t.Fatal(err)
+		}
+		sound(t, format)
+		mustEdit(t, Edit{Dir: format, Op: "remove", Where: "id == 4"})
+		list, err := Versions(format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, v := range list {
+			got = append(got, fmt.Sprint(v.Number, v.Op, v.Change, v.Samples))
+		}
+		want := []string{"4remove-2 47", "3extend30 49", "2remove-11 19", "1convert30 30"}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", format, got, want)
+		}
+		if _, m, _ := ManifestOf(format); len(m.Parts) != 2 || m.Parts[0].Samples != 18 || m.Parts[1].Samples != 29 {
+			t.Errorf("parts %+v", m.Parts)
+		}
+		mustEdit(t, Edit{Dir: format, Op: "gc", Version: 2})
+		sound(t, format)
+		if list, err := Versions(format); err != nil || len(list) != 2 {
+			t.Errorf("%+v, %v", list, err)
+		}
+		if err := Change(ctx, &Edit{Dir: format, Op: "checkout", Version: 2}, Hooks{}); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a version that is gone: %v", err)
+		}
+	}
+}
+
+func TestVersionsRefuseDamage(t *testing.T) {
+	ctx := context.Background()
+	t.Chdir(t.TempDir())
+	people(t, "a.csv", rand.New(rand.NewPCG(1, 1)), 30)
+	mustConvert(t, Settings{Inputs: []string{"a.csv"}, Output: "set", ShardSamples: 10})
+	mustEdit(t, Edit{Dir: "set", Op: "remove", Where: "id == 3"})
+	name := filepath.Join("set", filepath.FromSlash(index.KeptName(1, "")))
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, damaged := range map[string][]byte{"a changed manifest": bytes.Replace(b, []byte(`"samples": 30`), []byte(`"samples": 31`), 1), "a short one": b[:len(b)/2], "none": nil} {
+		os.WriteFile(name, damaged, 0o666)
+		for _, e := range []Edit{{Op: "checkout", Version: 1}, {Op: "checkout", Version: 1, To: "old"}, {Op: "gc", Version: 1}} {
+			e.Dir = "set"
+			if err := Change(ctx, &e, Hooks{}); !errors.Is(err, shardify.ErrCorrupt) {
+				t.Errorf("%s: %s: %v", what, e.Op, err)
+			}
+		}
+		if _, err := Versions("set"); !errors.Is(err, shardify.ErrCorrupt) {
+			t.Errorf("%s: log: %v", what, err)
+		}
+	}
+	os.WriteFile(name, b, 0o666)
+	_, m, err := ManifestOf("set")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flip := filepath.Join("set", m.Shards[1].Name)
+	if b, err = os.ReadFile(flip); err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)-1] ^= 1
+	os.WriteFile(flip, b, 0o666)
+	if err := Change(ctx, &Edit{Dir: "set", Op: "remove", Where: "id == 12"}, Hooks{}); !errors.Is(err, shardify.ErrCorrupt) {
+		t.Errorf("a damaged shard is written again: %v", err)
+	}
+	if list, err := Versions("set"); err != nil || len(list) != 2 {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
