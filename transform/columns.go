@@ -144,6 +144,9 @@ func (s Settings) Columns(asked []string, others ...string) (open, helpers []str
 			continue
 		}
 		pattern := n.name
+		if n.wanted && !glob && want.Excluded(n.name) {
+			return nil, nil, shardify.Misuse("--%s '%s' keeps the field %s, which --columns leaves out: name it in one of them", n.flag, n.text, n.name)
+		}
 		if want.Excluded(n.name) || glob && want.Excludes() {
 			pattern = columns.Helper(n.name)
 		}

@@ -2,6 +2,7 @@ package transform
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -167,6 +168,19 @@ func TestFieldsForOperationsAreReadAndDropped(t *testing.T) {
 			t.Errorf("%v: %v", c.s, err)
 		} else if names(out) != c.left {
 			t.Errorf("%v leaves %s, want %s", c.s, names(out), c.left)
+		}
+	}
+}
+
+// TestAFieldIsLeftOutOrKept: not both.
+func TestAFieldIsLeftOutOrKept(t *testing.T) {
+	for _, s := range []Settings{{Cast: {"eta=f32"}}, {Rename: {"e=eta"}}, {Stack: {"jets=eta,nJet"}}} {
+		_, _, err := s.Columns([]string{"!eta"})
+		if !errors.Is(err, shardify.ErrUsage) || !strings.Contains(err.Error(), "keeps the field eta, which --columns leaves out") {
+			t.Errorf("%v: %v", s, err)
+		}
+		if _, _, err := s.Columns([]string{"!run"}); err != nil {
+			t.Errorf("%v: %v", s, err)
 		}
 	}
 }

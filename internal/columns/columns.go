@@ -103,6 +103,7 @@ func (w *Wanted) match(names []string) (hit, exact bool) {
 		for _, name := range names {
 			if is(h, name) {
 				mark(&w.helped[i])
+				w.Excluded(names...) // it matches, though the field is read
 				return true, h == name
 			}
 		}

@@ -16,6 +16,7 @@ func TestMatch(t *testing.T) {
 		{"!Info", "x y Jet_pt Jet_id Infos", ""},
 		{"Jet_*,!*_id", "Jet_pt", ""},
 		{"!*_id,Jet_*,x", "x Jet_pt", ""}, // in any order
+		{"!Jet_pt,!!Jet_pt,x", "x Jet_pt", ""},
 		{"!Jet_*,!!Jet_id", "x y Info/run Info/deep/lumi Jet_id Infos", ""},
 		{"x,!!y", "x y", ""},
 		{"x,z,!w,!!v", "x", "z !w v"},
