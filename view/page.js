@@ -343,7 +343,9 @@ function choose() {
   $("title").textContent = p.name;
   document.title = p.name + " - shardify view";
   state.digest = facts.sides[Number(state.at.split("/")[0])].digest || "";
+  const by = $("by").value;
   $("by").replaceChildren(el("option", { value: "" }, "as they are"), ...p.fields.filter(f => f.sort).map(f => el("option", { value: f.name }, f.name)));
+  $("by").value = p.fields.some(f => f.sort && f.name === by) ? by : "";
   for (const b of $("tabs").children) b.hidden = b.dataset.tab === "order" && !p.loader || b.dataset.tab === "difference" && !other;
   if (state.tab === "order" && !p.loader || state.tab === "difference" && !other) state.tab = "samples";
 }

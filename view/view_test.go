@@ -324,15 +324,7 @@ func TestSortIsExact(t *testing.T) {
 func TestDamageIsNamedAndTheRestWorks(t *testing.T) {
 	for _, form := range []string{"mmap", "wds"} {
 		dir := convert(t, pipeline.Settings{Inputs: []string{rows(t, "a.jsonl", 30)}, Format: form, ShardSamples: 10})
-		shards, _ := filepath.Glob(filepath.Join(dir, "shard-000001.*"))
-		if len(shards) == 0 {
-			t.Fatal("no shard")
-		}
-		for _, name := range shards {
-			if err := os.Truncate(name, 100); err != nil {
-				t.Fatal(err)
-			}
-		}
+		truncate(t, dir, "shard-000001.*")
 		s := serving(t, dir)
 		var page samples
 		if code := get(t, s, "/api/samples", url.Values{"count": {"30"}}, &page); code != 200 || len(page.Samples) != 30 {
@@ -355,6 +347,20 @@ func TestDamageIsNamedAndTheRestWorks(t *testing.T) {
 		var text []byte
 		if code := get(t, s, "/report", nil, &text); code != 200 || !bytes.Contains(text, []byte("20 of 30 samples")) || !bytes.Contains(text, []byte("Left out: ")) || !bytes.Contains(text, []byte("shard-000001")) {
 			t.Errorf("%s: %d, %.600s", form, code, text)
+		}
+	}
+}
+
+// truncate cuts files of a set.
+func truncate(t *testing.T, dir, pattern string) {
+	t.Helper()
+	list, _ := filepath.Glob(filepath.Join(dir, pattern))
+	if len(list) == 0 {
+		t.Fatalf("no %s", pattern)
+	}
+	for _, name := range list {
+		if err := os.Truncate(name, 100); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
