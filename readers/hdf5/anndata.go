@@ -1,6 +1,7 @@
 package hdf5
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -23,7 +24,10 @@ import (
 )
 
 // cells is a file as AnnData sees it.
-type cells struct{ *column.File }
+type cells struct {
+	*column.File
+	damage *error // of attributes; nil: it does not matter
+}
 
 // errCells is the error of code that looks for samples in an input which is an AnnData.
 var errCells = errors.New("an AnnData")
@@ -35,7 +39,7 @@ func (s *chooser) isCells(f *column.File) bool {
 	if o.Sample != "auto" && o.Sample != string(tree.ByAxis) || o.Chunked || o.Splits || o.Sel != nil || o.Channels != nil {
 		return false
 	}
-	_, ok := anndata.Root(cells{&column.File{File: f.File, Rules: o.Plain(f)}}, o.Objects)
+	_, ok := anndata.Root(cells{File: &column.File{File: f.File, Rules: o.Plain(f)}}, o.Objects)
 	return ok
 }
 
@@ -48,7 +52,7 @@ func openCells(ctx context.Context, a format.OpenArgs, opts *tree.Settings, o fo
 			return nil, err
 		}
 		f.Rules = opts.Plain(f)
-		return cells{f}, nil
+		return cells{f, new(error)}, nil
 	}
 	return anndata.Open(ctx, a, c, o)
 }
@@ -100,7 +104,8 @@ func (c cells) Attr(p, name string) (any, bool) {
 		return nil, false
 	}
 	a, ok, err := o.Attribute(name)
-	if !ok || err != nil || a.Err != nil || a.Type == nil {
+	if err = cmp.Or(err, a.Err); !ok || err != nil || a.Type == nil {
+		c.damaged(p, name, err)
 		return nil, false
 	}
 	n, size := int(a.Space.Elements()), a.Type.Size
@@ -112,12 +117,23 @@ func (c cells) Attr(p, name string) (any, bool) {
 	for i := range n {
 		text, ok := element.ItemText(texts, &leaves[0], a.Data[i*size:][:size])
 		if !ok {
+			c.damaged(p, name, shardify.Corrupt(-1, "a text that is not there"))
 			return nil, false
 		}
 		out = append(out, text)
 	}
 	return out, true
 }
+
+// damaged notes an attribute that cannot be read: what it says of the file is not known.
+func (c cells) damaged(p, name string, err error) {
+	if c.damage != nil && *c.damage == nil && errors.Is(err, shardify.ErrCorrupt) {
+		*c.damage = shardify.Annotate(err, "", "", "/"+p+" attribute "+name)
+	}
+}
+
+// Damage implements anndata.Tree.
+func (c cells) Damage() error { return *c.damage }
 
 // leaf finds a data set, or the member of a compound one; nil without one.
 func (c cells) leaf(p string) (*column.Dataset, *element.Leaf, error) {

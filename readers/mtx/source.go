@@ -202,6 +202,9 @@ func (t *tree) Members(group string) (names []string, ok bool) {
 	return names, names != nil
 }
 
+// Damage implements anndata.Tree.
+func (t *tree) Damage() error { return nil }
+
 // Attr implements anndata.Tree.
 func (t *tree) Attr(path, name string) (any, bool) {
 	v, ok := map[string]string{

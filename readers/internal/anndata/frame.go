@@ -67,6 +67,8 @@ func (m *model) frame(path, name string) {
 	members := m.members(path)
 	if named || has(m.tree, m.at(path), index) {
 		m.column(path, index, name+"/_index", name+"/"+index)
+	} else if text(m.tree, m.at(path), "encoding-type") == "dataframe" {
+		m.refuse(name+"/_index", shardify.Corrupt(-1, "%s: a dataframe whose attribute _index does not say which column names the rows", name))
 	}
 	if !listed {
 		order = nil

@@ -68,6 +68,13 @@ func (m *model) names() (err error) {
 // namesOf reads the names of the rows of a frame of genes; known is false without such names.
 func (m *model) namesOf(path string) (names []string, known bool, err error) {
 	if _, ok := m.tree.Members(m.at(path)); !ok {
+		group, name := "", path
+		if i := strings.LastIndexByte(path, '/'); i >= 0 {
+			group, name = path[:i], path[i+1:]
+		}
+		if has(m.tree, m.at(group), name) {
+			return nil, false, shardify.Annotate(shardify.Corrupt(-1, "what is in it cannot be read"), "", "", m.at(path))
+		}
 		return nil, false, nil
 	}
 	index, named := m.indexOf(path)
@@ -75,7 +82,7 @@ func (m *model) namesOf(path string) (names []string, known bool, err error) {
 	if err != nil {
 		return nil, false, shardify.Annotate(err, "", "", p)
 	}
-	if a == nil && !named {
+	if a == nil && !named && text(m.tree, m.at(path), "encoding-type") != "dataframe" {
 		return nil, false, nil
 	}
 	if a == nil || len(a.Shape) != 1 {

@@ -157,8 +157,16 @@ func build(ctx context.Context, t Tree, c *Container, used *format.Used) (m *mod
 			m.leave("var/"+name, ofGenes, false)
 		}
 	}
-	return m, context.Cause(ctx)
+	for _, name := range m.members("") {
+		if !slices.Contains(partsOfAnnData, name) {
+			m.leave(name, "no part of an AnnData", true)
+		}
+	}
+	return m, cmp.Or(t.Damage(), context.Cause(ctx))
 }
+
+// partsOfAnnData are the members of its group, also of older ones.
+var partsOfAnnData = []string{"X", "layers", "obs", "obsm", "obsp", "var", "varm", "varp", "uns", "raw", "raw.X", "raw.var", "raw.varm"}
 
 func (m *model) at(p string) string { return join(m.root, p) }
 
@@ -266,6 +274,8 @@ func (m *model) node(path, name string, n int64, wide bool) {
 		m.leave(name, "an awkward array, which is not read", true)
 	case enc != "":
 		m.refuse(name, shardify.Unsupported("%s: unknown encoding-type %s", name, enc))
+	case has(m.tree, p, "indptr"):
+		m.refuse(name, shardify.Corrupt(-1, "%s has the parts of a sparse matrix, and no encoding-type", name))
 	case has(m.tree, m.at(parent), base):
 		m.leave(name, "neither an array nor a matrix", true)
 	}

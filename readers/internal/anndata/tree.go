@@ -19,6 +19,8 @@ type Tree interface {
 	Members(group string) (names []string, ok bool)
 	// Attr is an attribute: texts, or what JSON has.
 	Attr(path, name string) (value any, ok bool)
+	// Damage is why an attribute that was asked for could not be read.
+	Damage() error
 	// Array describes the array at a path, nil if the path is of no array.
 	Array(path string) (*Array, error)
 	// Missing says which chunks of an array are not there, though others are or there are several.

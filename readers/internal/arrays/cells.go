@@ -119,6 +119,9 @@ func (c *cells) Attr(p, name string) (v any, ok bool) {
 	return v, ok
 }
 
+// Damage implements anndata.Tree: what is damaged is no JSON.
+func (c *cells) Damage() error { return nil }
+
 // leaf finds an array, or the member of a compound one; false without one.
 func (c *cells) leaf(p string) (i, k int, ok bool, err error) {
 	member := ""
