@@ -171,8 +171,19 @@ func (p *parser) meta() error {
 	}
 }
 
-// long are the value representations with a length of four bytes.
-const long = "OB OW OF OD OL OV SQ UC UR UT UN SV UV"
+// longOf is a value representation with a length of four bytes; "" of others.
+func longOf(a, b byte) string {
+	const long = "OBOWOFODOLOVSQUCURUTUNSVUV"
+	if a < 'O' || a > 'U' {
+		return ""
+	}
+	for i := 0; i < len(long); i += 2 {
+		if long[i] == a && long[i+1] == b {
+			return long[i : i+2]
+		}
+	}
+	return ""
+}
 
 // header reads tag, representation and length of an element. The representation is one of those of long, or nothing.
 func (p *parser) header() (tag Tag, vr string, n uint32, err error) {
@@ -196,11 +207,9 @@ func (p *parser) header() (tag Tag, vr string, n uint32, err error) {
 			return 0, "", 0, shardify.Corrupt(p.Pos-4, "element %v has the value representation %q", tag, b[4:6])
 		}
 	}
-	at := strings.Index(long, string(b[4:6]))
-	if at < 0 {
+	if vr = longOf(b[4], b[5]); vr == "" {
 		return tag, "", uint32(o.Uint16(b[6:])), nil
 	}
-	vr = long[at : at+2]
 	if b, err = p.Take(4); err != nil {
 		return 0, "", 0, err
 	}
@@ -209,10 +218,10 @@ func (p *parser) header() (tag Tag, vr string, n uint32, err error) {
 
 // value passes a value, and keeps it if it is wanted.
 func (p *parser) value(tag Tag, n uint32, top bool) error {
-	if !top || !(tag == tagSyntax || described[tag] || p.want != nil && p.want(tag)) {
+	if !top || !(tag == tagSyntax || described.has(tag) || p.want != nil && p.want(tag)) {
 		return p.Skip(int64(n))
 	}
-	if n > maxKept && !described[tag] {
+	if n > maxKept && !described.has(tag) {
 		return p.Skip(int64(n))
 	}
 	if n > maxKept {
@@ -222,7 +231,7 @@ func (p *parser) value(tag Tag, n uint32, top bool) error {
 	if err != nil {
 		return err
 	}
-	if _, twice := p.f.value(tag); twice && described[tag] {
+	if _, twice := p.f.value(tag); twice && described.has(tag) {
 		return shardify.Corrupt(p.Pos, "element %v comes twice", tag)
 	}
 	p.f.kept = append(p.f.kept, element{tag, b})

@@ -280,7 +280,7 @@ func (d *Decoder) packed(dst []byte, f *fragments) error {
 	src = d.src
 	switch im.f.Syntax {
 	case rleSyntax:
-		d.plane = grown(d.plane, im.Rows*im.Columns)
+		d.plane = grown(d.plane, 2*im.Rows*im.Columns)
 		if err := rleFrame(dst, src, im.Rows*im.Columns, im.Samples, im.allocated/8, d.plane); err != nil {
 			return err
 		}

@@ -33,10 +33,41 @@ const (
 	TagThickness   Tag = 0x00180050
 )
 
-var described = map[Tag]bool{
-	tagSamples: true, tagPhotometric: true, tagPlanar: true, tagFrames: true, tagRows: true, tagColumns: true, tagAllocated: true, tagStored: true, tagHigh: true,
-	tagSigned: true, tagIntercept: true, tagSlope: true, tagCharset: true,
+var described = setOf(tagSamples, tagPhotometric, tagPlanar, tagFrames, tagRows, tagColumns, tagAllocated, tagStored, tagHigh, tagSigned, tagIntercept, tagSlope, tagCharset)
+
+// tagSet is a set of tags. A bit of most that are not in it says so.
+type tagSet struct {
+	bits [64]uint64
+	all  map[Tag]bool
 }
+
+func setOf(tags ...Tag) *tagSet {
+	s := &tagSet{all: map[Tag]bool{}}
+	for _, t := range tags {
+		h := t.hash()
+		s.bits[h>>6] |= 1 << (h & 63)
+		s.all[t] = true
+	}
+	return s
+}
+
+func (t Tag) hash() uint32 { return uint32(t>>16*29^t) & 4095 }
+
+func (s *tagSet) has(t Tag) bool {
+	h := t.hash()
+	return s.bits[h>>6]>>(h&63)&1 != 0 && s.all[t]
+}
+
+var named = func() *tagSet {
+	tags := make([]Tag, len(Elements))
+	for i := range Elements {
+		tags[i] = Elements[i].Tag
+	}
+	return setOf(tags...)
+}()
+
+// Named reports whether a tag is one of Elements.
+func Named(t Tag) bool { return named.has(t) }
 
 // String writes a tag as (0028,0010).
 func (t Tag) String() string { return fmt.Sprintf("(%04X,%04X)", uint32(t)>>16, uint32(t)&0xffff) }

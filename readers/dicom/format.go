@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -80,7 +81,7 @@ func open(f *arrayfile.File) (*dcm.File, *dcm.Image, error) {
 	if f.Packed {
 		return nil, nil, shardify.Unsupported("it is packed by gzip; unpack it first, with gunzip")
 	}
-	file, err := dcm.Parse(f, f.Size, wanted)
+	file, err := dcm.Parse(f, f.Size, dcm.Named)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -110,7 +111,8 @@ func look(f *arrayfile.File, o format.Options, personal string) (*arrayfile.Head
 		}
 		image.DType = shardify.F64
 	}
-	out.Arrays = fields(image, file)
+	out.Arrays = []arrayfile.Array{image}
+	out.Further, out.Make = further(file, nil), func(name string) (arrayfile.Array, bool) { return element(file, name) }
 	out.Lines = []string{fmt.Sprintf("%s, %d x %d pixels, %d frames, transfer syntax %s", im.Photometric, im.Rows, im.Columns, im.Frames, file.Syntax)}
 	out.Remark = remark(im, personal)
 	return out, nil
@@ -187,41 +189,73 @@ func (x *pixels) read(ctx context.Context, lo, hi int64, dst []byte) error {
 	return nil
 }
 
-// fields are the image, and elements for those who name them.
-func fields(image arrayfile.Array, f *dcm.File) []arrayfile.Array {
-	out := append(make([]arrayfile.Array, 0, len(dcm.Elements)+2), image)
-	for i := range dcm.Elements {
-		e := &dcm.Elements[i]
-		a := arrayfile.Array{Field: shardify.Field{Name: e.Name}, Asked: true}
-		switch e.Form {
-		case dcm.Text:
-			s, ok, err := f.UTF8(e.Tag)
-			if err != nil || !ok {
-				continue
+// further are the names of the elements that a file has, and of what is made of them, without those left out.
+func further(f *dcm.File, without []string) func() []string {
+	return func() (names []string) {
+		for _, a := range elements(f) {
+			if !slices.Contains(without, a.Name) {
+				names = append(names, a.Name)
 			}
-			a.DType, a.Media, a.Levels, a.Rows, a.Value = shardify.U8, "txt", 1, int64(len(s)), []byte(s)
-		case dcm.Decimals:
-			v, err := f.Numbers(e.Tag, e.N)
-			if err != nil || v == nil {
-				continue
-			}
-			a.DType, a.Value = shardify.F64, shardify.Bytes(v)
-			if e.N > 1 {
-				a.Shape = []int{e.N}
-			}
-		default:
-			n, ok, err := f.Int(e)
-			if err != nil || !ok {
-				continue
-			}
-			a.DType, a.Value = shardify.I64, binary.LittleEndian.AppendUint64(nil, uint64(n))
 		}
+		return names
+	}
+}
+
+// elements are the fields of all elements of a file, and its location.
+func elements(f *dcm.File) []arrayfile.Array {
+	out := make([]arrayfile.Array, 0, len(dcm.Elements)+1)
+	for i := range dcm.Elements {
+		if a, ok := fieldOf(f, &dcm.Elements[i]); ok {
+			out = append(out, a)
+		}
+	}
+	if a, ok := element(f, locationName); ok {
 		out = append(out, a)
 	}
-	if at, ok := location(f); ok {
-		out = append(out, arrayfile.Numbers("image.location", nil, at))
-	}
 	return out
+}
+
+const locationName = "image.location"
+
+// element is a field of an element.
+func element(f *dcm.File, name string) (a arrayfile.Array, ok bool) {
+	if name == locationName {
+		at, ok := location(f)
+		return arrayfile.Numbers(name, nil, at), ok
+	}
+	i := slices.IndexFunc(dcm.Elements, func(e dcm.Element) bool { return e.Name == name })
+	if i < 0 {
+		return a, false
+	}
+	return fieldOf(f, &dcm.Elements[i])
+}
+
+func fieldOf(f *dcm.File, e *dcm.Element) (a arrayfile.Array, ok bool) {
+	a = arrayfile.Array{Field: shardify.Field{Name: e.Name}, Asked: true}
+	switch e.Form {
+	case dcm.Text:
+		s, ok, err := f.UTF8(e.Tag)
+		if err != nil || !ok {
+			return a, false
+		}
+		a.DType, a.Media, a.Levels, a.Rows, a.Value = shardify.U8, "txt", 1, int64(len(s)), []byte(s)
+	case dcm.Decimals:
+		v, err := f.Numbers(e.Tag, e.N)
+		if err != nil || v == nil {
+			return a, false
+		}
+		a.DType, a.Value = shardify.F64, shardify.Bytes(v)
+		if e.N > 1 {
+			a.Shape = []int{e.N}
+		}
+	default:
+		n, ok, err := f.Int(e)
+		if err != nil || !ok {
+			return a, false
+		}
+		a.DType, a.Value = shardify.I64, binary.LittleEndian.AppendUint64(nil, uint64(n))
+	}
+	return a, true
 }
 
 // location is how far an image lies along the normal of its plane, in millimetres: the order of a series.
@@ -233,14 +267,3 @@ func location(f *dcm.File) (float64, bool) {
 	at := vector(p).dot(vector(o[:3]).cross(vector(o[3:])))
 	return at, !math.IsNaN(at) && !math.IsInf(at, 0)
 }
-
-// wanted are the elements that fields may be made of.
-func wanted(t dcm.Tag) bool { return tags[t] }
-
-var tags = func() map[dcm.Tag]bool {
-	m := map[dcm.Tag]bool{}
-	for i := range dcm.Elements {
-		m[dcm.Elements[i].Tag] = true
-	}
-	return m
-}()

@@ -143,13 +143,13 @@ func groups(_ context.Context, a *format.OpenArgs, each func(see func(i uint32, 
 		if !ok || im.Frames > 1 {
 			return
 		}
-		one, elements := sliceOf(i, file, im), fields(arrayfile.Array{}, file)[1:]
+		one, fields := sliceOf(i, file, im), elements(file)
 		mu.Lock()
 		defer mu.Unlock()
 		if all[uid] == nil {
 			all[uid] = &series{varied: map[string]bool{}}
 		}
-		all[uid].add(one, elements)
+		all[uid].add(one, fields)
 	})
 	if err != nil {
 		return nil, err
@@ -301,11 +301,7 @@ func lookSeries(f *arrayfile.File, o format.Options, personal string) (*arrayfil
 	if v.Spacing != nil {
 		out.Arrays = append(out.Arrays, arrayfile.Numbers("image.spacing", []int{3}, v.Spacing...), arrayfile.Numbers("image.affine", []int{4, 4}, v.Affine...))
 	}
-	for _, a := range fields(image, file)[1:] {
-		if !slices.Contains(v.Varied, a.Name) {
-			out.Arrays = append(out.Arrays, a)
-		}
-	}
+	out.Further, out.Make = further(file, v.Varied), func(name string) (arrayfile.Array, bool) { return element(file, name) }
 	out.Lines = []string{fmt.Sprintf("a series of %d slices, %s, %d x %d pixels, transfer syntax %s", len(f.Group.Inputs), im.Photometric, im.Rows, im.Columns, file.Syntax)}
 	out.Remark = strings.Join(slices.DeleteFunc([]string{v.Note, remark(im, personal)}, func(s string) bool { return s == "" }), "; ")
 	return out, nil

@@ -61,7 +61,7 @@ func lookImages(f *arrayfile.File, o format.Options) (*arrayfile.Header, error) 
 			out.Arrays = append(out.Arrays, s, z)
 		}
 	}
-	out.Arrays = append(out.Arrays, c.cards()...)
+	out.Further, out.Make = c.keywords, c.card
 	return out, nil
 }
 
@@ -92,32 +92,50 @@ func (c *contents) fieldOf(i int) string {
 	return name(x)
 }
 
-// cards are the keywords of the headers as fields, for those who name them.
-func (c *contents) cards() []arrayfile.Array {
+// keywords are the names of those of the headers, for those who name them.
+func (c *contents) keywords() (names []string) {
 	taken := map[string]bool{}
-	var out []arrayfile.Array
+	c.eachCard(func(name string, _ any) bool {
+		if !taken[name] {
+			taken[name], names = true, append(names, name)
+		}
+		return true
+	})
+	return names
+}
+
+func (c *contents) eachCard(do func(name string, value any) bool) {
 	for _, x := range append([]*hdu.HDU{c.chosen[0]}, &c.HDUs[0]) {
 		for _, k := range x.Header.Keywords() {
-			if taken[k.Name] {
-				continue
+			if !do(k.Name, k.Value) {
+				return
 			}
-			taken[k.Name] = true
-			a := arrayfile.Array{Field: shardify.Field{Name: k.Name}, Asked: true}
-			switch v := k.Value.(type) {
-			case bool:
-				a.DType, a.Value = shardify.Bool, []byte{0}
-				if v {
-					a.Value[0] = 1
-				}
-			case int64:
-				a.DType, a.Value = shardify.I64, shardify.Bytes([]int64{v})
-			case float64:
-				a.DType, a.Value = shardify.F64, shardify.Bytes([]float64{v})
-			case string:
-				a.DType, a.Media, a.Levels, a.Rows, a.Value = shardify.U8, "txt", 1, int64(len(v)), []byte(v)
-			}
-			out = append(out, a)
 		}
 	}
-	return out
+}
+
+// card is the field of a keyword.
+func (c *contents) card(name string) (a arrayfile.Array, ok bool) {
+	a = arrayfile.Array{Field: shardify.Field{Name: name}, Asked: true}
+	c.eachCard(func(n string, value any) bool {
+		if n != name {
+			return true
+		}
+		ok = true
+		switch v := value.(type) {
+		case bool:
+			a.DType, a.Value = shardify.Bool, []byte{0}
+			if v {
+				a.Value[0] = 1
+			}
+		case int64:
+			a.DType, a.Value = shardify.I64, shardify.Bytes([]int64{v})
+		case float64:
+			a.DType, a.Value = shardify.F64, shardify.Bytes([]float64{v})
+		case string:
+			a.DType, a.Media, a.Levels, a.Rows, a.Value = shardify.U8, "txt", 1, int64(len(v)), []byte(v)
+		}
+		return false
+	})
+	return a, ok
 }

@@ -36,6 +36,10 @@ type Header struct {
 	Whole    bool     // nothing follows the values of the last array
 	Lines    []string // describe the file
 	Remark   string   // is reported once for all files that share it
+	// Further are the names of fields that are read where they are asked for, as those of Asked are, and Make makes one of
+	// them: headers have many that few files are read for. nil: there are none.
+	Further func() []string
+	Make    func(name string) (Array, bool)
 }
 
 // Array is a field, and where its values are.
@@ -44,8 +48,8 @@ type Array struct {
 	// which is the sample.
 	shardify.Field
 	Rows int64
-	// Asked: the field is read only where --columns names it, without a wildcard unless its name begins with that of
-	// the first array and a dot.
+	// Asked: the field is read only where --columns names it. A wildcard does for names that begin with that of the first
+	// array and a dot.
 	Asked bool
 	// Value is the value of all samples of the file. With it nothing below is used.
 	Value []byte

@@ -2,6 +2,7 @@ package arrayfile
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -50,9 +51,7 @@ func (h *Header) samples() int64 {
 func (f *File) check() error {
 	for i := range f.Arrays {
 		a := &f.Arrays[i]
-		a.given = a.Name
-		a.Name = format.PlainName(a.Name)
-		if err := a.Validate(); err != nil {
+		if err := a.named(); err != nil {
 			return err
 		}
 		if a.Rows < 0 || a.Rows > rows.MaxSamples || f.Sections < 0 {
@@ -80,6 +79,42 @@ func (f *File) check() error {
 	return nil
 }
 
+// named gives the array a name that fields can have.
+func (a *Array) named() error {
+	a.given, a.Name = a.Name, format.PlainName(a.Name)
+	return a.Validate()
+}
+
+// made is one of the further fields, by its name in the schema.
+func (f *File) made(name string) *Array {
+	if f.Make == nil {
+		return nil
+	}
+	if a, ok := f.Make(name); ok && a.named() == nil && a.Name == name {
+		return &a
+	}
+	if i := slices.IndexFunc(f.Further(), func(s string) bool { return format.PlainName(s) == name }); i >= 0 {
+		if a, ok := f.Make(f.Further()[i]); ok && a.named() == nil {
+			return &a
+		}
+	}
+	return nil
+}
+
+// asked finds out whether a field is read that must be asked for: those that are not are listed.
+func (f *File) asked(name string, want *columns.Wanted, x *survey.Facts, others *[]string) bool {
+	hit, exact := want.Match(name)
+	switch {
+	case want.Open() || !hit:
+		*others = append(*others, format.PlainName(name))
+		return false
+	case !exact && !strings.HasPrefix(name, f.Arrays[0].given+"."):
+		x.Left = append(x.Left, format.Leftover{Name: format.PlainName(name), Reason: "--columns takes it by its full name, not by a wildcard"})
+		return false
+	}
+	return true
+}
+
 // facts are what the survey knows of a file.
 func (k *Kind) facts(f *File, want *columns.Wanted) *survey.Facts {
 	x := &survey.Facts{Samples: f.samples(), Size: f.Size, Lines: f.Lines, Remark: f.Remark, Blob: []byte(isFile)}
@@ -89,18 +124,28 @@ func (k *Kind) facts(f *File, want *columns.Wanted) *survey.Facts {
 	if f.Sections > 0 {
 		x.Blob, x.Borders = []byte(isSection), set.Borders{Every: 1}
 	}
-	var asked []string
+	var others []string
+	if f.Further != nil && want.All() {
+		more := f.Further
+		x.Further = func() []string { return furtherLines(more()) }
+	} else if f.Further != nil {
+		for _, name := range f.Further() {
+			if !f.asked(name, want, x, &others) {
+				continue
+			}
+			if a, ok := f.Make(name); ok && a.named() == nil {
+				a.Asked = false
+				f.Arrays = append(f.Arrays, a)
+			}
+		}
+	}
 	for i := range f.Arrays {
 		a := &f.Arrays[i]
-		hit, exact := want.Match(a.given, a.given+shardify.ShapeSuffix)
-		switch {
-		case a.Asked && (want.Open() || !hit):
-			asked = append(asked, a.Name)
-			continue
-		case a.Asked && !exact && !strings.HasPrefix(a.given, f.Arrays[0].given+"."):
-			x.Left = append(x.Left, format.Leftover{Name: a.Name, Reason: "--columns takes it by its full name, not by a wildcard"})
-			continue
-		case !hit:
+		if a.Asked {
+			if !f.asked(a.given, want, x, &others) {
+				continue
+			}
+		} else if hit, _ := want.Match(a.given, a.given+shardify.ShapeSuffix); !hit {
 			continue
 		}
 		field := survey.Field{Field: a.Field}
@@ -115,8 +160,14 @@ func (k *Kind) facts(f *File, want *columns.Wanted) *survey.Facts {
 			}
 		}
 	}
-	if asked != nil {
-		x.Lines = append(x.Lines, "--columns names further fields: "+strings.Join(asked, ", "))
-	}
+	x.Lines = append(x.Lines, furtherLines(others)...)
 	return x
+}
+
+// furtherLines describe a file whose further fields have these names.
+func furtherLines(names []string) []string {
+	if len(names) == 0 {
+		return nil
+	}
+	return []string{"--columns names further fields: " + strings.Join(names, ", ")}
 }

@@ -52,11 +52,13 @@ func (w *worker) Read(ctx context.Context, in *set.Input, sp shardify.Span, b *s
 		if in.Field(i) < 0 {
 			continue
 		}
-		k := slices.IndexFunc(w.file.Arrays, func(a Array) bool { return a.Name == c.Name })
-		if k < 0 {
+		a := w.file.made(c.Name)
+		if k := slices.IndexFunc(w.file.Arrays, func(a Array) bool { return a.Name == c.Name }); k >= 0 {
+			a = &w.file.Arrays[k]
+		}
+		if a == nil {
 			return changed("it has no field %s", c.Name)
 		}
-		a := &w.file.Arrays[k]
 		if a.DType != c.DType || a.Levels != c.Levels || !slices.Equal(a.Shape, c.Shape) {
 			return changed("field %s is %s %v, was %s %v", c.Name, a.DType, a.Shape, c.DType, c.Shape)
 		}

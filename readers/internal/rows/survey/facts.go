@@ -66,8 +66,9 @@ type Facts struct {
 	// what is true of many files (the path of the tree, choices made), and leave to
 	// the reader what it finds at once when it opens the file.
 	Blob []byte
-	// Lines describe the file; those of the first one are kept.
-	Lines []string
+	// Lines describe the file; those of the first one are kept. Further are more of them, which take time; it may be nil.
+	Lines   []string
+	Further func() []string
 	// Remark is reported once for all files that share it, with their number and their samples.
 	Remark string
 	// Piece is the largest part of the file that is decoded whole, and PieceBytes what it

@@ -187,7 +187,9 @@ func (c *collector) add(input uint32, first int64, facts *Facts, s *checked) err
 // describe keeps what is said about the first file, about the largest piece, and about many files.
 func (s *seen) describe(input uint32, facts *Facts) {
 	if s.told == 0 || input < s.told-1 {
-		s.told, s.lines = input+1, facts.Lines
+		if s.told, s.lines = input+1, facts.Lines; facts.Further != nil {
+			s.lines = append(s.lines, facts.Further()...)
+		}
 	}
 	if n := facts.PieceBytes; n > s.piece.Bytes || n > 0 && n == s.piece.Bytes && input < s.piece.Input {
 		s.piece = set.Piece{What: facts.Piece, Bytes: n, Input: input}
