@@ -30,7 +30,7 @@ type flipper struct {
 	files http.Handler
 	every int64 // n-th answer
 	n     atomic.Int64
-	once  sync.Map // paths of which an answer was flipped
+	once  sync.Map // shards of which an answer was flipped: of the file or its index, as both are fetched again together
 	flips atomic.Int64
 	bytes atomic.Int64
 }
@@ -38,7 +38,7 @@ type flipper struct {
 func (f *flipper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	bad := f.every > 0 && f.n.Add(1)%f.every == 0
 	if bad {
-		_, seen := f.once.LoadOrStore(r.URL.Path, true)
+		_, seen := f.once.LoadOrStore(strings.TrimSuffix(r.URL.Path, filepath.Ext(r.URL.Path)), true)
 		bad = !seen
 	}
 	f.files.ServeHTTP(&flipping{w, f, bad}, r)

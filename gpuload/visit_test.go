@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/gpuload/internal/filemap"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage/filemap"
 	"golang.org/x/sys/unix"
 )
 
