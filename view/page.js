@@ -298,7 +298,11 @@ async function open(at, n) {
 
 function frame(id, query) {
   const f = $(id), src = "report?" + new URLSearchParams(query);
-  if (f.dataset.src !== src) { f.dataset.src = src; f.src = src; }
+  if (f.dataset.src === src) return;
+  f.dataset.src = src;
+  f.setAttribute("aria-busy", "true");
+  f.onload = () => f.removeAttribute("aria-busy");
+  f.src = src;
 }
 
 function figures(all) {

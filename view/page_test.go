@@ -136,6 +136,7 @@ func TestABrowserShowsASet(t *testing.T) {
 			if name == "order" {
 				b.until(`document.querySelectorAll("#orderout tbody tr").length === 100`)
 			}
+			b.until(`document.querySelector("section:not([hidden]) iframe[aria-busy]") === null`)
 			b.shot(fmt.Sprintf("%s-%d", name, width))
 			b.healthy(name)
 		}

@@ -271,9 +271,9 @@ func (s *server) facts(_ *http.Request, _ *query) (any, error) {
 }
 
 func (p *part) facts(side int64, x *side) partFacts {
-	out := partFacts{At: strconv.FormatInt(side, 10), Name: x.name, Samples: p.total, Keyed: p.keyed(), Loader: p.manifest != nil}
+	out := partFacts{At: strconv.FormatInt(side, 10), Name: p.name(x), Samples: p.total, Keyed: p.keyed(), Loader: p.manifest != nil}
 	if p.split != "" {
-		out.At, out.Name = out.At+"/"+p.split, x.name+" "+p.split
+		out.At += "/" + p.split
 	}
 	if p.ended != nil {
 		out.Ended = shardify.Plain(p.ended)
@@ -536,7 +536,7 @@ func (s *server) write(ctx context.Context, w *bytes.Buffer, q *query) error {
 	if err != nil {
 		return err
 	}
-	parts, names := []*part{p}, []string{p.facts(0, sd).Name}
+	parts, names := []*part{p}, []string{p.name(sd)}
 	if q.Get("with") != "" {
 		other, p2, err := q.part("with")
 		if err != nil {
@@ -545,7 +545,9 @@ func (s *server) write(ctx context.Context, w *bytes.Buffer, q *query) error {
 		if q.Get("diff") != "" {
 			return differences(ctx, w, sd, other)
 		}
-		parts, names = append(parts, p2), append(names, p2.facts(0, other).Name)
+		if parts, names = append(parts, p2), []string{p.short(sd), p2.short(other)}; names[0] == names[1] {
+			names = []string{p.name(sd), p2.name(other)}
+		}
 	}
 	return statistics(ctx, w, s.pool, parts, names, q.Get("all") != "")
 }

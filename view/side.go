@@ -130,6 +130,14 @@ func (s *side) look(ctx context.Context, r *inspect.Request) error {
 	return nil
 }
 
+// name says which part of which side it is; short only what the last folder and the split are called.
+func (p *part) name(s *side) string { return strings.TrimSpace(s.name + " " + p.split) }
+
+func (p *part) short(s *side) string {
+	name := strings.TrimRight(s.name, "/")
+	return strings.TrimSpace(name[strings.LastIndexByte(name, '/')+1:] + " " + p.split)
+}
+
 // dirOf is the only input of a split.
 func dirOf(o *readers.Opened) string { return o.Args.Table.Path(0) }
 
