@@ -26,6 +26,11 @@ class Sample(Dict[str, Any]):
     __slots__ = ("schema",)
     schema: Tuple[Field, ...]
 
+    def _repr_html_(self) -> str:
+        from . import pieces  # Jupyter alone needs it
+
+        return pieces.sample(getattr(self, "schema", ()), self)
+
     def __missing__(self, name: str) -> Any:
         part = part_of(getattr(self, "schema", ()), name)
         if part is None or part.part is None or part.part[0] not in self:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from . import manifest as mf
 from . import callbacks, identity, near, remote, static, windows
 from .batch import Batch, Sample
-from .errors import SchemaError, UnsupportedError, printable
+from .errors import SchemaError, ShardifyError, UnsupportedError, printable
 from .foreign import LooseTar, MdsShard
 from .layout import counter_of
 from .megatron import PairShard
@@ -26,6 +26,8 @@ from .views import Concat, JaggedColumn, join_offsets, split_rows, starts_of
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
+
+    from . import pieces
 
     T = TypeVar("T", default=Sample)  # what ds[i] gives
 else:
@@ -166,6 +168,18 @@ class Dataset(Generic[T]):
 
         size = sum(int(m.raw["bytes"]) for m in self._manifests)
         return notebook.dataset(self.folders, len(self), len(self._shards), size, self.schema, lambda name: Dataset(self._manifests, [name]))
+
+    def view(self, start: int = 0, count: int = 12) -> pieces.Shown:
+        """Samples from a number on as a notebook shows them: pictures, plots, texts. `shardify view FOLDER` shows all."""
+        from . import pieces
+
+        shown: Dict[int, Any] = {}
+        for i in range(len(self))[start : start + count]:
+            try:
+                shown[i] = self._sample(i)
+            except (ShardifyError, OSError) as e:  # the others are shown
+                shown[i] = e
+        return pieces.Shown(self.schema, shown, len(self), self.folders[0])
 
     # ---- samples
 

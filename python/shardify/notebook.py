@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-from html import escape
 from typing import Any, Callable, List, Sequence
 
-from . import amounts
-from .errors import ShardifyError, printable
+from . import amounts, pieces
+from .errors import ShardifyError
+from .pieces import text
 from .schema import Field
 
 _FIELDS = 100  # in the table
 _IMAGES = 8
-_IMAGE_BYTES = 128 << 10  # of one; larger ones are not shown
-# What browsers show, by how it begins. SVG is not: it may hold programs.
-_KINDS = ((b"\x89PNG", "png"), (b"\xff\xd8\xff", "jpeg"), (b"GIF8", "gif"), (b"BM", "bmp"))
 
 
 def dataset(folders: Sequence[str], samples: int, shards: int, size: int, fields: Sequence[Field], images: Callable[[str], Any]) -> str:
@@ -27,10 +23,10 @@ def dataset(folders: Sequence[str], samples: int, shards: int, size: int, fields
 def summary(head: str, fields: Sequence[Field]) -> str:
     rows = ["<tr><th>field</th><th>type</th><th>unit, classes</th></tr>"]
     for f in fields[:_FIELDS]:
-        rows.append("<tr>%s</tr>" % "".join("<td style='text-align:left'>%s</td>" % _text(t) for t in (f.name, f.describe(), _about(f))))
+        rows.append("<tr>%s</tr>" % "".join("<td style='text-align:left'>%s</td>" % text(t) for t in (f.name, f.describe(), _about(f))))
     if len(fields) > _FIELDS:
         rows.append("<tr><td colspan='3'>and %d more fields</td></tr>" % (len(fields) - _FIELDS))
-    return "<div><b>%s</b></div><table>%s</table>" % (_text(head), "".join(rows))
+    return "<div><b>%s</b></div><table>%s</table>" % (text(head), "".join(rows))
 
 
 def _about(f: Field) -> str:
@@ -48,14 +44,9 @@ def _thumbnails(field: str, samples: Any, count: int) -> str:
         try:
             data: bytes = samples[i][field] or b""
         except (ShardifyError, OSError) as e:
-            shown.append("<span>sample %d: %s</span>" % (i, _text(str(e))))
+            shown.append("<span>sample %d: %s</span>" % (i, text(str(e))))
             continue
-        kind = next((k for magic, k in _KINDS if data.startswith(magic)), "")
-        if kind and len(data) <= _IMAGE_BYTES:
-            source = "data:image/%s;base64,%s" % (kind, base64.b64encode(data).decode())
-            shown.append("<img src='%s' alt='%s of sample %d' title='sample %d' style='height:64px;margin:2px;display:inline-block'>" % (source, _text(field), i, i))
+        picture = pieces.image(data, "%s of sample %d" % (field, i), "height:64px", "sample %d" % i)
+        if picture:
+            shown.append(picture)
     return "<div>%s</div>" % "".join(shown) if shown else ""
-
-
-def _text(s: str) -> str:
-    return escape(printable(s.replace("\n", "\\n")))
