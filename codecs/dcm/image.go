@@ -238,9 +238,8 @@ type Decoder struct {
 	r      io.ReaderAt
 	im     *Image
 	frames []fragments // of pixels in fragments
-	src    []byte
-	plane  []byte
 	jpeg   jpegDecoder
+	*buffers
 
 	lossless lossless
 }

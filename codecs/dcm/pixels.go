@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"sync"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs/readat"
@@ -98,8 +99,19 @@ func (d *Decoder) assign(all *fragments, offs []int64, table []uint32) error {
 	return nil
 }
 
+// buffers are the bytes of a frame as they are stored, and planes of RLE.
+type buffers struct{ src, plane []byte }
+
+// spares are those of other files: many have one frame each.
+var spares = sync.Pool{New: func() any { return new(buffers) }}
+
 // Read decodes frames [lo, hi) of pixels. A deflated data set is read from its beginning.
 func (d *Decoder) Read(dst []byte, lo, hi int) error {
+	d.buffers = spares.Get().(*buffers)
+	defer func() {
+		spares.Put(d.buffers)
+		d.buffers = nil
+	}()
 	im := d.im
 	size := im.FrameBytes()
 	if im.f.length < 0 {
