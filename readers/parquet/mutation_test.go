@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/readers/parquet/internal/pq"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/tests/race"
 )
@@ -35,6 +38,18 @@ func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
 		return readertest.Mutant{Seed: s.name, Data: mutate(rng, all, bytes.Clone(s.data), lo, hi), Read: walkFile}
 	}}
 	m.Run(t)
+}
+
+// TestAPageBehindItsColumn: a dictionary that is longer than its column has no page behind it, though the bytes are there.
+func TestAPageBehindItsColumn(t *testing.T) {
+	data := make([]byte, 200)
+	w := window{r: bytes.NewReader(data), buf: data[:120]}
+	var h pq.PageHeader
+	for off, want := range map[int64]string{116: "inside of a page", 112: "inside of a page header"} {
+		if _, err := w.header(context.Background(), off, headGuess, 112, &h); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), want) {
+			t.Errorf("at %d: %v", off, err)
+		}
+	}
 }
 
 // seed is a file to damage.

@@ -78,6 +78,9 @@ func (w *window) make(ctx context.Context, n int64) error {
 
 // header reads the page header at off and returns its length.
 func (w *window) header(ctx context.Context, off, ahead, end int64, h *pq.PageHeader) (int64, error) {
+	if off > end { // behind a page that is longer than its column
+		return 0, shardify.Corrupt(off, "the column ends inside of a page")
+	}
 	for guess := int64(headGuess); ; guess *= 8 {
 		n := min(guess, end-off)
 		if have := w.off + int64(len(w.buf)) - off; off >= w.off && have > 0 && guess == headGuess {
