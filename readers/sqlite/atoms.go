@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -67,7 +68,7 @@ func (s *source) openAtoms(ctx context.Context, a format.OpenArgs, opts format.O
 			return nil, nil // the survey of tables finds it, too
 		}
 	}
-	a.Options = format.Options{survey.Option.Name: opts[survey.Option.Name], format.NullItems.Name: opts[format.NullItems.Name]}
+	a.Options = format.Options{survey.Option.Name: opts[survey.Option.Name], format.NullItems.Name: cmp.Or(opts[format.NullItems.Name], "fail")}
 	src, err := xyz.Open(ctx, a, &derived.Text{Name: "ASE database", Record: "row", Look: s.lookAtoms, Open: s.openText})
 	if err != nil && a.State != nil {
 		return nil, nil // a state of tables

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/shardify/shardify"
@@ -33,6 +34,26 @@ func TestAtomsConformance(t *testing.T) {
 	readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
 		return openAtoms(Format, name, columns, state)
 	})
+}
+
+// TestAtomsNeedNoOption: a database that lacks nothing is read as it is, in both forms.
+func TestAtomsNeedNoOption(t *testing.T) {
+	for name, f := range map[string]format.Input{"atoms.db": Format, "atoms.aselmdb": lmdb.Format} {
+		path := filepath.Join("..", "testdata", "mutate", name)
+		src, err := f.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(path), Jobs: 1})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		all, err := readertest.Load(src, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := shardify.View[float64](all.ByName["energy"].Data); !slices.Equal(got, []float64{-.25, -1.25, -2.25, -4.25, -5.25, -6.25, -7.25, -8.25}) {
+			t.Errorf("%s: energies %v", name, got)
+		}
+		src.Close()
+	}
 }
 
 // TestAtomsAreThoseOfASE: positions, forces, cells and energies of both databases of the corpus.

@@ -8,12 +8,14 @@ import os
 import sqlite3
 import tarfile
 
+import ase.db
 import awkward as ak
 import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import uproot
+from ase.calculators.singlepoint import SinglePointCalculator
 
 N = 12
 x = np.arange(2 * N, dtype="<f4").reshape(N, 2)
@@ -67,4 +69,24 @@ db.execute("pragma page_size=512")
 db.execute("create table rows(id integer primary key, x real, n integer, t text, b blob)")
 db.executemany("insert into rows values(?,?,?,?,?)", [(i + 1, i * 0.5, i * i, f"text {i}", bytes([i] * (i % 5 + 1))) for i in range(24)])
 db.commit()
+db.close()
+
+for name in ("atoms.db", "atoms.aselmdb"):  # needs ase and ase-db-backends
+    if os.path.exists(name):
+        os.remove(name)
+    with ase.db.connect(name) as frames:
+        for i in range(9):
+            n = 1 + i % 3
+            a = ase.Atoms("HOC"[:n], positions=np.arange(3 * n).reshape(n, 3) * 0.5 + i, cell=np.eye(3) * (9 + i), pbc=[True, i % 2 == 0, True])
+            a.calc = SinglePointCalculator(a, energy=-i - 0.25, forces=np.full((n, 3), i / 8))
+            frames.write(a, key_value_pairs={"name": f"frame {i}"}, data={"q": np.arange(n, dtype="i4") + i})
+        del frames[4]
+    if os.path.exists(name + "-lock"):
+        os.remove(name + "-lock")
+db = sqlite3.connect("atoms.db")
+for table in ("number_key_values", "text_key_values", "keys", "species"):  # which are indexes
+    db.execute(f"drop table {table}")
+db.execute("pragma page_size=512")
+db.commit()
+db.execute("vacuum")
 db.close()
