@@ -193,6 +193,8 @@ func lostSeeds(t testing.TB) (all []*lostSeed) {
 	mutate("arrow stream", "../../arrow/testdata/deltas.arrows", "arrow", nil)
 	mutate("tfrecord", "../../tfrecord/testdata/some.tfrecord", "tfrecord", nil)
 	mutate("sqlite", "rows.db", "sqlite", nil)
+	mutate("atoms of ase sqlite", "atoms.db", "sqlite", nil)
+	mutate("atoms of ase lmdb", "atoms.aselmdb", "lmdb", nil)
 	mutate("tar", "samples.tar", "tar", nil)
 	text := func(kind, name, format string, data []byte, head int) {
 		all = append(all, &lostSeed{kind: kind, format: format, name: name, files: map[string][]byte{name: data}, known: lostLines(name, head, 1)})

@@ -207,6 +207,44 @@ func isKind(err error) bool {
 	return false
 }
 
+// TestOneDamagedValueMakesNoBytesOfTheOthers: a value that is no atoms, where others are, is an error, or is left out.
+func TestOneDamagedValueMakesNoBytesOfTheOthers(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "testdata", "mutate", "atoms.aselmdb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := bytes.ReplaceAll(data, []byte("\x01\x007x\x9c"), []byte("\x01\x00sx\x9c"))
+	if src, err := Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(readertest.Put(t, "s.aselmdb", string(keys))), Jobs: 1}); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), "not all keys are numbers") {
+		t.Errorf("a key that is no number: %v %v", src, err)
+	}
+	packed, refused := []byte{0x78, 0x9c}, 0
+	for n := range bytes.Count(data, packed) {
+		at := 0
+		for range n + 1 {
+			at += bytes.Index(data[at:], packed) + len(packed)
+		}
+		b := bytes.Clone(data)
+		b[at+20] ^= 0x10
+		name := readertest.Put(t, fmt.Sprintf("%d.aselmdb", n), string(b))
+		for _, skip := range []bool{false, true} {
+			src, err := Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(name), SkipDamaged: skip, Jobs: 1})
+			if errors.Is(err, shardify.ErrCorrupt) {
+				refused++
+			} else if err != nil {
+				t.Errorf("value %d: %v", n, err)
+			} else {
+				if shardify.FieldIndex(src.Schema(), "value") >= 0 {
+					t.Errorf("value %d: fields %v", n, src.Schema())
+				}
+				src.Close()
+			}
+		}
+	}
+	if refused < 8 {
+		t.Errorf("%d refused", refused)
+	}
+}
+
 func walk(name string) (readertest.Walked, error) {
 	return readertest.Walk(func(context.Context) (shardify.Source, error) { return openFile(name, nil, nil, nil) }, 1<<12, nil)
 }

@@ -160,7 +160,7 @@ const most = 16
 // learn finds out what the values are, by the first ones of the first input that has any.
 func (s *source) learn(ctx context.Context, a *format.OpenArgs) error {
 	for i := range a.Table.Len() {
-		err := s.learnFrom(ctx, a.Table.Path(i))
+		err := s.learnFrom(ctx, a.Table.Path(i), a.SkipDamaged)
 		if err != nil && a.SkipDamaged && errors.Is(err, shardify.ErrCorrupt) {
 			continue
 		}
@@ -171,16 +171,21 @@ func (s *source) learn(ctx context.Context, a *format.OpenArgs) error {
 	return nil
 }
 
-func (s *source) learnFrom(ctx context.Context, path string) error {
+func (s *source) learnFrom(ctx context.Context, path string, skip bool) error {
 	f, err := rows.OpenFile(ctx, s.fs, path, -1)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	seen := map[string]*values.Kind{}
+	var kinds []*values.Kind
+	var keys []string
 	p, _, err := s.plan(ctx, f, func(key, v []byte) error {
 		prefix := string(key[:strings.LastIndexByte(string(key), '-')+1])
 		k, err := values.Guess(v, fmt.Sprintf("the value of the key %.80q", key))
+		if err == nil {
+			kinds, keys = append(kinds, k), append(keys, string(key))
+		}
 		for _, at := range []string{prefix, ""} {
 			if was := seen[at]; err == nil && was != nil && seen[at] != k {
 				if joined := was.Join(k); joined != nil || at != "" {
@@ -199,6 +204,14 @@ func (s *source) learnFrom(ctx context.Context, path string) error {
 	})
 	if err != nil || p.Samples() == 0 {
 		return err
+	}
+	if s.asked == nil && len(p.Parts) == 1 {
+		most, odd := values.Most(kinds)
+		if odd >= 0 && !skip {
+			return shardify.Corrupt(-1, "the value of the key %.80q is %s, those of most other keys are %s; --value-type bytes takes all as they are", keys[odd], kinds[odd], most)
+		} else if odd >= 0 {
+			seen[p.Parts[0].Prefix] = most // the others are skipped where they are read
+		}
 	}
 	s.parts = p.Parts
 	for _, part := range p.Parts {

@@ -6,10 +6,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/ase"
 	"github.com/shardify/shardify/readers/lmdb/entries"
 	"github.com/shardify/shardify/readers/lmdb/mdb"
@@ -34,6 +36,11 @@ func (s *source) lookText(ctx context.Context, f storage.File, _ string) (*made.
 	}
 	if s.first() == values.Atoms {
 		p.Left = append(p.Left, ase.Left...)
+		if !p.Numbers() && slices.ContainsFunc(p.Left, func(l format.Leftover) bool { return l.Name == "nextid" }) {
+			return nil, shardify.Corrupt(-1, "not all keys are numbers, as ASE's ids are")
+		} else if !p.Numbers() {
+			p.Left = append(p.Left, format.Leftover{Name: "key", Reason: "rows of ASE have an id, and these keys are no numbers"})
+		}
 	}
 	kind, err := json.Marshal(s.kinds[0])
 	return &made.Pieces{Rows: p.Rows(), State: made.Join(state, kind), Left: p.Left, Remark: p.Remark}, err

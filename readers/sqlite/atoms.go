@@ -28,6 +28,9 @@ var systems = []system{
 	{"magmom", 'r', 0}, {"charges", 'f', 0}, {"key_value_pairs", 'j', 0}, {"data", 'd', 0},
 }
 
+// others are the columns that ase.Left names, the number of the row, and what ASE computes of the columns above.
+var others = []string{"id", "unique_id", "ctime", "mtime", "username", "calculator", "calculator_parameters", "natoms", "fmax", "smax", "volume", "mass", "charge"}
+
 type system struct {
 	name string
 	as   byte
@@ -108,12 +111,14 @@ func (s *source) lookAtoms(ctx context.Context, _ storage.File, path string) (*d
 		return nil, err
 	}
 	h := &head{Table: t.name, Root: t.root, Stored: t.stored}
+	all := &derived.Pieces{Rows: []int64{0}, Left: slices.Clone(ase.Left)}
 	for _, c := range t.columns {
 		if slices.ContainsFunc(systems, func(x system) bool { return x.name == c.name }) {
 			h.Fields = append(h.Fields, field{Name: c.name, At: c.at})
+		} else if !slices.Contains(others, c.name) {
+			all.Left = append(all.Left, format.Leftover{Name: c.name, Reason: "a column that databases of ASE do not have", Unreadable: true})
 		}
 	}
-	all := &derived.Pieces{Rows: []int64{0}, Left: ase.Left}
 	for _, p := range v.parts {
 		all.Rows = append(all.Rows, all.Rows[len(all.Rows)-1]+p.rows)
 	}
@@ -171,6 +176,9 @@ func (m *frames) Piece(ctx context.Context, k int, lo, hi int64, b []byte) ([]by
 		}
 		if err == nil {
 			err = c.columns()
+		}
+		if err == nil && c.beyond {
+			err = c.corrupt(c.number, "a row of more values than the %d columns of %s", m.head.Stored, quote(m.head.Table))
 		}
 		if err == nil {
 			if err = m.json(); err == nil {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -51,6 +52,32 @@ func TestAtomsNeedNoOption(t *testing.T) {
 		}
 		if got := shardify.View[float64](all.ByName["energy"].Data); !slices.Equal(got, []float64{-.25, -1.25, -2.25, -4.25, -5.25, -6.25, -7.25, -8.25}) {
 			t.Errorf("%s: energies %v", name, got)
+		}
+		src.Close()
+	}
+}
+
+// TestColumnsOfAtomsAreNotLost: a column that databases of ASE do not have is named, and one less than rows have
+// values is damage: all behind it would be read as their neighbours.
+func TestColumnsOfAtomsAreNotLost(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "testdata", "mutate", "atoms.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for from, to := range map[string]string{"forces BLOB": "forcec BLOB", "BLOB,\n    magmoms": "BLOB\xff\xff    magmoms"} {
+		b := bytes.Replace(data, []byte(from), []byte(to), 1)
+		if len(b) != len(data) || bytes.Equal(b, data) {
+			t.Fatal(from)
+		}
+		src, err := Format.Open(context.Background(), format.OpenArgs{Table: readertest.TableOf(readertest.Put(t, "a.db", string(b))), Jobs: 1})
+		if err != nil {
+			if from == "forces BLOB" || !errors.Is(err, shardify.ErrCorrupt) {
+				t.Errorf("%q: %v", to, err)
+			}
+			continue
+		}
+		if left := src.(format.Reporter).Leftovers(); !slices.ContainsFunc(left, func(l format.Leftover) bool { return l.Name == "forcec" && l.Unreadable }) {
+			t.Errorf("%q: left out %v", to, left)
 		}
 		src.Close()
 	}

@@ -161,6 +161,25 @@ func (k *Kind) Join(o *Kind) *Kind {
 	return k
 }
 
+// Most is what more than half of some values are, if that has a structure that the others lack, the first of which is
+// odd; -1 without such.
+func Most(all []*Kind) (most *Kind, odd int) {
+	for i, k := range all {
+		n, other := 0, -1
+		for j, o := range all {
+			if k.Is == o.Is && k.Zlib == o.Zlib {
+				n++
+			} else if other < 0 {
+				other = j
+			}
+		}
+		if 2*n > len(all) && slices.Contains([]string{JSON, Msgpack, Atoms}, k.Is) {
+			return all[i], other
+		}
+	}
+	return nil, -1
+}
+
 // String names it.
 func (k *Kind) String() string {
 	switch {
