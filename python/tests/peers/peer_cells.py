@@ -1,4 +1,4 @@
-"""anndata: random AnnData in HDF5, Zarr 2 and Zarr 3 must come out as it holds them, and as equal sets.
+"""anndata: random AnnData in HDF5, Zarr 2 and 3, sharded and in zip must come out as it holds them, and as equal sets.
 
 python3 peer_cells.py WORK     SHARDIFY names the program; ROUNDS objects from SEED (300 is the long form)
 """
@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+import zipfile
 from typing import Any, Dict, List, Tuple
 
 import anndata
@@ -21,6 +22,7 @@ import numpy as np
 import pandas as pd
 import scipy.io
 import scipy.sparse as sp
+import zarr
 from expect import main
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
@@ -142,27 +144,53 @@ def digest(folder: str) -> List[Tuple[str, str]]:
     return out
 
 
+def sharded(r: np.random.Generator, old: str, new: str) -> None:
+    """The store again, with chunks of any length within shards."""
+    source, out = zarr.open_group(old, mode="r"), zarr.open_group(new, mode="w", zarr_format=3)
+    out.attrs.update(source.attrs.asdict())
+    for path, x in sorted(source.members(max_depth=None)):
+        if isinstance(x, zarr.Group):
+            out.create_group(path, attributes=x.attrs.asdict())
+            continue
+        how: Dict[str, Any] = {}
+        if x.size > 0 and x.ndim > 0:
+            how["chunks"] = tuple(int(r.integers(1, n + 1)) for n in x.shape)
+            how["shards"] = tuple(c * int(r.integers(1, 4)) for c in how["chunks"])
+        y = out.create_array(path, shape=x.shape, dtype=x.dtype, attributes=x.attrs.asdict(), **how)
+        y[...] = x[...]
+
+
+def zipped(old: str, new: str) -> None:
+    with zipfile.ZipFile(new, "w") as z:
+        for folder, _, files in os.walk(old):
+            for name in files:
+                path = os.path.join(folder, name)
+                z.write(path, os.path.relpath(path, old))
+
+
 def all_containers() -> str:
     r = np.random.default_rng(SEED)
     for k in range(ROUNDS):
         shutil.rmtree(WORK, ignore_errors=True)
         os.makedirs(WORK)
         a = cells(r)
-        sets = []
-        for ext in ("h5ad", "2.zarr", "3.zarr"):
-            path, out = os.path.join(WORK, "a." + ext), os.path.join(WORK, "set." + ext)
-            if ext == "h5ad":
-                a.write_h5ad(path, compression=r.choice([None, "gzip"]))
-            else:
-                anndata.settings.zarr_write_format = int(ext[0])
-                a.write_zarr(path)
-            p = subprocess.run([BINARY, "convert", path, "-o", out, "-q"] + ["--static=var/k"] * (k % 2), capture_output=True, text=True)
+        path, sets = os.path.join(WORK, "a."), []
+        a.write_h5ad(path + "h5ad", compression=r.choice([None, "gzip"]))
+        for version in (2, 3):
+            anndata.settings.zarr_write_format = version
+            a.write_zarr("%s%d.zarr" % (path, version))
+        sharded(r, path + "3.zarr", path + "sharded.zarr")
+        zipped(path + r.choice(["2", "3", "sharded"]) + ".zarr", path + "zarr.zip")
+        for ext in ("h5ad", "2.zarr", "3.zarr", "sharded.zarr", "zarr.zip"):
+            out = os.path.join(WORK, "set." + ext)
+            p = subprocess.run([BINARY, "convert", path + ext, "-o", out, "-q"] + ["--static=var/k"] * (k % 2), capture_output=True, text=True)
             assert p.returncode == 0, "object %d of seed %d, %s: %s" % (k, SEED, ext, p.stderr)
             assert len(shardify.open(out).static) == 1 + k % 2
-            compare(shardify.open(out), a, "object %d of seed %d, %s" % (k, SEED, ext))
             sets.append(digest(out))
-        assert sets[0] == sets[1] == sets[2], "object %d of seed %d: other bytes from other containers" % (k, SEED)
-    return "%d random AnnData in HDF5, Zarr 2 and Zarr 3: equal to anndata, and equal sets byte for byte" % ROUNDS
+            if len(sets) == 1:  # the others are its bytes
+                compare(shardify.open(out), a, "object %d of seed %d, %s" % (k, SEED, ext))
+            assert sets[0] == sets[-1], "object %d of seed %d: other bytes from %s" % (k, SEED, ext)
+    return "%d random AnnData in HDF5, Zarr 2 and 3, sharded and in zip: equal to anndata, and equal sets byte for byte" % ROUNDS
 
 
 def others_of(r: np.random.Generator, kind: str, m: Any) -> Tuple[str, List[str]]:
