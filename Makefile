@@ -15,7 +15,7 @@ USERS_FLAGS := $(shell go env GOFLAGS 2>/dev/null)
 export GOFLAGS = $(filter-out $(ONE_WAY),$(USERS_FLAGS)) $(ONE_WAY)
 dist wheel release: ONE_WAY =
 
-.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate mutants crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-stream bench-science bench-budget bench-remote bench-augment bench-tables bench-records bench-labels science-table bench-cells bench-atoms bench-tokens bench-grids bench-libraries house pictures site golden golden-bytes dist wheel release clean
+.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate mutants crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-stream bench-science bench-budget bench-remote bench-augment bench-tables bench-records bench-labels science-table bench-cells bench-atoms bench-tokens bench-grids bench-libraries bench-binary bench-limits house pictures site golden golden-bytes dist wheel release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -233,6 +233,16 @@ bench-cells: build ## bench/CELLS.md, bench/CELLS_CONVERT.md: a million cells co
 	@SHARDIFY_LIBRARY=$(CURDIR)/build/bench/_shardify.so sh python/pylib.sh $(CURDIR)/build/bench/_shardify.so
 	SHARDIFY=bin/shardify SHARDIFY_LIBRARY=$(CURDIR)/build/bench/_shardify.so build/bench/cells-venv/bin/python bench/cells.py build/bench/cells --out bench/CELLS.md
 	SHARDIFY=bin/shardify build/bench/cells-venv/bin/python bench/cells_convert.py build/bench/cells --out bench/CELLS_CONVERT.md
+
+bench-binary: build ## bench/BINARY.md: what is in the program, by bytes
+	@mkdir -p build/bench
+	CGO_ENABLED=0 go build -trimpath -o build/bench/shardify.symbols ./cmd/shardify
+	python3 bench/binary.py bin/shardify build/bench/shardify.symbols --out bench/BINARY.md
+
+bench-limits: build ## bench/LIMITS.md: conversions beside the sum of reading, decoding by libdeflate, libzstd or liblz4, CRC-32C and writing (5 min)
+	@[ -x build/bench/limits-venv/bin/python ] || { python3 -m venv build/bench/limits-venv && build/bench/limits-venv/bin/python -m pip install --quiet --disable-pip-version-check numpy h5py; }
+	@go build -o build/bench/floor ./bench/floor
+	SHARDIFY=bin/shardify FLOOR=build/bench/floor build/bench/limits-venv/bin/python bench/limits.py $${SHARDIFY_BENCH_DATA:-build/bench/data}/limits --out bench/LIMITS.md
 
 bench-atoms: build ## bench/ATOMS.md: extended XYZ beside ASE and extxyz (1 min)
 	@[ -x build/bench/atoms-venv/bin/python ] || { python3 -m venv build/bench/atoms-venv && build/bench/atoms-venv/bin/python -m pip install --quiet --disable-pip-version-check ase==3.29.0 extxyz==0.4.6; }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import resource
 import subprocess
 
@@ -10,6 +11,12 @@ import subprocess
 def commit() -> str:
     folder = os.path.dirname(os.path.abspath(__file__))
     return subprocess.run(["git", "rev-parse", "--short", "HEAD"], stdout=subprocess.PIPE, text=True, cwd=folder).stdout.strip()
+
+
+def model() -> str:
+    """The processor, by its name."""
+    with open("/proc/cpuinfo") as f:
+        return next((line.split(":", 1)[1].strip() for line in f if line.startswith("model name")), platform.machine())
 
 
 def processor() -> float:

@@ -2,6 +2,8 @@
 //
 //	floor copy FROM TO     reads each file of a folder, sums it by CRC-32C and writes it
 //	floor inflate FROM     unpacks each file, which gzip packed, in memory
+//	floor parts FROM N TO  prints the processor seconds of its parts: reading the files below FROM, summing N bytes by CRC-32C,
+//	                       writing N bytes to the new file TO
 package main
 
 import (
@@ -23,7 +25,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("copy FROM TO, or inflate FROM")
+		return fmt.Errorf("copy FROM TO, inflate FROM, or parts FROM N TO")
 	}
 	switch {
 	case args[0] == "copy" && len(args) == 3:
@@ -42,8 +44,10 @@ func run(args []string) error {
 				}
 			}
 		})
+	case args[0] == "parts" && len(args) == 4:
+		return parts(args[1], args[2], args[3])
 	}
-	return fmt.Errorf("copy FROM TO, or inflate FROM; not %q", args)
+	return fmt.Errorf("copy FROM TO, inflate FROM, or parts FROM N TO; not %q", args)
 }
 
 // each opens the files of a folder.
