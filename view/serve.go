@@ -199,7 +199,7 @@ func (q *query) int(name string, or int64) (int64, error) {
 	return n, nil
 }
 
-// part is the side and the split that a request names: "0/train". suffix tells several of them apart.
+// part is the side and the split that a parameter names: "0/train".
 func (q *query) part(name string) (*side, *part, error) {
 	number, split, _ := strings.Cut(q.Get(name), "/")
 	if number == "" {

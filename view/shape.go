@@ -26,7 +26,7 @@ type grid struct {
 	Lon [2]float64 `json:"lon"`
 }
 
-// frameOf finds the picture in an array; nil if it is none.
+// frameOf finds the picture in an array; nil if it has no picture.
 func frameOf(f *shardify.Field, shape []int, coords map[string]format.Coord) *frame {
 	var long []int
 	for i, n := range shape {

@@ -7,7 +7,7 @@ import (
 	"github.com/shardify/shardify/view"
 )
 
-// view shows inputs, and those that they are compared with, until the program is told to end.
+// view shows inputs, and those that they are compared with, until the program is to end.
 func (p *program) view(ctx context.Context, f *inspectFlags, inputs []string, with string, port int) error {
 	_, sample := f.s.Options["sample"]
 	r, err := pipeline.InspectRequest(ctx, f.s, inputs, sample)
