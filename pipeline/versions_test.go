@@ -3,8 +3,10 @@ package pipeline
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"math/rand/v2"
@@ -12,9 +14,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/tests/race"
 	"github.com/shardify/shardify/verify"
@@ -348,6 +352,134 @@ func TestExtendAfterRemove(t *testing.T) {
 			t.Errorf("a version that is gone: %v", err)
 		}
 	}
+}
+
+// epoch reads a loader to the end of its epoch, and calls middle after some batches.
+func epoch(t *testing.T, set string, c gpuload.Config, middle func()) (ids []int64) {
+	t.Helper()
+	ctx := context.Background()
+	d, err := gpuload.Open(ctx, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	l, err := d.Loader(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for k := 0; ; k++ {
+		b, err := l.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range b.Rows() {
+			ids = append(ids, int64(binary.LittleEndian.Uint64(b.Host("id")[8*i:])))
+		}
+		b.Release()
+		if k == 2 && middle != nil {
+			middle()
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// TestLoaderGoesOnWithItsVersion: a loader in mid-epoch delivers the samples of the version that it opened,
+// while versions are made and older ones are deleted. One that is opened later has the new one, whatever the world.
+func TestLoaderGoesOnWithItsVersion(t *testing.T) {
+	t.Chdir(t.TempDir())
+	people(t, "a.csv", rand.New(rand.NewPCG(1, 1)), 100)
+	people(t, "b.csv", rand.New(rand.NewPCG(2, 1)), 7)
+	for _, format := range []string{"mmap", "wds"} {
+		mustConvert(t, Settings{Inputs: []string{"a.csv"}, Output: format, Format: format, ShardSamples: 9, Columns: []string{"id", "v"}})
+		c := gpuload.Config{Batch: 4, Shuffle: gpuload.Global, Seed: 4, Last: gpuload.Short, Tier: gpuload.TierStream, Depth: 1, Workers: 1, Device: "host"}
+		old := epoch(t, format, c, func() {
+			mustEdit(t, Edit{Dir: format, Op: "remove", Where: "id % 3 == 1"})
+			mustEdit(t, Edit{Dir: format, Op: "remove", Where: "id >= 90"})
+			if _, err := Extend(context.Background(), format, Settings{Inputs: []string{"b.csv"}}, false); err != nil {
+				t.Fatal(err)
+			}
+			mustEdit(t, Edit{Dir: format, Op: "gc", Version: 4})
+		})
+		if len(old) != 100 || old[0] != 0 || old[99] != 99 {
+			t.Errorf("%s: an epoch of %d samples over the change of version: %v", format, len(old), old)
+		}
+		var want []int64
+		for i := range int64(100) {
+			if i < 7 {
+				want = append(want, i)
+			}
+			if i%3 != 1 && i < 90 {
+				want = append(want, i)
+			}
+		}
+		if now := epoch(t, format, c, nil); !slices.Equal(now, want) {
+			t.Errorf("%s: the new version has %v, want %v", format, now, want)
+		}
+		var all []int64
+		have := int64(0)
+		for rank := range 3 {
+			c.Rank, c.World, c.Last = rank, 3, gpuload.Drop
+			all = append(all, epoch(t, format, c, nil)...)
+		}
+		slices.Sort(all)
+		for _, id := range want { // as often as there are samples of the number, but those of the last step
+			if i, ok := slices.BinarySearch(all, id); ok {
+				all = slices.Delete(all, i, i+1)
+				have++
+			}
+		}
+		if len(all) > 0 || have != int64(len(want))/12*12 {
+			t.Errorf("%s: three ranks have %d samples of %d, and %v", format, have, len(want), all)
+		}
+	}
+}
+
+// TestTwoChangesAtOnce: one that comes while another is at work is refused, and leaves nothing.
+func TestTwoChangesAtOnce(t *testing.T) {
+	race.Sequential(t)
+	ctx := context.Background()
+	t.Chdir(t.TempDir())
+	people(t, "a.csv", rand.New(rand.NewPCG(1, 1)), 300)
+	mustConvert(t, Settings{Inputs: []string{"a.csv"}, Output: "set", ShardSamples: 30})
+	errs := make([]error, 8)
+	var g sync.WaitGroup
+	for i := range errs {
+		g.Go(func() { errs[i] = Change(ctx, &Edit{Dir: "set", Op: "remove", Where: fmt.Sprintf("id %% 8 == %d && id > 8", i)}, Hooks{}) })
+	}
+	g.Wait()
+	won := 0
+	for _, err := range errs {
+		if err == nil {
+			won++
+		} else if !strings.Contains(err.Error(), "another process is changing this set") {
+			t.Error(err)
+		}
+	}
+	list, err := Versions("set")
+	if err != nil || won == 0 || len(list) != won+1 {
+		t.Errorf("%d of %d changes were made, %d versions, %v", won, len(errs), len(list), err)
+	}
+	sound(t, "set")
+	mustEdit(t, Edit{Dir: "set", Op: "gc", Version: int64(len(list))})
+	sound(t, "set")
+	t.Logf("%d of %d were refused", len(errs)-won, len(errs))
+}
+
+// TestASplitHasNoVersionsOfItsOwn: its version is named by the manifest of the set.
+func TestASplitHasNoVersionsOfItsOwn(t *testing.T) {
+	t.Chdir(t.TempDir())
+	people(t, "a.csv", rand.New(rand.NewPCG(1, 1)), 30)
+	mustConvert(t, Settings{Inputs: []string{"a.csv"}, Output: "set", Split: "train=0.5,val=0.5"})
+	err := Change(context.Background(), &Edit{Dir: "set/train", Op: "remove", Where: "id == 3"}, Hooks{})
+	if !errors.Is(err, shardify.ErrUnsupported) {
+		t.Error(err)
+	}
+	sound(t, "set")
 }
 
 func TestVersionsRefuseDamage(t *testing.T) {

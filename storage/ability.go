@@ -196,6 +196,22 @@ func Replace(ctx context.Context, s Store, name string, content []byte) error {
 	return f.Commit(ctx)
 }
 
+// Swapper is a Store that can put a file in the place of one that the caller has read, unless another
+// writer came first.
+type Swapper interface {
+	// Swap publishes content under a name as long as the file there is the old one, else it is
+	// shardify.ErrExists.
+	Swap(ctx context.Context, name string, old, content []byte) error
+}
+
+// Swap is Replace where a store cannot compare: then the caller must know that it writes alone.
+func Swap(ctx context.Context, s Store, name string, old, content []byte) error {
+	if x, ok := As[Swapper](s); ok {
+		return x.Swap(ctx, name, old, content)
+	}
+	return Replace(ctx, s, name, content)
+}
+
 // Scratcher is a Store that has room for files without a name beside its own.
 type Scratcher interface {
 	// Scratch makes a file for data whose final place is not known yet. Nothing is left

@@ -56,6 +56,10 @@ func (b below) RemoveFolder(name string) { RemoveFolder(b.Store, b.prefix+name) 
 
 func (b below) Size(name string) (int64, error) { return Size(b.Store, b.prefix+name) }
 
+func (b below) Swap(ctx context.Context, name string, old, content []byte) error {
+	return Swap(ctx, b.Store, b.prefix+name, old, content)
+}
+
 func (b below) Replace(ctx context.Context, name string, content []byte) error {
 	return Replace(ctx, b.Store, b.prefix+name, content)
 }

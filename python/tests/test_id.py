@@ -14,7 +14,7 @@ from loading import needs_library
 import shardify
 from shardify import xxh3
 
-ORIGINS = "files inputs recipe operations surveys dropped copied counts skipped left_out documents parts previous splits xxh3".split()
+ORIGINS = "files inputs recipe operations surveys dropped copied counts skipped left_out documents parts previous change splits xxh3".split()
 
 
 def stated(folder, splits=()):

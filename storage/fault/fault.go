@@ -113,6 +113,14 @@ func (f *Store) Size(name string) (int64, error) {
 	return storage.Size(f.Store, name)
 }
 
+// Swap publishes a file in the place of one that the caller has read.
+func (f *Store) Swap(ctx context.Context, name string, old, content []byte) error {
+	if err := f.step(); err != nil {
+		return err
+	}
+	return storage.Swap(ctx, f.Store, name, old, content)
+}
+
 // Replace publishes a file that may take the place of another.
 func (f *Store) Replace(ctx context.Context, name string, content []byte) error {
 	if err := f.step(); err != nil {

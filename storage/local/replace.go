@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,22 @@ func (d *Dir) Replace(ctx context.Context, name string, content []byte) error {
 		return errors.Join(err, f.Abort())
 	}
 	return f.Commit(ctx)
+}
+
+// Swap publishes content in the place of a file that the caller has read. Between comparing and publishing
+// another process may come: callers hold a lock.
+func (d *Dir) Swap(ctx context.Context, name string, old, content []byte) error {
+	if err := storage.CheckName(name); err != nil {
+		return err
+	}
+	b, err := os.ReadFile(d.path(name))
+	if err == nil && !bytes.Equal(b, old) {
+		err = fmt.Errorf("another process has changed it: %w", shardify.ErrExists)
+	}
+	if err != nil {
+		return &shardify.Error{Op: "publish", File: d.path(name), Sample: -1, Offset: -1, Err: err}
+	}
+	return d.Replace(ctx, name, content)
 }
 
 // Link publishes an existing file of the same file system under a name. One that has

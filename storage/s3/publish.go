@@ -1,6 +1,8 @@
 package s3
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/md5"
 	"errors"
@@ -44,6 +46,50 @@ func (s *Store) putNew(ctx context.Context, name string, b []byte) error {
 	}
 	return s.same(ctx, name, &wanted{size: int64(len(b)), digest: meta[digestKey], sums: [][md5.Size]byte{md5.Sum(b)}})
 }
+
+// Swap publishes a file in the place of one that the caller has read. It refuses a server that does not
+// keep the condition.
+func (s *Store) Swap(ctx context.Context, name string, old, content []byte) error {
+	if err := storage.CheckName(name); err != nil {
+		return err
+	}
+	return s.published(ctx, name, s.swap(ctx, name, old, content))
+}
+
+func (s *Store) swap(ctx context.Context, name string, old, content []byte) error {
+	if err := s.conditional(ctx); err != nil {
+		return err
+	}
+	// A server that knows If-None-Match need not know If-Match.
+	if err := s.put(ctx, s.root+probeName, []byte("If-Match"), nil, "0"); !taken(err) {
+		return cmp.Or(err, error(shardify.Unsupported("the server of %s does not keep the condition If-Match, without which one writer could take the place of another", s.shown)))
+	}
+	there, err := s.files.Open(ctx, s.address(name))
+	if err != nil {
+		return err
+	}
+	defer there.Close()
+	b, err := storage.ReadWhole(there, s.address(name), max(there.Size(), int64(len(content))))
+	switch {
+	case err != nil:
+		return err
+	case bytes.Equal(b, content):
+		return nil // it came, and the answer was lost
+	case !bytes.Equal(b, old):
+		return errSwapped
+	}
+	err = s.put(ctx, s.root+name, content, digestOf(content), there.Stamp().Version)
+	if !taken(err) {
+		return err
+	}
+	info, err := s.head(ctx, s.root+name)
+	if err == nil && info.UserMetadata[digestKey] != digestOf(content)[digestKey] {
+		err = errSwapped
+	}
+	return err
+}
+
+var errSwapped = fmt.Errorf("another writer has changed it: %w", shardify.ErrExists)
 
 func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 

@@ -53,6 +53,42 @@ func TestCrashAtEveryCallOfMergeAndExtend(t *testing.T) {
 	t.Logf("%d points, no set torn, all completed to equal bytes", points)
 }
 
+// TestCrashAtEveryCallOfVersions: the same for what makes and deletes versions. The set is the old version or
+// the new one at every moment.
+func TestCrashAtEveryCallOfVersions(t *testing.T) {
+	NeedsTrace(t)
+	step := 61
+	if Long() {
+		step = 1
+	}
+	points := 0
+	for _, c := range []struct {
+		format string
+		flags  []string
+	}{{"mmap", []string{"--provenance"}}, {"wds", nil}, {"wds", []string{"--split", "train=0.6,val=0.4"}}} {
+		t.Run(c.format, func(t *testing.T) {
+			dir := Fast(t)
+			text := "x,y\n"
+			for i := range 23 {
+				text += fmt.Sprintf("%d,%d.5\n", i, i*i)
+			}
+			in := filepath.Join(dir, "in.csv")
+			if err := os.WriteFile(in, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
+			Must(t, append([]string{"shardify", "convert", in, "-o", one, "--format", c.format, "--shard-samples", "5", "--quiet"}, c.flags...)...)
+			remove := func(out string) []string { return []string{"remove", out, "--where", "x % 5 == 2", "--jobs", "1", "--quiet"} }
+			points += setsSweep(t, dir, step, one, remove)
+			copyTree(t, one, two)
+			Must(t, append([]string{"shardify"}, remove(two)...)...)
+			points += setsSweep(t, dir, step, two, func(out string) []string { return []string{"checkout", out, "1", "--jobs", "1", "--quiet"} })
+			points += setsSweep(t, dir, step, two, func(out string) []string { return []string{"gc", out, "--keep", "1", "--yes", "--quiet"} })
+		})
+	}
+	t.Logf("%d points, no set torn, all completed to equal bytes", points)
+}
+
 // TestCrashThenAnotherExtension: an extension is killed at each of its calls, and given
 // up for one by other inputs. Nothing of it is in the way, and the set is that of the
 // others, unless its manifest had come so far that it is part of the set.
@@ -140,6 +176,10 @@ func setsSweep(t *testing.T, dir string, step int, base string, command func(out
 		t.Fatalf("exit %d\n%s", code, text)
 	}
 	want, _ := Tree(t, clean)
+	ids := ""
+	if base != "" {
+		ids = idOf(t, base) + " " + idOf(t, clean)
+	}
 	for _, what := range []string{"kill", "before", "EIO"} {
 		for n := 1 + points%step; ; n += step {
 			out := filepath.Join(dir, fmt.Sprintf("%s-%d", what, n))
@@ -150,6 +190,9 @@ func setsSweep(t *testing.T, dir string, step int, base string, command func(out
 				t.Fatalf("point %d (%s) of %v: an error of the disk passes for damage\n%s", n, what, command(out), text)
 			}
 			whole(t, out, base != "", n)
+			if id := idOf(t, out); base != "" && !strings.Contains(ids, id) {
+				t.Fatalf("point %d (%s) of %v: the set is %s, neither the old nor the new one: %s", n, what, command(out), id, ids)
+			}
 			if code, text := Run(t, append([]string{"shardify"}, command(out)...)...); code != 0 {
 				t.Fatalf("point %d (%s) of %v: the next run exits %d\n%s", n, what, command(out), code, text)
 			}
@@ -168,6 +211,15 @@ func setsSweep(t *testing.T, dir string, step int, base string, command func(out
 		}
 	}
 	return points
+}
+
+// idOf is the id of a set. Of splits it is one for each: "", for their manifests are replaced one by one.
+func idOf(t *testing.T, dir string) string {
+	t.Helper()
+	if m, err := os.ReadFile(filepath.Join(dir, "shardify.json")); err != nil || strings.Contains(string(m), `"splits": {`) {
+		return ""
+	}
+	return Must(t, "shardify", "id", dir)
 }
 
 // whole checks that a set is one, if it must be or says so: shards of the sizes that the

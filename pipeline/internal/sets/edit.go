@@ -1,8 +1,12 @@
 package sets
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 
 	"github.com/shardify/shardify"
@@ -52,20 +56,22 @@ type editor struct {
 	store storage.Store
 	pool  *shardify.Pool
 	old   map[string]int64 // files to delete, with their sizes
+	wrote []string         // shards
 }
 
 // Run does it. Without a sample that is chosen nothing changes.
 func (e *Edit) Run(ctx context.Context) (err error) {
 	e.Dir = dataset.Folder(e.Dir)
 	x := &editor{Edit: e, pool: shardify.NewPool(e.Memory), old: map[string]int64{}}
+	if x.base, err = Open(e.Dir); err != nil {
+		return err // and no folder is made for the lock
+	}
 	if x.store, err = storages.Open(e.Dir, storages.Output{Sync: local.Sync(e.Sync)}); err != nil {
 		return err
 	}
+	storage.EndWrites(ctx, x.store)
 	here := storages.Local(e.Dir)
 	if here && !e.Dry && e.To == "" {
-		if _, err := Open(e.Dir); err != nil {
-			return err // and makes no folder for the lock
-		}
 		unlock, err := lock(e.Dir, e.Op)
 		if err != nil {
 			return err
@@ -75,7 +81,7 @@ func (e *Edit) Run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if x.base, err = openBase(e.Dir); err != nil {
+	if err := x.begin(ctx, here); err != nil {
 		return err
 	}
 	e.Before, e.After = *x.base.Manifest, *x.base.Manifest
@@ -85,9 +91,37 @@ func (e *Edit) Run(ctx context.Context) (err error) {
 	case e.Op == opCheckout && e.To != "":
 		return x.export(ctx)
 	case e.Op == opCheckout:
-		return x.again(ctx)
+		err = x.again(ctx)
+	default:
+		err = x.remove(ctx)
 	}
-	return x.remove(ctx)
+	if err != nil && !here {
+		err = x.late(ctx, err)
+	}
+	return err
+}
+
+// begin opens the set. Splits of a new version that were published before a kill give way to those of the
+// old one, which is still that of the set.
+func (x *editor) begin(ctx context.Context, here bool) (err error) {
+	if x.base, err = openBase(x.Dir); err != nil {
+		return err
+	}
+	if len(x.base.Splits) > 0 && !here {
+		err := shardify.Unsupported("a set of splits on a server gets no versions: its manifests cannot be replaced in one step")
+		return shardify.Hint(x.annotate(err), "change a copy in a folder, and publish that")
+	}
+	name := filepath.Base(x.Dir)
+	if whole, err := Open(storage.Dir(x.Dir)); err == nil && whole.Splits[name] != nil {
+		err := shardify.Unsupported("it is a split: the manifest of the set names this version of it")
+		return shardify.Hint(x.annotate(err), "name the whole set: "+storage.Dir(x.Dir))
+	}
+	for name, split := range x.base.Splits {
+		if split.torn && !x.Dry {
+			err = cmp.Or(err, storage.Replace(ctx, storage.Below(x.store, name), index.ManifestName, split.text))
+		}
+	}
+	return err
 }
 
 func (x *editor) annotate(err error) error { return shardify.Annotate(err, x.Op, x.Dir, "") }
@@ -105,7 +139,7 @@ func (x *editor) publish(ctx context.Context, root *index.Manifest, made []*inde
 	}
 	root.Previous = x.base.Manifest.Digest
 	root.Change = &index.Change{Version: x.base.Manifest.VersionNumber() + 1, Op: x.Op, Samples: -x.base.Manifest.Samples, Note: x.Note}
-	f := finisher{store: &replacer{x.store}, static: static}
+	f := finisher{store: &replacer{x.store}, static: static, base: x.base}
 	if err := x.base.keep(ctx, x.store); err != nil {
 		return err
 	}
@@ -121,7 +155,34 @@ func (x *editor) publish(ctx context.Context, root *index.Manifest, made []*inde
 	if err == nil {
 		x.After = *m
 	}
-	return err
+	return x.annotate(err)
+}
+
+// late makes an error of an edit one about the other writer, if there was one: it takes back what it has
+// published, shards that the set does not have and lists of shards.
+func (x *editor) late(ctx context.Context, err error) error {
+	now, failed := openBase(x.Dir)
+	if failed != nil || now.Manifest.Digest == x.base.Manifest.Digest {
+		return err
+	}
+	err = x.annotate(fmt.Errorf("another process has changed the set meanwhile: %w", shardify.ErrExists))
+	names := map[string]bool{}
+	for _, s := range []*Set{now, x.base} {
+		s.files("", func(name string) { names[name] = true })
+	}
+	for _, name := range x.wrote {
+		if !names[name] {
+			err = errors.Join(err, x.store.Remove(name))
+		}
+	}
+	static, _, failed := staticOf(now)
+	lines, failed2 := now.inputLines()
+	if failed = cmp.Or(failed, failed2); failed == nil {
+		f := finisher{store: &replacer{x.store}, static: static}
+		m := *now.Manifest
+		failed = f.beside(ctx, "", &m, lines)
+	}
+	return errors.Join(err, failed)
 }
 
 // bare is a manifest without what publish fills in.
@@ -138,8 +199,10 @@ func (x *editor) again(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x.After = *old.Manifest
-	if x.Dry || old.Manifest.Digest == x.base.Manifest.Digest {
+	if err := cmp.Or(old.identify(), x.base.identify()); err != nil || old.ID == x.base.ID {
+		return err
+	}
+	if x.After = *old.Manifest; x.Dry {
 		return nil
 	}
 	for _, name := range old.splits() {

@@ -77,7 +77,7 @@ func openBase(dir string) (*Set, error) {
 		kept := storage.Join(dir, index.KeptName(s.Manifest.VersionNumber(), name))
 		b, err := dataset.ReadManifest(context.Background(), storages.Files, kept)
 		if err == nil {
-			split.text = b
+			split.text, split.torn = b, true
 			split.Manifest, err = index.DecodeManifest(b)
 		}
 		if err != nil || split.Manifest.Digest != want {

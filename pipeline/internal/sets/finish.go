@@ -16,6 +16,7 @@ import (
 type finisher struct {
 	store  storage.Store // whose files replace others
 	static []byte        // the file of static fields; nil without
+	base   *Set          // whose manifests are replaced if they are as they were read; nil where no other writer can be
 }
 
 // readOwn reads a file of a set whole.
@@ -146,6 +147,9 @@ func (f *finisher) manifest(ctx context.Context, split string, m *index.Manifest
 	}
 	if err := storage.Flush(ctx, f.store); err != nil {
 		return err
+	}
+	if f.base != nil {
+		return storage.Swap(ctx, storage.Below(f.store, split), index.ManifestName, f.base.of(split).text, b)
 	}
 	return storage.WriteFile(ctx, storage.Below(f.store, split), index.ManifestName, b)
 }

@@ -334,6 +334,7 @@ func (x *editor) rewrite(ctx context.Context, s *Set, split string, gone []stret
 			defer mu.Unlock()
 			left[k] = now
 			x.Bytes += now.Bytes
+			(&Set{Manifest: &index.Manifest{Shards: []shardify.Shard{now}}}).files(split, func(name string) { x.wrote = append(x.wrote, name) })
 			return err
 		})
 	}

@@ -33,6 +33,7 @@ type Set struct {
 	Splits   map[string]*Set
 	ID       string // where Versions has found it
 	text     []byte // of the manifest
+	torn     bool   // another manifest is there, of a version that was not published
 }
 
 // Open reads the manifest of a folder, and those of its splits.

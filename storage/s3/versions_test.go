@@ -1,0 +1,175 @@
+package s3_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/storage/s3/s3test"
+	"github.com/shardify/shardify/verify"
+)
+
+// edits are what makes versions, one after the other.
+var edits = []pipeline.Edit{
+	{Op: "remove", Where: "y % 7 == 3", Jobs: 1}, {Op: "checkout", Version: 1}, {Op: "remove", Where: "y % 5 == 2", Note: "more", Jobs: 1}, {Op: "gc", Version: 2},
+}
+
+func edit(t testing.TB, dir string, e pipeline.Edit) error {
+	e.Dir = dir
+	return pipeline.Change(t.Context(), &e, pipeline.Hooks{})
+}
+
+// versioned are conversions whose sets have versions.
+func versioned(t *testing.T) (list []conversion) {
+	t.Helper()
+	for _, format := range []string{"mmap", "wds"} {
+		c := conversion{name: format, Settings: pipeline.Settings{From: "synth", Format: format, ShardSamples: 20, Jobs: 1}}
+		c.Options = map[string]string{"samples": "60", "schema": "x:f32[3],y:i64"}
+		list = append(list, c)
+	}
+	return list
+}
+
+func healthy(t testing.TB, name, dir string) {
+	t.Helper()
+	v, err := verify.Run(t.Context(), verify.Options{Dir: dir})
+	if err == nil {
+		err = v.Err()
+	}
+	if err != nil {
+		t.Fatalf("%s: %v, %v", name, err, v)
+	}
+}
+
+// TestVersionsAreThoseOfAFolder: a set of a server has the bytes of one in a folder after each edit. An edit
+// that is ended at a request leaves the old version or the new one, and the same edit makes the bytes of an unbroken one.
+func TestVersionsAreThoseOfAFolder(t *testing.T) {
+	srv := start(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	fresh(t)
+	const set = "s3://bucket/set"
+	step := 7
+	if long() {
+		step = 1
+	}
+	points := 0
+	for _, c := range versioned(t) {
+		dir := filepath.Join(t.TempDir(), "set")
+		if _, err := pipeline.Convert(t.Context(), c.to(dir)); err != nil {
+			t.Fatal(err)
+		}
+		srv.Clear()
+		srv.SetFault(nil)
+		fresh(t)
+		if _, err := pipeline.Convert(t.Context(), c.to(set)); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range edits {
+			name := c.name + " " + e.Op
+			before, old := srv.Objects("/bucket/set/"), folder(t, dir)
+			if err := edit(t, dir, e); err != nil {
+				t.Fatal(err)
+			}
+			want := folder(t, dir)
+			for _, fault := range []s3test.Fault{s3test.Die, s3test.Last, s3test.Lose} {
+				for n := 1 + points%step; ; n += step {
+					at := fmt.Sprintf("%s, fault %d at request %d", name, fault, n)
+					srv.Clear()
+					for key, content := range before {
+						srv.Set("/bucket/set/"+key, content)
+					}
+					fresh(t)
+					srv.SetFault(func(k int, _ *http.Request) s3test.Fault {
+						if k == n {
+							return fault
+						}
+						return s3test.None
+					})
+					err := edit(t, set, e)
+					ended := srv.Changes() >= n
+					if fault == s3test.Lose && err != nil {
+						t.Fatalf("%s: %v", at, err)
+					}
+					srv.SetFault(nil)
+					fresh(t)
+					{
+						m := srv.Objects("/bucket/set/")["shardify.json"]
+						if m != old["shardify.json"] && m != want["shardify.json"] {
+							t.Fatalf("%s: another manifest", at)
+						}
+						for file, content := range srv.Objects("/bucket/set/") {
+							if strings.HasPrefix(file, "shard-") && content != old[file] && content != want[file] {
+								t.Fatalf("%s: %s is torn", at, file)
+							}
+						}
+					}
+					if err != nil || e.Op == "gc" {
+						if m := srv.Objects("/bucket/set/")["shardify.json"]; m == old["shardify.json"] || e.Op == "gc" {
+							if err := edit(t, set, e); err != nil {
+								t.Fatalf("%s: again: %v", at, err)
+							}
+						}
+					}
+					compare(t, at, readers(srv.Objects("/bucket/set/")), want)
+					healthy(t, at, set)
+					if !ended {
+						break
+					}
+					points++
+				}
+			}
+		}
+	}
+	t.Logf("%d requests", points)
+}
+
+// TestTwoWritersOfVersions: of edits at the same time each makes a version or is refused, and nothing of a
+// refused one stays.
+func TestTwoWritersOfVersions(t *testing.T) {
+	srv := start(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	const set = "s3://bucket/set"
+	rounds, lost := 12, 0
+	if long() {
+		rounds = 200
+	}
+	for round := range rounds {
+		c := versioned(t)[round%2]
+		srv.Clear()
+		fresh(t)
+		if _, err := pipeline.Convert(t.Context(), c.to(set)); err != nil {
+			t.Fatal(err)
+		}
+		var g sync.WaitGroup
+		errs := make([]error, 3)
+		for i := range errs {
+			g.Go(func() {
+				errs[i] = edit(t, set, pipeline.Edit{Op: "remove", Where: fmt.Sprintf("y %% 4 == %d", i), Jobs: 1})
+			})
+		}
+		g.Wait()
+		won := 0
+		for i, err := range errs {
+			switch {
+			case err == nil:
+				won++
+			case errors.Is(err, shardify.ErrExists):
+				lost++
+			default:
+				t.Errorf("%s, writer %d: %v", c.name, i, err)
+			}
+		}
+		list, err := pipeline.Versions(set)
+		if err != nil || won == 0 || len(list) != won+1 {
+			t.Errorf("%s: %d writers won, %d versions, %v", c.name, won, len(list), err)
+		}
+		healthy(t, c.name, set)
+	}
+	t.Logf("%d of %d writers came too late", lost, 3*rounds)
+}
