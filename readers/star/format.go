@@ -31,6 +31,7 @@ var Format = format.Input{
 
 var options = []format.Option{
 	{Name: optObject, Idle: format.Always, Kind: format.KindString, Quiet: true, Help: "what to read in a file that holds several things; also as FILE:OBJECT"},
+	{Name: optStacks, Idle: format.Always, Kind: format.KindString, Help: "folder that the paths in rlnImageName are below: the section that a row names becomes its field image"},
 	survey.Option,
 }
 
@@ -46,11 +47,21 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	}
 	a.Options = format.Options{survey.Option.Name: o[survey.Option.Name]}
 	object := o[optObject]
-	return jsonl.Open(ctx, a, &made.Text{
-		Name: "STAR", Record: "row", Key: "1\x00" + object,
-		Look: func(_ context.Context, f storage.File, _ string) (*made.Pieces, error) { return look(f, object) },
-		Open: openText,
-	})
+	rows := func(a format.OpenArgs) (shardify.Source, error) {
+		return jsonl.Open(ctx, a, &made.Text{
+			Name: "STAR", Record: "row", Key: "1\x00" + object,
+			Look: func(_ context.Context, f storage.File, _ string) (*made.Pieces, error) { return look(f, object) },
+			Open: openText,
+		})
+	}
+	if folder := o[optStacks]; folder != "" {
+		return openSections(ctx, a, folder, rows)
+	}
+	src, err := rows(a)
+	if err == nil && shardify.FieldIndex(src.Schema(), nameField) >= 0 {
+		return named{src.(table)}, nil
+	}
+	return src, err
 }
 
 // maxFile bounds a file: it is in memory while it is surveyed.
