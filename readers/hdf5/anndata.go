@@ -15,7 +15,6 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
-	"github.com/shardify/shardify/readers/hdf5/internal/heap"
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 	"github.com/shardify/shardify/readers/hdf5/internal/tree"
 	"github.com/shardify/shardify/readers/internal/anndata"
@@ -108,21 +107,12 @@ func (c cells) Attr(p, name string) (any, bool) {
 		c.damaged(p, name, err)
 		return nil, false
 	}
-	n, size := int(a.Space.Elements()), a.Type.Size
-	leaves := c.Rules.Leaves(a.Type)
-	if n < 1 || size < 1 || len(a.Data)/size < n || len(leaves) != 1 || leaves[0].Err != nil || leaves[0].At.Values() != 1 {
-		return []string(nil), true
+	list, ok := element.AttributeTexts(f.H5, &a, c.Rules)
+	if !ok {
+		c.damaged(p, name, shardify.Corrupt(-1, "a text that is not there"))
+		return nil, false
 	}
-	texts, out := heap.New(f.H5.File, 1<<20), []string(nil)
-	for i := range n {
-		text, ok := element.ItemText(texts, &leaves[0], a.Data[i*size:][:size])
-		if !ok {
-			c.damaged(p, name, shardify.Corrupt(-1, "a text that is not there"))
-			return nil, false
-		}
-		out = append(out, text)
-	}
-	return out, true
+	return list, true
 }
 
 // damaged notes an attribute that cannot be read: what it says of the file is not known.

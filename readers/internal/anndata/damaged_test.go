@@ -17,7 +17,7 @@ import (
 var errOther = errors.New("a file that is no AnnData")
 
 // TestOtherWordsLoseNoField changes the names of groups and attributes in a file, and the texts of attributes, one at a
-// time: all fields are there, or there is an error, or the names of what is left out.
+// time: all fields are there, or there is an error, or the names of fields that are left out.
 func TestOtherWordsLoseNoField(t *testing.T) {
 	whole, err := os.ReadFile(filepath.Join("testdata", "all.h5ad"))
 	if err != nil {
@@ -84,7 +84,7 @@ func TestOtherWordsLoseNoField(t *testing.T) {
 		}
 	}
 	if refused < 40 {
-		t.Errorf("%d refused, %d with the names of what is left out", refused, named)
+		t.Errorf("%d refused, %d with names of fields that are left out", refused, named)
 	}
 	if _, _, err := fields(bytes.Replace(whole, []byte("dict\x00\x00\x00\x00"), make([]byte, 24), 1)); !errors.Is(err, shardify.ErrCorrupt) {
 		t.Error(err)

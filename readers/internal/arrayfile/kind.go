@@ -37,7 +37,7 @@ type Header struct {
 	Lines    []string // describe the file
 	Remark   string   // is reported once for all files that share it
 	// Further are the names of fields that are read where they are asked for, as those of Asked are, and Make makes one of
-	// them: headers have many that few files are read for. nil: there are none.
+	// them: headers have many that few files are read for. nil: the file has no more.
 	Further func() []string
 	Make    func(name string) (Array, bool)
 }

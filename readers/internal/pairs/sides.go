@@ -280,7 +280,10 @@ func Refuse(a *format.OpenArgs, classes, named bool) error {
 	form := formOf(a.Table)
 	list := sides.Find(level)
 	if list == nil || named && !areParts(list) {
-		if doubt := refuseEnds(a.Table, form != "nifti"); doubt != nil && form != "" {
+		if form == nil {
+			return nil
+		}
+		if doubt := refuseEnds(a.Table, !form.any); doubt != nil {
 			parsed(doubt, form)
 			return doubt
 		}
@@ -296,34 +299,41 @@ func Refuse(a *format.OpenArgs, classes, named bool) error {
 	return err
 }
 
-// parsed adds to ways of pairs that their fields are read as arrays, in a form of --parse.
-func parsed(doubt *format.Ambiguous, form string) {
+// parsed adds to ways of pairs that their fields are read as arrays, in a form that may be nil.
+func parsed(doubt *format.Ambiguous, form *arrayForm) {
 	for i := range doubt.Ways {
 		w := &doubt.Ways[i]
 		fields, _ := Parse(w.Options["pair"])
 		for k := range fields {
 			w.Without = "sample" // which files of any kind do not have
-			if form != "" {
-				w.Parse = append(w.Parse, fields[k].Field+"="+form)
+			if form != nil {
+				w.Parse = append(w.Parse, fields[k].Field+"="+form.name)
 			}
 		}
 	}
 }
 
-// formOf is the form of --parse that reads all the files; "" if no form does.
-func formOf(t *format.Table) (form string) {
+// arrayForm is a form of --parse, and the ends of its files.
+type arrayForm struct {
+	name string
+	ends []string
+	// any: what differs at the ends of names may say which part of a sample a file is, not words such as _mask alone.
+	any bool
+}
+
+var arrayForms = []arrayForm{{"npy", []string{".npy"}, false}, {"nifti", []string{".nii", ".nii.gz"}, true}}
+
+// formOf is the form that reads all the files; nil if no form does.
+func formOf(t *format.Table) (form *arrayForm) {
 	for i := range t.Len() {
-		name, is := strings.ToLower(string(t.NameBytes(i))), ""
-		switch {
-		case strings.HasSuffix(name, ".npy"):
-			is = "npy"
-		case strings.HasSuffix(name, ".nii"), strings.HasSuffix(name, ".nii.gz"):
-			is = "nifti"
+		name := strings.ToLower(string(t.NameBytes(i)))
+		k := slices.IndexFunc(arrayForms, func(f arrayForm) bool {
+			return slices.ContainsFunc(f.ends, func(end string) bool { return strings.HasSuffix(name, end) })
+		})
+		if k < 0 || form != nil && form != &arrayForms[k] {
+			return nil
 		}
-		if is == "" || form != "" && is != form {
-			return ""
-		}
-		form = is
+		form = &arrayForms[k]
 	}
 	return form
 }

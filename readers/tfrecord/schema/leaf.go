@@ -101,7 +101,7 @@ func (f *File) Fields(want func(name string) bool, text bool, named *Named) (lea
 	return leaves, left, nil
 }
 
-// leaf is the field of a feature, or why there is none.
+// leaf is the field of a feature, or why it has no field.
 func (f *File) leaf(k key, s *stat, kind tfrecord.Kind, text bool, named *Named) (l Leaf, why string, err error) {
 	l = Leaf{Key: k.name, List: k.list, Kind: kind, Bytes: s.bytes(kind)}
 	l.Field.Name, l.Field.Nullable = format.PlainName(k.name), s.present < f.full

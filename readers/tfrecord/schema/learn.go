@@ -174,7 +174,7 @@ func (f *File) Add(record []byte) (samples int, err error) {
 	return samples, nil
 }
 
-// Forget drops what is left of records, whose memory may go then. There is no Add after it.
+// Forget drops references to records, whose memory may go then. There is no Add after it.
 func (f *File) Forget() {
 	f.x, f.value, f.of, f.own = tfrecord.Example{}, tfrecord.Value{}, [2]tfrecord.Table{}, [2][]*stat{}
 }

@@ -36,29 +36,34 @@ func AttributeText(f *h5.File, a *h5.Attribute) string {
 	if a.Err != nil || a.Type == nil || a.Space.Elements() < 1 || a.Space.Elements() > 16 {
 		return ""
 	}
-	n := int(a.Space.Elements())
-	if a.Type.Size < 1 || len(a.Data) < n*a.Type.Size {
+	parts, ok := AttributeTexts(f, a, Rules{Media: MediaText, RefSize: a.Type.Size})
+	if !ok || parts == nil {
 		return ""
-	}
-	leaves := Rules{Media: MediaText, RefSize: a.Type.Size}.Leaves(a.Type)
-	if len(leaves) != 1 || leaves[0].Err != nil || leaves[0].At.Values() != 1 {
-		return ""
-	}
-	l := &leaves[0]
-	heap := heap.New(f.File, 1<<16)
-	var parts []string
-	for i := range n {
-		text, ok := ItemText(heap, l, a.Data[i*a.Type.Size:][:a.Type.Size])
-		if !ok {
-			return ""
-		}
-		parts = append(parts, text)
 	}
 	s := strings.Join(parts, " ")
 	if len(s) > MaxText || !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
 		return ""
 	}
 	return s
+}
+
+// AttributeTexts are the items of an attribute; nil if they are neither texts nor numbers. It returns false if one
+// cannot be read.
+func AttributeTexts(f *h5.File, a *h5.Attribute, r Rules) (list []string, ok bool) {
+	n, size := int(a.Space.Elements()), a.Type.Size
+	leaves := r.Leaves(a.Type)
+	if n < 1 || size < 1 || len(a.Data)/size < n || len(leaves) != 1 || leaves[0].Err != nil || leaves[0].At.Values() != 1 {
+		return nil, true
+	}
+	texts := heap.New(f.File, 1<<20)
+	for i := range n {
+		text, ok := ItemText(texts, &leaves[0], a.Data[i*size:][:size])
+		if !ok {
+			return nil, false
+		}
+		list = append(list, text)
+	}
+	return list, true
 }
 
 // ItemText writes one text or number.
