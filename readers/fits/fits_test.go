@@ -213,3 +213,30 @@ func TestMutants(t *testing.T) {
 		}}
 	m.Run(t)
 }
+
+// TestLabels: rows of a table go to the images that they name; a table has no labels.
+func TestLabels(t *testing.T) {
+	b := data(t, "scaled_i16_blank.fits")
+	dir := t.TempDir()
+	var files []string
+	for _, name := range []string{"a.fits", "b.fits", "c.fits"} {
+		files = append(files, filepath.Join(dir, name))
+		if err := os.WriteFile(files[len(files)-1], b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	table := filepath.Join(dir, "labels.csv")
+	if err := os.WriteFile(table, []byte("mag,file\n3,c.fits\n1,a.fits\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c := load(t, format.Options{"labels": table, "key": "file", "missing": "drop"}, nil, files...)
+	if got := fmt.Sprint(c.Samples, c.Order, shardify.View[int64](c.ByName["mag"].Data)); got != "2 [image mag] [1 3]" {
+		t.Errorf("%s", got)
+	}
+	if _, err := openFiles(format.Options{"labels": table, "key": "file"}, nil, "testdata/table_types.fits"); err == nil {
+		t.Error("labels of rows are taken")
+	}
+	if _, err := openFiles(format.Options{"key": "i"}, nil, "testdata/table_types.fits"); err == nil || !strings.Contains(err.Error(), "--join") {
+		t.Errorf("--key of rows: %v", err)
+	}
+}

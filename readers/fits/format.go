@@ -49,7 +49,7 @@ var own = []format.Option{
 // rowsOnly are the options of tables.
 var rowsOnly = []format.Option{format.OptText, format.NullItems}
 
-var options = slices.Concat(own, rowsOnly, []format.Option{survey.Option}, labels.Options)
+var options = slices.Concat(images.Options(), rowsOnly)
 
 // sniff knows the first card, and names of files that are packed.
 func sniff(head []byte, name string) bool {
@@ -146,6 +146,9 @@ func openRows(ctx context.Context, a format.OpenArgs, o format.Options) (shardif
 	}
 	if err := labels.None(o); err != nil {
 		return nil, err
+	}
+	if key := o["key"]; key != "" {
+		return nil, shardify.Misuse("--key %s is for images with --labels FILE; --join adds columns of other tables to rows", key)
 	}
 	s := &source{fs: storages.Of(a.Table), o: o, used: a.Used}
 	var err error
