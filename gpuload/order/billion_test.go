@@ -50,7 +50,7 @@ func TestPlanOfManySamples(t *testing.T) {
 				}
 				batches := o.Packs().Batches(0)
 				wall := time.Since(began)
-				peak := stop()
+				peak, mapped := stop()
 				for _, b := range []int64{0, batches / 2, batches - 1} { // any batch is there at once
 					total, list := int64(0), o.Packs().Samples(0, b)
 					for _, s := range list {
@@ -60,7 +60,7 @@ func TestPlanOfManySamples(t *testing.T) {
 						t.Fatalf("batch %d has %d in %d samples", b, total, len(list))
 					}
 				}
-				t.Logf("%d samples, %d batches: %.1f s, %.1f s of processor time, peak %d MiB", n, batches, wall.Seconds(), (processor() - work).Seconds(), peak>>20)
+				t.Logf("%d samples, %d batches: %.1f s, %.1f s of processor time, peak %d MiB, and %d MiB of the mapping", n, batches, wall.Seconds(), (processor() - work).Seconds(), peak>>20, mapped>>20)
 				if peak > 1<<30 {
 					t.Errorf("%d MiB of memory", peak>>20)
 				}
@@ -70,8 +70,9 @@ func TestPlanOfManySamples(t *testing.T) {
 }
 
 // mappedLengths are log-normal ones in a file. release lets the pages of the mapping go again and again, as a machine without
-// room for them would, until the function that it returns is called: it returns the most memory that was resident.
-func mappedLengths(t *testing.T, n int64) (_ *Lengths, release func() func() int64) {
+// room for them would, until the function that it returns is called: it returns the most memory that was resident, of the
+// process and of the mapping.
+func mappedLengths(t *testing.T, n int64) (_ *Lengths, release func() func() (peak, mapped int64)) {
 	var some [1 << 16]uint32
 	r := rand.New(rand.NewPCG(2, 2))
 	for i := range some {
@@ -99,38 +100,39 @@ func mappedLengths(t *testing.T, n int64) (_ *Lengths, release func() func() int
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { syscall.Munmap(all) })
-	release = func() func() int64 {
-		stop, done := make(chan struct{}), make(chan int64)
+	release = func() func() (int64, int64) {
+		stop, done := make(chan struct{}), make(chan struct{})
+		var peak, mapped int64
 		go func() {
-			peak := int64(0)
+			defer close(done)
 			for {
-				if now := resident(t); now > 700<<20 {
-					peak = max(peak, now)
+				own, files := resident(t)
+				peak, mapped = max(peak, own), max(mapped, files)
+				if own+files > 700<<20 {
 					syscall.Madvise(all, syscall.MADV_DONTNEED)
-				} else {
-					peak = max(peak, now)
 				}
 				select {
 				case <-stop:
-					done <- peak
 					return
 				case <-time.After(5 * time.Millisecond):
 				}
 			}
 		}()
-		return func() int64 { close(stop); return <-done }
+		return func() (int64, int64) { close(stop); <-done; return peak, mapped }
 	}
 	return &Lengths{small: unsafe.Slice((*uint32)(unsafe.Pointer(&all[0])), n)}, release
 }
 
-func resident(t *testing.T) (bytes int64) {
+// resident is the memory of the process, and the pages of files that it has mapped: the system takes those back as it likes.
+func resident(t *testing.T) (own, files int64) {
 	raw, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
 		t.Skip(err)
 	}
-	var size int64
-	fmt.Sscan(strings.TrimSpace(string(raw)), &size, &bytes)
-	return bytes * int64(os.Getpagesize())
+	var size, all int64
+	fmt.Sscan(strings.TrimSpace(string(raw)), &size, &all, &files)
+	page := int64(os.Getpagesize())
+	return (all - files) * page, files * page
 }
 
 func processor() time.Duration {

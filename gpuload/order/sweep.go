@@ -22,19 +22,22 @@ type sweep struct {
 	ends  [1 << bucketBits]int // of the parts, in by
 }
 
-// Positions that are swept at a time, over all goroutines: 16 bytes each.
-const sweptPositions = 1 << 24
+// A scattered order is swept a sweptShare of all samples at a time, over all cores: that takes a byte for each sample at most.
+const (
+	sweptShare = 32
+	leastSwept = 1 << 16
+)
 
 // sweepSize is the positions of a sweep.
 func (p *Packs) sweepSize() int64 {
 	switch o := p.order; {
 	case o.Drawn() || o.indices != nil || o.lists != nil:
 	case o.shuffle == None:
-		return 1 << 16
+		return leastSwept
 	case o.shuffle == Block:
-		return min(max(p.order.Window(), 1<<16), maxSweptWindow)
+		return min(max(p.order.Window(), leastSwept), maxSweptWindow)
 	}
-	return max(sweptPositions/int64(runtime.GOMAXPROCS(0)*len(p.Budgets)), 1<<16)
+	return min(max(p.order.Len()/int64(sweptShare*runtime.GOMAXPROCS(0)*len(p.Budgets)), leastSwept), 1<<24)
 }
 
 func (p *Packs) sweep(epoch int) *sweep {
@@ -59,7 +62,7 @@ func (s *sweep) read(from, to int64) {
 		s.vals[i] = slices.Grow(s.vals[i][:0], n)[:n]
 	}
 	s.vals[last] = s.list // when they are read, the samples are not needed
-	if o := s.p.order; n < 1<<16 || o.shuffle == Block && o.indices == nil && o.lists == nil && !o.Drawn() {
+	if o := s.p.order; n < leastSwept || o.shuffle == Block && o.indices == nil && o.lists == nil && !o.Drawn() {
 		for i := range s.p.Budgets {
 			s.p.Budgets[i].Lengths.look(s.vals[i], s.list)
 		}
