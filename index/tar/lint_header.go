@@ -17,6 +17,14 @@ type foreignHeader struct {
 	extended     bool // GNU sparse: more of the map follows
 }
 
+// negative counts the bytes that are below 0 as signed ones.
+func negative(b []byte) (n int64) {
+	for _, c := range b {
+		n += int64(c >> 7)
+	}
+	return n
+}
+
 // parseForeign reads a header of any form; a problem with a rule means that the block, at
 // an offset, is not a header.
 func parseForeign(b []byte) (h foreignHeader, p Problem) {
@@ -26,14 +34,9 @@ func parseForeign(b []byte) (h foreignHeader, p Problem) {
 	if !ok {
 		return h, Problem{Rule: ruleBadSum, Offset: sumAt, Detail: fmt.Sprintf("the field is %q", cString(b[sumAt:sumAt+8]))}
 	}
-	unsigned, signed := int64(8*' '), int64(8*' ')
-	for i, c := range b[:Block] {
-		if i < sumAt || i >= sumAt+8 {
-			unsigned += int64(c)
-			signed += int64(int8(c)) // old tars summed signed bytes
-		}
-	}
-	if sum != unsigned && sum != signed {
+	before, after := b[:sumAt], b[sumAt+8:Block]
+	unsigned := int64(8*' ' + Sum(before) + Sum(after))
+	if sum != unsigned && sum != unsigned-256*(negative(before)+negative(after)) { // old tars summed signed bytes
 		return h, Problem{Rule: ruleBadSum, Offset: sumAt, Detail: fmt.Sprintf("the bytes add up to %o, stored %o", unsigned, sum)}
 	}
 	field := b[sizeAt : sizeAt+12]

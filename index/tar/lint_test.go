@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -197,4 +198,26 @@ func FuzzLintTar(f *testing.F) {
 			t.Fatalf("our walker finds %d members, the linter %d, damage %v", len(got), counts.Members, damaged)
 		}
 	})
+}
+
+// TestSignedSums: old tars summed signed bytes, and archive/tar takes those, too. Any other sum is none.
+func TestSignedSums(t *testing.T) {
+	for _, name := range []string{"plain", "\xff\x80\x7f", strings.Repeat("\xc3\xa9", 9)} {
+		signed := int64(0)
+		b := make([]byte, Block)
+		PutHeader(b, []byte("x"), 0)
+		copy(b, name)
+		copy(b[sumAt:], "        ")
+		for _, c := range b {
+			signed += int64(int8(c))
+		}
+		for off, ok := range map[int64]bool{0: true, 1: false, -256: false} {
+			copy(b[sumAt:], fmt.Sprintf("%06o\x00 ", signed+off))
+			_, p := parseForeign(b)
+			_, err := tar.NewReader(bytes.NewReader(b)).Next()
+			if (p.Rule == "") != ok || (err == nil) != ok {
+				t.Errorf("%q, a sum of %d more: %+v; archive/tar: %v", name, off, p, err)
+			}
+		}
+	}
 }

@@ -44,7 +44,7 @@ func SplitMember(m *ForeignMember) (key []byte, ext, why string, err error) {
 	if len(name) == 0 {
 		return nil, "", leftNoExt, nil
 	}
-	if name[0] == '/' || slices.ContainsFunc(bytes.Split(name, []byte("/")), func(p []byte) bool { return string(p) == ".." }) {
+	if name[0] == '/' || bytes.Contains(name, []byte("..")) && slices.ContainsFunc(bytes.Split(name, []byte("/")), func(p []byte) bool { return string(p) == ".." }) {
 		return nil, "", "", shardify.Unsupported("a name that leads out of the folder")
 	}
 	if !utf8.Valid(name) {
