@@ -192,6 +192,8 @@ func lostSeeds(t testing.TB) (all []*lostSeed) {
 	mutate("arrow", "../../arrow/testdata/lists_in_structs.feather", "arrow", nil)
 	mutate("arrow stream", "../../arrow/testdata/deltas.arrows", "arrow", nil)
 	mutate("tfrecord", "../../tfrecord/testdata/some.tfrecord", "tfrecord", nil)
+	mutate("lmdb", "entries.lmdb", "lmdb", nil)
+	mutate("lmdb", "named.lmdb", "lmdb", nil)
 	mutate("sqlite", "rows.db", "sqlite", nil)
 	mutate("atoms of ase sqlite", "atoms.db", "sqlite", nil)
 	mutate("atoms of ase lmdb", "atoms.aselmdb", "lmdb", nil)

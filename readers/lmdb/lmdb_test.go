@@ -171,6 +171,34 @@ func TestNamedDatabasesAreAsked(t *testing.T) {
 	}
 }
 
+// TestAValueOfAnotherKindIsAnError: one damaged value among the first ones does not make bytes of all; nor does the mark of a
+// named database make its record a sample.
+func TestAValueOfAnotherKindIsAnError(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "testdata", "mutate", "named.lmdb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(was, is string) string {
+		if bytes.Count(b, []byte(was)) == 0 {
+			t.Fatalf("there is no %q", was)
+		}
+		return readertest.Put(t, "a.lmdb", string(bytes.ReplaceAll(b, []byte(was), []byte(is))))
+	}
+	json := change(`{"id": 11,`, `["id": 11,`)
+	for file, want := range map[string]string{json: `the value of the key "k11" is text, those before it are json`, change("\x02\x00\x04\x00data", "\x00\x00\x04\x00data"): `the key "data" is the record of a named database`} {
+		if _, err := openFile(file, nil, nil, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	src, err := openFile(json, nil, nil, format.Options{optType: "bytes"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := texts(t, src, "value"); len(v) != 24 || !strings.HasPrefix(strings.Join(v, ""), `{"id": 0`) {
+		t.Errorf("%d values: %.100q", len(v), v)
+	}
+}
+
 // TestAWriterIsFoundOut: a transaction between the plan and a read is an error.
 func TestAWriterIsFoundOut(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(corpus.Dir(t, "lmdb"), "padded.lmdb"))

@@ -142,7 +142,35 @@ func (c *Cursor) enter(no uint64, i int) error {
 	if i > l.n || l.n == 0 {
 		return c.f.corrupt(no, 12, "%d entries", l.n)
 	}
+	if left == 1 && c.leaf2 == 0 {
+		if err := c.filled(l); err != nil {
+			return err
+		}
+	}
 	c.depth++
+	return nil
+}
+
+// filled checks that the nodes of a leaf take what its head says they do: writers leave no gap between them.
+func (c *Cursor) filled(l *level) error {
+	upper, sum := int(le.Uint16(l.page[14:])), 0
+	for i := range l.n {
+		p, err := c.node(l.page, i, l.n, c.offset(l))
+		if err != nil {
+			return err
+		}
+		size := int(le.Uint32(l.page[p:]))
+		if le.Uint16(l.page[p+4:])&nodeBig != 0 {
+			size = 8
+		}
+		if size += 8 + int(le.Uint16(l.page[p+6:])); p < upper || size > len(l.page) {
+			return c.f.corrupt(l.no, headSize+2*i, "a node of %d bytes at %d, in front of the first one at %d, or longer than the page", size, p, upper)
+		}
+		sum += (size + 1) &^ 1
+	}
+	if sum != len(l.page)-upper {
+		return c.f.corrupt(l.no, 14, "its nodes take %d bytes, its head says %d", sum, len(l.page)-upper)
+	}
 	return nil
 }
 

@@ -206,6 +206,19 @@ func Changed(was, is uint64) error {
 // Main is the main database.
 func (f *File) Main() Tree { return f.main }
 
+// isRecord reports whether b is a record whose root is a page of the file: no value is like that by chance.
+func (f *File) isRecord(b []byte) bool {
+	t := record(b)
+	if len(b) != recordSize || t.Depth < 1 || t.Depth > maxDepth || t.Entries == 0 || t.root < 2 || t.root > f.last {
+		return false
+	}
+	var head [headSize]byte
+	if n, _ := f.r.ReadAt(head[:], int64(t.root)*int64(f.page)); n < len(head) {
+		return false
+	}
+	return le.Uint64(head[:]) == t.root && (t.Depth == 1) == (le.Uint16(head[10:])&pageLeaf != 0)
+}
+
 // Named lists the named databases, and counts the other entries. It stops at most names.
 func (f *File) Named(most int) (names []string, trees []Tree, others uint64, err error) {
 	if f.main.Flags&DupSort != 0 {
@@ -214,7 +227,9 @@ func (f *File) Named(most int) (names []string, trees []Tree, others uint64, err
 	c := f.Cursor(f.main)
 	for c.Next() {
 		if !c.Sub {
-			others++
+			if others++; c.Size == recordSize && f.isRecord(c.Value) {
+				return nil, nil, 0, shardify.Corrupt(-1, "the value of the key %.80q is the record of a named database, its mark is damaged", c.Key)
+			}
 			if others > 1000 && len(names) == 0 { // a database of samples: names are among few entries
 				return nil, nil, f.main.Entries, nil
 			}

@@ -11,6 +11,7 @@ import tarfile
 import ase.db
 import awkward as ak
 import h5py
+import lmdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -90,3 +91,18 @@ db.execute("pragma page_size=512")
 db.commit()
 db.execute("vacuum")
 db.close()
+# 24 entries of 0 to 161 bytes, and one in overflow pages; JSON in a named database that is the only one
+for name in "entries.lmdb", "named.lmdb":
+    if os.path.exists(name):
+        os.remove(name)
+env = lmdb.open("entries.lmdb", subdir=False, map_size=1 << 20, lock=False)
+with env.begin(write=True) as w:
+    for i in range(24):
+        w.put(b"%08d" % i, (b"value %d " % i) * (i if i != 7 else 600))
+env.close()
+env = lmdb.open("named.lmdb", subdir=False, map_size=1 << 20, lock=False, max_dbs=1)
+db = env.open_db(b"data")
+with env.begin(write=True, db=db) as w:
+    for i in range(24):
+        w.put(b"k%d" % i, b'{"id": %d, "text": "text %d"}' % (i, i))
+env.close()
