@@ -123,7 +123,7 @@ func (c *Cursor) enter(no uint64, i int) error {
 	if left < 1 || left == 1 != (flags&pageLeaf != 0) || left > 1 != (flags&pageBranch != 0) || flags&(pageOverflow|pageMeta) != 0 || left > 1 && flags&pageLeaf2 != 0 {
 		return c.f.corrupt(no, 10, "flags %#x where %d levels are left", flags, left)
 	}
-	if lower < headSize || lower > len(page) || lower%2 != 0 {
+	if lower < headSize || lower > len(page) && flags&pageLeaf2 == 0 || lower%2 != 0 { // keys of one size have no places
 		return c.f.corrupt(no, 12, "a lower bound of %d", lower)
 	}
 	if len(c.path) == c.depth {
@@ -325,7 +325,7 @@ func (c *Cursor) entry() error {
 			return c.f.corrupt(l.no, p, "a page of %d bytes in a node", size)
 		}
 		lower := int(le.Uint16(v[12:]))
-		if lower < headSize+2 || lower > size || lower%2 != 0 {
+		if lower < headSize+2 || lower > size && le.Uint16(v[10:])&pageLeaf2 == 0 || lower%2 != 0 {
 			return c.f.corrupt(l.no, p, "a lower bound of %d in a page of %d bytes", lower, size)
 		}
 		c.inner, c.innerAt, c.innerN, c.innerOff = v, 0, (lower-headSize)/2, c.offset(l)+int64(at)

@@ -208,8 +208,11 @@ func (f *File) Main() Tree { return f.main }
 
 // isRecord reports whether b is a record whose root is a page of the file: no value is like that by chance.
 func (f *File) isRecord(b []byte) bool {
+	if len(b) != recordSize { // it is in overflow pages, as no record is
+		return false
+	}
 	t := record(b)
-	if len(b) != recordSize || t.Depth < 1 || t.Depth > maxDepth || t.Entries == 0 || t.root < 2 || t.root > f.last {
+	if t.Depth < 1 || t.Depth > maxDepth || t.Entries == 0 || t.root < 2 || t.root > f.last {
 		return false
 	}
 	var head [headSize]byte
@@ -227,7 +230,7 @@ func (f *File) Named(most int) (names []string, trees []Tree, others uint64, err
 	c := f.Cursor(f.main)
 	for c.Next() {
 		if !c.Sub {
-			if others++; c.Size == recordSize && f.isRecord(c.Value) {
+			if others++; f.isRecord(c.Value) {
 				return nil, nil, 0, shardify.Corrupt(-1, "the value of the key %.80q is the record of a named database, its mark is damaged", c.Key)
 			}
 			if others > 1000 && len(names) == 0 { // a database of samples: names are among few entries

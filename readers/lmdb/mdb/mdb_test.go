@@ -101,6 +101,62 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
+// TestValuesOfOneByte: their pages have more of them than places, of which there are none.
+func TestValuesOfOneByte(t *testing.T) {
+	b, err := os.ReadFile("testdata/bytes.lmdb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, trees, _, err := f.Named(10)
+	if err != nil || len(trees) != 1 {
+		t.Fatal(trees, err)
+	}
+	got := map[string][]byte{}
+	c := f.Cursor(trees[0])
+	for c.Next() {
+		got[string(c.Key)] = append(got[string(c.Key)], c.Value...)
+	}
+	if err := c.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for key, n := range map[string]int{"few": 3, "many": 200, "one": 1} {
+		want := make([]byte, n)
+		for i := range want {
+			want[i] = byte(i)
+		}
+		if !bytes.Equal(got[key], want) {
+			t.Errorf("%s: % x", key, got[key])
+		}
+	}
+}
+
+// TestAShortValueInOverflowPages: it stays there when it replaces a longer one.
+func TestAShortValueInOverflowPages(t *testing.T) {
+	b, err := os.ReadFile("testdata/shrunk.lmdb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, _, others, err := f.Named(10)
+	if err != nil || len(names) > 0 || others != 1 {
+		t.Fatal(names, others, err)
+	}
+	c := f.Cursor(f.Main())
+	if !c.Next() || c.big == 0 {
+		t.Fatalf("the value is in page %d, %v", c.big, c.Err())
+	}
+	if v, err := c.Load(); err != nil || string(v) != strings.Repeat("y", 48) {
+		t.Errorf("%q, %v", v, err)
+	}
+}
+
 func TestDamagedCorpus(t *testing.T) {
 	names, _ := filepath.Glob(filepath.Join(corpus.Dir(t, "lmdb"), "bad", "*.lmdb"))
 	if len(names) < 18 {
