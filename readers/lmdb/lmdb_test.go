@@ -185,7 +185,7 @@ func TestAValueOfAnotherKindIsAnError(t *testing.T) {
 		return readertest.Put(t, "a.lmdb", string(bytes.ReplaceAll(b, []byte(was), []byte(is))))
 	}
 	json := change(`{"id": 11,`, `["id": 11,`)
-	for file, want := range map[string]string{json: `the value of the key "k11" is text, those before it are json`, change("\x02\x00\x04\x00data", "\x00\x00\x04\x00data"): `the key "data" is the record of a named database`} {
+	for file, want := range map[string]string{json: `the value of the key "k11" is text, those of most other keys are json`, change("\x02\x00\x04\x00data", "\x00\x00\x04\x00data"): `the key "data" is the record of a named database`} {
 		if _, err := openFile(file, nil, nil, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}

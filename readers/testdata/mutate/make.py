@@ -91,6 +91,7 @@ db.execute("pragma page_size=512")
 db.commit()
 db.execute("vacuum")
 db.close()
+
 # 24 entries of 0 to 161 bytes, and one in overflow pages; JSON in a named database that is the only one
 for name in "entries.lmdb", "named.lmdb":
     if os.path.exists(name):
