@@ -449,7 +449,9 @@ func TestTwoChangesAtOnce(t *testing.T) {
 	errs := make([]error, 8)
 	var g sync.WaitGroup
 	for i := range errs {
-		g.Go(func() { errs[i] = Change(ctx, &Edit{Dir: "set", Op: "remove", Where: fmt.Sprintf("id %% 8 == %d && id > 8", i)}, Hooks{}) })
+		g.Go(func() {
+			errs[i] = Change(ctx, &Edit{Dir: "set", Op: "remove", Where: fmt.Sprintf("id %% 8 == %d && id > 8", i)}, Hooks{})
+		})
 	}
 	g.Wait()
 	won := 0

@@ -78,7 +78,9 @@ func TestCrashAtEveryCallOfVersions(t *testing.T) {
 			}
 			one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
 			Must(t, append([]string{"shardify", "convert", in, "-o", one, "--format", c.format, "--shard-samples", "5", "--quiet"}, c.flags...)...)
-			remove := func(out string) []string { return []string{"remove", out, "--where", "x % 5 == 2", "--jobs", "1", "--quiet"} }
+			remove := func(out string) []string {
+				return []string{"remove", out, "--where", "x % 5 == 2", "--jobs", "1", "--quiet"}
+			}
 			points += setsSweep(t, dir, step, one, remove)
 			copyTree(t, one, two)
 			Must(t, append([]string{"shardify"}, remove(two)...)...)
