@@ -156,6 +156,83 @@ func TestShardsAreWrittenAsAConversionWritesThem(t *testing.T) {
 	}
 }
 
+// TestRelabelIsAConversionOfOtherLabels: random sets with other values of random samples are what a conversion of
+// a table with these values makes.
+func TestRelabelIsAConversionOfOtherLabels(t *testing.T) {
+	race.Sequential(t)
+	ctx := context.Background()
+	t.Chdir(t.TempDir())
+	for seed := range 8 {
+		r := rand.New(rand.NewPCG(uint64(seed), 7))
+		n := 30 + r.IntN(100)
+		in, set, want := fmt.Sprintf("%d.csv", seed), fmt.Sprintf("set%d", seed), fmt.Sprintf("want%d", seed)
+		people(t, in, r, n)
+		text, err := os.ReadFile(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, table, changed := strings.Split(strings.TrimSpace(string(text)), "\n"), "id,v,cls\n", int64(0)
+		for i := 1; i <= n; i++ {
+			if r.IntN(10) > 0 && i > 2 {
+				continue
+			}
+			cell := strings.Split(lines[i], ",")
+			if i != 1 { // the first one stays as it is
+				cell[1], cell[2] = fmt.Sprint(r.Float64()), []string{"cat", "dog", "owl"}[r.IntN(3)]
+				changed++
+			}
+			table += strings.Join(cell[:3], ",") + "\n"
+			lines[i] = strings.Join(cell, ",")
+		}
+		os.WriteFile("labels.csv", []byte(table), 0o666)
+		s := Settings{Inputs: []string{in}, Output: set, Format: []string{"mmap", "wds"}[seed%2], ShardSamples: 1 + int64(r.IntN(30)), Encode: []string{"cls"}}
+		if seed > 5 {
+			s.Split = "train=0.5,val=0.5"
+		}
+		mustConvert(t, s)
+		os.WriteFile(in, []byte(strings.Join(lines, "\n")+"\n"), 0o666) // its name decides which split a sample is in
+		s.Output = want
+		mustConvert(t, s)
+		dry := mustEdit(t, Edit{Dir: set, Op: "relabel", Labels: "labels.csv", Dry: true})
+		e := mustEdit(t, Edit{Dir: set, Op: "relabel", Labels: "labels.csv"})
+		if e.Changed != changed || dry.Changed != changed || e.Written != dry.Written || e.After.Samples != int64(n) {
+			t.Errorf("seed %d: %d samples changed, the dry run said %d, the table has %d", seed, e.Changed, dry.Changed, changed)
+		}
+		sound(t, set)
+		d, err := Diff(ctx, set, want, Comparison{Memory: 1 << 28})
+		if err != nil || d.Changed+d.Added+d.Removed+d.Moved != 0 {
+			t.Errorf("seed %d: %+v, %v", seed, d, err)
+		}
+		if again := mustEdit(t, Edit{Dir: set, Op: "relabel", Labels: "labels.csv"}); again.After.Digest != e.After.Digest {
+			t.Error("the same values made a version")
+		}
+	}
+}
+
+func TestTablesOfLabelsThatAreRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	people(t, "a.csv", rand.New(rand.NewPCG(1, 1)), 30)
+	mustConvert(t, Settings{Inputs: []string{"a.csv"}, Output: "set", Encode: []string{"cls"}, Cast: []string{"id=u8"}})
+	before, err := os.ReadFile("set/shardify.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for table, want := range map[string]string{
+		"id,cls\n3,cat\n77,dog\n": `"77"`, "id,cls\n3,lynx\n": "lynx", "id,cls\n3,cat\n3,dog\n": "two values", "id,none\n3,1\n": "no field", "id\n3\n": "want a head", "": "want a head",
+		"id,text\n3,x\n": "want a field of one number", "v,cls\n3,cat\n": "whole numbers or texts", "id,cls\n3\n": "number of fields", "key,cls\n3,cat\n": "no names", "cls,id\ncat,300\n": "does not fit", "id,v\n3,x\n": "no number",
+		"id,cls,cls\n3,cat,dog\n": "once", "id,cls\n\"3,cat\n": "quote",
+	} {
+		os.WriteFile("l.csv", []byte(table), 0o666)
+		err := Change(context.Background(), &Edit{Dir: "set", Op: "relabel", Labels: "l.csv"}, Hooks{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", table, err, want)
+		}
+	}
+	if after, err := os.ReadFile("set/shardify.json"); err != nil || !bytes.Equal(before, after) {
+		t.Error("the set changed")
+	}
+}
+
 func TestRemoveByName(t *testing.T) {
 	ctx := context.Background()
 	t.Chdir(t.TempDir())

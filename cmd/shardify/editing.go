@@ -30,24 +30,25 @@ func (p *program) edit(ctx context.Context, e *pipeline.Edit) error {
 		Dry     bool   `json:"dry_run"`
 		Before  int64  `json:"samples_before"`
 		Samples int64  `json:"samples"`
+		Changed int64  `json:"samples_changed"`
 		Shards  int    `json:"shards_written"`
 		Bytes   int64  `json:"bytes_written"`
-	}{e.Dir, version, e.Dry, was.Samples, is.Samples, e.Written, e.Bytes})
-	about := ""
-	if e.Dry {
-		about = "about "
+	}{e.Dir, version, e.Dry, was.Samples, is.Samples, e.Changed, e.Written, e.Bytes})
+	what := printable.Of(is.Samples, "sample") + ", before " + printable.Count(was.Samples)
+	if e.Changed > 0 {
+		what += ", " + printable.Count(e.Changed) + " with other values"
 	}
-	wrote := printable.Of(int64(e.Written), "shard") + ", " + about + shardify.FormatSize(e.Bytes) + ", written again"
+	what += "; " + printable.Of(int64(e.Written), "shard") + ", " + shardify.FormatSize(e.Bytes) + ", written again"
 	switch {
 	case e.To != "":
 		p.Result("version %d: %s in %s", version, printable.Of(is.Samples, "sample"), e.To)
-	case was.Digest == is.Digest && was.Samples == is.Samples:
+	case was.Digest == is.Digest && was.Samples == is.Samples && e.Changed == 0:
 		p.Result("nothing changed: version %d of %s", version, printable.Of(is.Samples, "sample"))
 	case e.Dry:
-		p.Result("%s fewer in the next version: %s of %s; %s", printable.Of(was.Samples-is.Samples, "sample"), printable.Count(is.Samples), printable.Count(was.Samples), wrote)
+		p.Result("version %d would have %s", version+1, what)
 		p.Result("nothing written (--dry-run)")
 	default:
-		p.Result("version %d: %s, before %s; %s", version, printable.Of(is.Samples, "sample"), printable.Count(was.Samples), wrote)
+		p.Result("version %d: %s", version, what)
 	}
 	return nil
 }

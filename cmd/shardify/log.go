@@ -12,8 +12,8 @@ func logCommand(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "log FOLDER",
 		Short: "list the versions of a data set",
-		Long: `Lists the versions that a data set has had, the present one first: number, what made it, samples, bytes, and its id. remove, extend and
-checkout make versions; gc --keep deletes older ones.`,
+		Long: `Lists the versions that a data set has had, the present one first: number, what made it, samples, bytes, and its id. remove, relabel,
+extend and checkout make versions; gc --keep deletes older ones.`,
 		Example: `shardify log photos-shards
 shardify checkout photos-shards 1 -o photos-of-the-paper`,
 		Args: cli.OneFolder,

@@ -31,7 +31,7 @@ shardify verify photos-shards`,
 	}
 	root.AddCommand(
 		convertCommand(p), planCommand(p), workCommand(p), runCommand(p), submitCommand(p), mergeCommand(p), statusCommand(p), gcCommand(p), mergeSetsCommand(p), extendCommand(p), blendCommand(p), inspectCommand(p), idCommand(p), diffCommand(p), viewCommand(p),
-		removeCommand(p), logCommand(p), checkoutCommand(p),
+		removeCommand(p), relabelCommand(p), logCommand(p), checkoutCommand(p),
 		verifyCommand(p), indexCommand(p), benchCommand(p), stageCommand(p), cacheCommand(p), formatsCommand(p), versionCommand(p), manCommand(p),
 	)
 	p.addCommon(root)

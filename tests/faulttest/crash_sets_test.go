@@ -82,6 +82,13 @@ func TestCrashAtEveryCallOfVersions(t *testing.T) {
 				return []string{"remove", out, "--where", "x % 5 == 2", "--jobs", "1", "--quiet"}
 			}
 			points += setsSweep(t, dir, step, one, remove)
+			labels := filepath.Join(dir, "labels.csv")
+			if err := os.WriteFile(labels, []byte("x,y\n3,7\n17,0.25\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			points += setsSweep(t, dir, step, one, func(out string) []string {
+				return []string{"relabel", out, "--labels", labels, "--jobs", "1", "--quiet"}
+			})
 			copyTree(t, one, two)
 			Must(t, append([]string{"shardify"}, remove(two)...)...)
 			points += setsSweep(t, dir, step, two, func(out string) []string { return []string{"checkout", out, "1", "--jobs", "1", "--quiet"} })

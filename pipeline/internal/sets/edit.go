@@ -24,6 +24,7 @@ const (
 	opRemove   = "remove"
 	opCheckout = "checkout"
 	opCollect  = "gc"
+	opRelabel  = "relabel"
 )
 
 // Edit makes a new version of a finished data set. Shards of the old one stay as they are; those
@@ -31,9 +32,10 @@ const (
 // with the version that they know, and no reader meets a sample that was removed.
 type Edit struct {
 	Dir string
-	Op  string // remove, checkout, gc
+	Op  string // remove, relabel, checkout, gc
 	// Where chooses samples by a condition, Keys by the file with their names.
 	Where, Keys string
+	Labels      string // the file with values of fields, for relabel
 	Version     int64  // to check out, or how many are kept
 	To          string // the folder that gets it; "" makes it the present one again
 	Note        string // for the log
@@ -47,6 +49,7 @@ type Edit struct {
 	Before, After index.Manifest
 	Written       int   // shards, or files that are deleted
 	Bytes         int64 // of those
+	Changed       int64 // samples that get other values
 }
 
 // editor is an Edit at work.
@@ -92,6 +95,8 @@ func (e *Edit) Run(ctx context.Context) (err error) {
 		return x.export(ctx)
 	case e.Op == opCheckout:
 		err = x.again(ctx)
+	case e.Op == opRelabel:
+		err = x.relabel(ctx)
 	default:
 		err = x.remove(ctx)
 	}

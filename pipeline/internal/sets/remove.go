@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"sync"
@@ -63,7 +64,7 @@ func (x *editor) remove(ctx context.Context) error {
 	var made []*index.Manifest
 	for i, name := range names {
 		old := x.base.of(name)
-		left, err := x.rewrite(ctx, old, name, gone[i])
+		left, err := x.rewrite(ctx, old, name, gone[i], nil)
 		if err != nil {
 			return err
 		}
@@ -215,43 +216,26 @@ func (x *editor) choose(ctx context.Context, s *Set, c *chooser) (all []stretch,
 	if err != nil {
 		return nil, err
 	}
-	parts, total, err := pass.Split(ctx, o.Source)
-	if err == nil && total != s.Manifest.Samples {
-		err = x.annotate(shardify.Corrupt(-1, "%d samples in the shards of %s, the manifest says %d", total, s.Dir, s.Manifest.Samples))
-	}
-	if err != nil {
-		return nil, err
-	}
 	var mu sync.Mutex
-	var sums proof.Sums
-	found := make([][]stretch, len(parts))
-	g, each := errgroup.WithContext(ctx)
-	g.SetLimit(max(x.Jobs, 1))
-	for i := range parts {
-		g.Go(func() error {
-			at := parts[i].First
-			var marks []byte
-			return pass.Read(each, o.Source, x.pool, parts[i].Spans, func(_ shardify.Span, b *shardify.Batch) error {
-				marks = slices.Grow(marks[:0], b.Samples)[:b.Samples]
-				if err := mark(b, marks); err != nil {
-					return err
-				}
-				for k, m := range marks {
-					found[i] = addTo(found[i], at+int64(k), m != 0)
-				}
-				at += int64(b.Samples)
-				mu.Lock()
-				defer mu.Unlock()
-				sums.Add(b.Proofs...)
-				return nil
-			})
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, cmp.Or(context.Cause(ctx), err)
-	}
-	for _, list := range found {
-		for _, s := range list {
+	found := map[int64][]stretch{}
+	err = x.scan(ctx, s, o, func(first int64, b *shardify.Batch) error {
+		marks := make([]byte, b.Samples)
+		if err := mark(b, marks); err != nil {
+			return err
+		}
+		var list []stretch
+		for k, m := range marks {
+			list = addTo(list, first+int64(k), m != 0)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if list != nil {
+			found[first] = list
+		}
+		return nil
+	})
+	for _, first := range slices.Sorted(maps.Keys(found)) {
+		for _, s := range found[first] {
 			if n := len(all); n > 0 && all[n-1].hi == s.lo {
 				all[n-1].hi = s.hi
 				continue
@@ -259,7 +243,39 @@ func (x *editor) choose(ctx context.Context, s *Set, c *chooser) (all []stretch,
 			all = append(all, s)
 		}
 	}
-	return all, sums.Check(o.Source, o.Args.Table)
+	return all, err
+}
+
+// scan reads all samples of a set, in parts side by side. first is the number of the first sample of a batch.
+func (x *editor) scan(ctx context.Context, s *Set, o *readers.Opened, do func(first int64, b *shardify.Batch) error) error {
+	parts, total, err := pass.Split(ctx, o.Source)
+	if err == nil && total != s.Manifest.Samples {
+		err = x.annotate(shardify.Corrupt(-1, "%d samples in the shards of %s, the manifest says %d", total, s.Dir, s.Manifest.Samples))
+	}
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	var sums proof.Sums
+	g, each := errgroup.WithContext(ctx)
+	g.SetLimit(max(x.Jobs, 1))
+	for i := range parts {
+		g.Go(func() error {
+			at := parts[i].First
+			return pass.Read(each, o.Source, x.pool, parts[i].Spans, func(_ shardify.Span, b *shardify.Batch) error {
+				err := do(at, b)
+				at += int64(b.Samples)
+				mu.Lock()
+				defer mu.Unlock()
+				sums.Add(b.Proofs...)
+				return err
+			})
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	return sums.Check(o.Source, o.Args.Table)
 }
 
 // addTo appends a sample to stretches, if it is meant.
@@ -290,14 +306,17 @@ func changed(shards []shardify.Shard, gone []stretch) map[int][]stretch {
 	return out
 }
 
-// rewrite writes each shard of a set, or of a split, from which samples are gone under another name. It
-// returns what became of these, by their place; without a sample there is no shard.
-func (x *editor) rewrite(ctx context.Context, s *Set, split string, gone []stretch) (map[int]shardify.Shard, error) {
+// rewrite writes each shard of a set, or of a split, in which samples change under another name: they are gone,
+// or get values. It returns what became of these, by their place; without a sample there is no shard.
+func (x *editor) rewrite(ctx context.Context, s *Set, split string, touched []stretch, values *relabelling) (map[int]shardify.Shard, error) {
 	shards := s.Manifest.Shards
-	by := changed(shards, gone)
+	by := changed(shards, touched)
 	left := map[int]shardify.Shard{}
 	for k, list := range by {
-		left[k] = shardify.Shard{Samples: shards[k].Samples - length(list)}
+		left[k] = shardify.Shard{Samples: shards[k].Samples}
+		if values == nil {
+			left[k] = shardify.Shard{Samples: shards[k].Samples - length(list)}
+		}
 		if left[k].Samples > 0 {
 			x.Written++
 			if x.Dry {
@@ -313,7 +332,7 @@ func (x *editor) rewrite(ctx context.Context, s *Set, split string, gone []stret
 		return nil, err
 	}
 	defer o.Source.Close()
-	w := &rewriting{editor: x, of: s, from: o, split: split}
+	w := &rewriting{editor: x, of: s, from: o, split: split, values: values, first: numbered(shards)}
 	if w.sink, w.options, err = sink(s.Manifest); err != nil {
 		return nil, err
 	}
@@ -347,6 +366,8 @@ type rewriting struct {
 	of      *Set
 	from    *readers.Opened
 	split   string
+	values  *relabelling // nil: samples are gone
+	first   []int64      // samples of the shards
 	sink    format.Output
 	options format.Options
 }
@@ -357,7 +378,7 @@ func (w *rewriting) spans(ctx context.Context, by map[int][]stretch) (map[int][]
 	if err != nil {
 		return nil, err
 	}
-	first, out := numbered(w.of.Manifest.Shards), map[int][]shardify.Span{}
+	first, out := w.first, map[int][]shardify.Span{}
 	k, at := 0, int64(0)
 	for i := range parts {
 		for _, s := range parts[i].Spans {
@@ -375,11 +396,16 @@ func (w *rewriting) spans(ctx context.Context, by map[int][]stretch) (map[int][]
 	return out, nil
 }
 
-// shard writes one again without the samples that are gone.
+// shard writes one again.
 func (w *rewriting) shard(ctx context.Context, k int, spans []shardify.Span, gone []stretch) (now shardify.Shard, err error) {
 	old := &w.of.Manifest.Shards[k]
-	defer w.Steps.Begin("writing " + storage.Join(w.of.Dir, old.Name) + " without the samples").End()
-	name, err := renamedBy(old, gone)
+	defer w.Steps.Begin("writing " + storage.Join(w.of.Dir, old.Name) + " again").End()
+	first := w.first[k]
+	var values []byte
+	if w.values != nil {
+		values = w.values.digest(first, first+old.Samples)
+	}
+	name, err := renamedBy(old, gone, values)
 	if err != nil {
 		return now, err
 	}
@@ -391,9 +417,33 @@ func (w *rewriting) shard(ctx context.Context, k int, spans []shardify.Span, gon
 	}()
 	var sums proof.Sums
 	var keep []byte
-	at, samples := int64(0), old.Samples-length(gone)
+	at, samples := int64(0), old.Samples
+	if w.values == nil {
+		samples -= length(gone)
+	}
+	write := func(b *shardify.Batch) (err error) {
+		if out == nil {
+			// Rows in tars have names, which stay as they are.
+			out, err = w.sink.New(storage.Below(w.store, w.split), format.ShardSpec{
+				Name: name, Schema: w.of.Manifest.Schema, Samples: samples, Exact: true, Keyed: b.Keys != nil, Options: w.options,
+			})
+		}
+		if err != nil {
+			return err
+		}
+		return out.Write(b)
+	}
 	err = pass.Read(ctx, w.from.Source, w.pool, spans, func(_ shardify.Span, b *shardify.Batch) error {
 		sums.Add(b.Proofs...)
+		mem := w.pool.Overdraft()
+		defer mem.Release()
+		if w.values != nil {
+			now, err := w.values.apply(b, first+at, mem)
+			if at += int64(b.Samples); err != nil {
+				return err
+			}
+			return write(now)
+		}
 		keep = slices.Grow(keep[:0], b.Samples)[:b.Samples]
 		for i := range keep {
 			for len(gone) > 0 && gone[0].hi <= at {
@@ -405,22 +455,11 @@ func (w *rewriting) shard(ctx context.Context, k int, spans []shardify.Span, gon
 			}
 			at++
 		}
-		mem := w.pool.Overdraft()
-		defer mem.Release()
 		left, err := op.Select(b, keep, mem)
 		if err != nil || left.Samples == 0 {
 			return err
 		}
-		if out == nil {
-			// Rows in tars have names, which stay as they are.
-			out, err = w.sink.New(storage.Below(w.store, w.split), format.ShardSpec{
-				Name: name, Schema: w.of.Manifest.Schema, Samples: samples, Exact: true, Keyed: b.Keys != nil, Options: w.options,
-			})
-		}
-		if err != nil {
-			return err
-		}
-		return out.Write(left)
+		return write(left)
 	})
 	if err == nil {
 		err = sums.Check(w.from.Source, w.from.Args.Table)
@@ -434,9 +473,9 @@ func (w *rewriting) shard(ctx context.Context, k int, spans []shardify.Span, gon
 // editStem ends the names of shards that were written again.
 var editStem = regexp.MustCompile(`-[0-9a-f]{16}$`)
 
-// renamedBy names a shard without some of its samples: by what it was, so that a second try makes the same
+// renamedBy names a shard in which samples change: by what it was, so that a second try makes the same
 // file.
-func renamedBy(s *shardify.Shard, gone []stretch) (string, error) {
+func renamedBy(s *shardify.Shard, gone []stretch, values []byte) (string, error) {
 	stem, ext, ok := cutStem(s.Name)
 	if !ok {
 		return "", shardify.Corrupt(-1, "shard %q has no extension", s.Name)
@@ -446,6 +485,7 @@ func renamedBy(s *shardify.Shard, gone []stretch) (string, error) {
 	for _, g := range gone {
 		_, _ = d.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(g.lo)), uint64(g.hi)))
 	}
+	_, _ = d.Write(values)
 	return fmt.Sprintf("%s-%s%s", editStem.ReplaceAllString(stem, ""), d.String()[len(index.DigestPrefix):][:16], ext), nil
 }
 
