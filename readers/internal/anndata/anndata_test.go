@@ -104,6 +104,30 @@ func TestNamesWithAMask(t *testing.T) {
 	}
 }
 
+// TestOddColumns: anndata stores a column a/b in a group a; names of categories that are left out are named.
+func TestOddColumns(t *testing.T) {
+	src, err := open("odd.h5ad", format.OpenArgs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	all, err := readertest.Load(src, 40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := all.ByName["obs/a/b"]
+	if c == nil || !slices.Equal(shardify.View[int32](c.Data), []int32{0, 1, 2}) {
+		t.Errorf("obs/a/b is %+v", c)
+	}
+	var left []string
+	for _, l := range src.(format.Reporter).Leftovers() {
+		left = append(left, l.Name)
+	}
+	if !slices.Equal(left, []string{"obs/kind/categories"}) {
+		t.Errorf("left out: %v", left)
+	}
+}
+
 // TestDuplicatesCountForTheOne: with gene-duplicates=add, both values of a gene that an input has twice
 // are values of its one column; a dense matrix, which has room for one, is refused where it is read.
 func TestDuplicatesCountForTheOne(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	gopath "path"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,17 +79,18 @@ func (m *model) frame(path, name string) {
 			}
 		}
 	}
-	seen := map[string]bool{index: true, "__categories": true}
+	seen, groups := map[string]bool{index: true, "__categories": true}, map[string]bool{}
 	for _, c := range order {
-		if _, there := slices.BinarySearch(members, c); !there {
+		group, _, nested := strings.Cut(c, "/") // anndata stores a/b as b in a group a
+		if _, there := slices.BinarySearch(members, group); !there || nested && !has(m.tree, m.at(path)+"/"+gopath.Dir(c), gopath.Base(c)) {
 			m.refuse(name+"/"+c, shardify.Corrupt(-1, "%s: column-order names %s, which is not there", name, c))
 		} else if !seen[c] {
 			m.column(path, c, name+"/"+c, name+"/"+c+"/codes")
 		}
-		seen[c] = true
+		seen[c], groups[group] = true, true
 	}
 	for _, c := range members {
-		if !seen[c] {
+		if !seen[c] && !groups[c] {
 			m.leave(name+"/"+c, "not in column-order: anndata does not show it", false)
 		}
 	}
@@ -234,7 +236,9 @@ func (m *model) categories(f *field, path, column string) error {
 	if err != nil {
 		return err
 	}
-	f.Attrs = labelsOf(names, size, f.many, digest)
+	if f.Attrs = labelsOf(names, size, f.many, digest); f.Attrs["categories"] != "" {
+		m.leave(f.Name+"/categories", fmt.Sprintf("names of %d categories, which are too long for a schema or more than a line each; their codes are there", f.many), false)
+	}
 	for _, p := range []string{column, path} {
 		if s := text(m.tree, p, "ordered"); s == "1" || strings.EqualFold(s, "true") {
 			f.Attrs["ordered"] = "true"

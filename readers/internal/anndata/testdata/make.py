@@ -1,7 +1,7 @@
 """make.py: one AnnData of every kind of field, in HDF5 and in Zarr 2 and 3. Needs anndata and zarr.
 
 python3 make.py     writes all.h5ad, all_v2.zarr.zip, all_v3.zarr.zip, twice.h5ad, tenx.h5, tenx_gzip.h5, small.loom,
-names.h5ad, nameless.h5ad, genes.h5ad, genes_v3.zarr.zip and genes_other.h5ad beside it
+names.h5ad, nameless.h5ad, odd.h5ad, genes.h5ad, genes_v3.zarr.zip and genes_other.h5ad beside it
 """
 
 import os
@@ -115,6 +115,12 @@ def genes():
     write_h5ad(anndata.AnnData(sp.csr_matrix(np.ones((2, 5), "f4")), obs=pd.DataFrame(index=["d", "e"]), var=other.astype(var.dtypes)), "genes_other.h5ad")
 
 
+def odd():
+    """A column whose name has a slash, and categories that are no lines of text."""
+    obs = pd.DataFrame({"a/b": np.arange(3, dtype="i4"), "kind": pd.Categorical(["x\ny", "z", "z"])}, index=["a", "b", "c"])
+    write_h5ad(anndata.AnnData(sp.csr_matrix(np.eye(3, 2, dtype="f4")), obs=obs), "odd.h5ad")
+
+
 if __name__ == "__main__":
     a = whole()
     write_h5ad(a, "all.h5ad")
@@ -126,3 +132,4 @@ if __name__ == "__main__":
     others()
     pandas3()
     genes()
+    odd()
