@@ -4,7 +4,9 @@
 //	err := view.Serve(ctx, []pipeline.Inspection{r}, 0, func(address string) { fmt.Println(address) })
 //
 //	file        what it has
-//	serve.go    Serve: the listener, the addresses of the page, answers and their limits
+//	serve.go    Serve: the listener, the addresses of the page, and a set that is replaced meanwhile
+//	answers.go  what the page asks for: facts, samples, hits, orders
+//	media.go    pictures, recordings and reports
 //	guard.go    who may ask: host, origin, method, token
 //	side.go     what is looked at: sources, their splits, where each sample is
 //	pieces.go   a sample as pieces: numbers, texts, pictures, plots, tables

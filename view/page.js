@@ -269,6 +269,25 @@ function turn(way) {
 
 const one = { at: "", n: 0 };
 
+// named is the number of the sample with a name, which is looked for step by step while it is wanted; -1 without one.
+async function named(at, key, wanted) {
+  for (let from = 0, total = 1; from < total && wanted();) {
+    const r = await ask("find", { at, text: key, from, count: 200 });
+    const found = r.hits.length ? (await ask("samples", { at, ids: r.hits.join(",") })).samples.find(s => s.key === key) : undefined;
+    if (found) return found.n;
+    [from, total] = [r.searched, r.total];
+  }
+  return -1;
+}
+
+// other is the sample beside one: that of its name, or of its number where samples have no names.
+async function other(s, wanted) {
+  const at = state.with, name = part(at).name;
+  const n = s.key && part(at).keyed ? await named(at, s.key, wanted) : s.n;
+  if (n < 0 || n >= part(at).samples) return { samples: [{ n, error: s.key ? `no sample of this name in ${name}` : `no sample ${count(n)} in ${name}` }] };
+  return ask("samples", { at, ids: n, whole: true });
+}
+
 async function open(at, n) {
   const total = part(at).samples;
   one.at = at;
@@ -279,13 +298,12 @@ async function open(at, n) {
   if (!$("one").open) $("one").showModal();
   const augment = $("ops").value.trim(), seed = $("seed").value.trim() || "0", wanted = one.n;
   try {
-    const asked = [ask("samples", { at, ids: one.n, whole: true })];
-    if (augment) asked.push(ask("samples", { at, ids: one.n, whole: true, augment, seed }));
-    else if (state.with && state.with !== at && one.n < part(state.with).samples) asked.push(ask("samples", { at: state.with, ids: one.n, whole: true }));
-    const got = await Promise.all(asked);
-    if (wanted !== one.n) return;
+    const got = [await ask("samples", { at, ids: one.n, whole: true })];
+    if (augment) got.push(await ask("samples", { at, ids: one.n, whole: true, augment, seed }));
+    else if (state.with && state.with !== at) got.push(await other(got[0].samples[0], () => wanted === one.n && at === one.at));
+    if (wanted !== one.n || at !== one.at) return;
     const columns = got.map((r, k) => {
-      const s = r.samples[0], where = { at: k && !augment ? state.with : at, n: one.n, whole: true, augment: k ? augment : "", seed };
+      const s = r.samples[0], where = { at: k && !augment ? state.with : at, n: s.n, whole: true, augment: k ? augment : "", seed };
       return el("div", {}, got.length > 1 ? el("h2", {}, k ? augment ? "changed" : part(state.with).name : part(at).name) : null, s.key ? el("p", { class: "key" }, s.key) : null,
         s.error ? el("p", { class: "bad" }, s.error) : null, ...(s.pieces || []).map(p => show(p, where)));
     });

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -177,6 +178,21 @@ func TestABrowserShowsPictures(t *testing.T) {
 		b.until(`(i => i.length === 2 && i[0].naturalWidth === 48 && i[1].naturalWidth === 20)([...document.querySelectorAll("#onebody img")])`)
 		b.healthy(input)
 	}
+}
+
+// TestSamplesAreComparedByName: where they have names, whatever their numbers.
+func TestSamplesAreComparedByName(t *testing.T) {
+	b := newBrowser(t)
+	dir := photos(t, 4)
+	all := convert(t, pipeline.Settings{Inputs: []string{filepath.Join(dir, "train")}})
+	some := convert(t, pipeline.Settings{Inputs: []string{filepath.Join(dir, "train")}, Where: []string{`key() != "cat/cat1"`}})
+	b.open(shownAt(t, all, some), 1280, false)
+	b.until(`document.querySelectorAll(".sample").length === 15`)
+	for n, want := range map[int][2]string{6: {"dog/dog2", "dog/dog2"}, 1: {"cat/cat1", "no sample of this name"}} {
+		b.eval(fmt.Sprintf(`open("0", %d)`, n))
+		b.until(`(t => t.length === 2 && t[0].includes("` + want[0] + `") && t[1].includes("` + want[1] + `"))([...document.querySelectorAll("#onebody > div")].map(d => d.textContent))`)
+	}
+	b.healthy("by name")
 }
 
 // TestOtherPagesReachNothing: a page of another origin, a second browser, and a name that leads here.

@@ -24,8 +24,10 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/gpuload"
+	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/pipeline"
 	_ "github.com/shardify/shardify/tests/race"
+	"github.com/shardify/shardify/writers/writertest"
 )
 
 // hostile is a value that would be a program if it became markup.
@@ -601,4 +603,25 @@ func FuzzRequests(f *testing.F) {
 			t.Errorf("%s?%s: %d %.200s", path, query, w.Code, w.Body)
 		}
 	})
+}
+
+// TestAHundredMillionSamplesAreNotScanned: of the set there is the manifest alone, and yet the page knows how many samples
+// there are and which shard has the last one.
+func TestAHundredMillionSamplesAreNotScanned(t *testing.T) {
+	const shards, each = 1000, 100_000
+	dir := t.TempDir()
+	m := &index.Manifest{Format: index.FormatMmap, Schema: []shardify.Field{{Name: "x", DType: shardify.F32}}, Samples: shards * each}
+	for i := range shards {
+		m.Shards = append(m.Shards, shardify.Shard{Name: fmt.Sprintf("shard-%06d.safetensors", i), Samples: each, Bytes: 4*each + 1<<16, Digest: index.DigestOf(nil)})
+		m.Bytes += m.Shards[i].Bytes
+	}
+	writertest.WriteManifest(t, dir, m)
+	s := serving(t, dir)
+	var page samples
+	if code := get(t, s, "/api/samples", url.Values{"from": {"99999999"}}, &page); code != 200 || page.Total != 1e8 || len(page.Samples) != 1 || page.Samples[0].Sample != 99_999_999 || !strings.Contains(page.Samples[0].Error, "shard-000999.safetensors") {
+		t.Errorf("%d: %+v", code, page)
+	}
+	if p := s.now[0].parts[0]; len(p.spans) != shards || len(p.narrow) != 0 {
+		t.Errorf("%d spans, %d sources", len(p.spans), len(p.narrow))
+	}
 }

@@ -22,5 +22,10 @@ func (p *program) view(ctx context.Context, f *inspectFlags, inputs []string, wi
 		}
 		sides = append(sides, r)
 	}
-	return view.Serve(ctx, sides, port, func(address string) { p.Result("%s", address) })
+	return view.Serve(ctx, sides, port, func(address string) {
+		p.Object("view", struct {
+			Address string `json:"address"`
+		}{address})
+		p.Result("%s", address)
+	})
 }
