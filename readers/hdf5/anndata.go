@@ -103,23 +103,17 @@ func (c cells) Attr(p, name string) (any, bool) {
 		return nil, false
 	}
 	a, ok, err := o.Attribute(name)
-	if err = cmp.Or(err, a.Err); !ok || err != nil || a.Type == nil {
-		c.damaged(p, name, err)
-		return nil, false
+	if err = cmp.Or(err, a.Err); ok && err == nil && a.Type != nil {
+		list, ok := element.AttributeTexts(f.H5, &a, c.Rules)
+		if ok {
+			return list, true
+		}
+		err = shardify.Corrupt(-1, "a text that is not there")
 	}
-	list, ok := element.AttributeTexts(f.H5, &a, c.Rules)
-	if !ok {
-		c.damaged(p, name, shardify.Corrupt(-1, "a text that is not there"))
-		return nil, false
-	}
-	return list, true
-}
-
-// damaged notes an attribute that cannot be read: what it says of the file is not known.
-func (c cells) damaged(p, name string, err error) {
-	if c.damage != nil && *c.damage == nil && errors.Is(err, shardify.ErrCorrupt) {
+	if c.damage != nil && *c.damage == nil && errors.Is(err, shardify.ErrCorrupt) { // what it says of the file is not known
 		*c.damage = shardify.Annotate(err, "", "", "/"+p+" attribute "+name)
 	}
+	return nil, false
 }
 
 // Damage implements anndata.Tree.
