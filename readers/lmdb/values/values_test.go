@@ -125,3 +125,19 @@ func FuzzGuess(f *testing.F) {
 		}
 	})
 }
+
+func TestMost(t *testing.T) {
+	atoms, json, text, bytes := &Kind{Is: Atoms, Zlib: true}, &Kind{Is: JSON}, &Kind{Is: Text}, &Kind{Is: Bytes}
+	for _, c := range []struct {
+		all  []*Kind
+		most *Kind
+		odd  int
+	}{
+		{nil, nil, -1}, {[]*Kind{text, bytes, text}, nil, -1}, {[]*Kind{bytes, atoms, bytes}, atoms, 0}, {[]*Kind{atoms, atoms}, atoms, -1},
+		{[]*Kind{json, text, json}, json, 1}, {[]*Kind{json, text}, nil, -1}, {[]*Kind{text, json, text}, nil, -1},
+	} {
+		if most, odd := Most(c.all); most != c.most || odd != c.odd {
+			t.Errorf("%v: %v and %d, want %v and %d", c.all, most, odd, c.most, c.odd)
+		}
+	}
+}
