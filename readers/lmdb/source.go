@@ -208,7 +208,7 @@ func (s *source) learnFrom(ctx context.Context, path string, skip bool) error {
 	if s.asked == nil && len(p.Parts) == 1 {
 		most, odd := values.Most(kinds)
 		if odd >= 0 && !skip {
-			return shardify.Corrupt(-1, "the value of the key %.80q is %s, those of other keys are %s; --value-type bytes takes all as they are", keys[odd], kinds[odd], most)
+			return shardify.Corrupt(-1, "the value of the key %.80q is %s, those of most other keys are %s; --value-type bytes takes all as they are", keys[odd], kinds[odd], most)
 		} else if odd >= 0 {
 			seen[p.Parts[0].Prefix] = most // the others are skipped where they are read
 		}
