@@ -3,6 +3,7 @@ package index
 import (
 	"fmt"
 	"regexp"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
@@ -25,7 +26,7 @@ type Change struct {
 // MaxNote is the most bytes of a Note.
 const MaxNote = 1 << 12
 
-var changeOp = regexp.MustCompile(`^[a-z][a-z-]{0,31}$`)
+var changeOp = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z-]{0,31}$`) })
 
 // VersionNumber counts the versions of a set from 1.
 func (m *Manifest) VersionNumber() int64 {
@@ -49,7 +50,7 @@ func (m *Manifest) checkChange() error {
 	if c == nil {
 		return nil
 	}
-	if c.Version < 2 || !changeOp.MatchString(c.Op) || m.Previous == "" || len(c.Note) > MaxNote || !utf8.ValidString(c.Note) {
+	if c.Version < 2 || !changeOp().MatchString(c.Op) || m.Previous == "" || len(c.Note) > MaxNote || !utf8.ValidString(c.Note) {
 		return shardify.Corrupt(-1, "change %q to version %d, after manifest %q", c.Op, c.Version, m.Previous)
 	}
 	return nil

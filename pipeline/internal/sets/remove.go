@@ -471,7 +471,7 @@ func (w *rewriting) shard(ctx context.Context, k int, spans []shardify.Span, gon
 }
 
 // editStem ends the names of shards that were written again.
-var editStem = regexp.MustCompile(`-[0-9a-f]{16}$`)
+var editStem = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`-[0-9a-f]{16}$`) })
 
 // renamedBy names a shard in which samples change: by what it was, so that a second try makes the same
 // file.
@@ -486,7 +486,7 @@ func renamedBy(s *shardify.Shard, gone []stretch, values []byte) (string, error)
 		_, _ = d.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(g.lo)), uint64(g.hi)))
 	}
 	_, _ = d.Write(values)
-	return fmt.Sprintf("%s-%s%s", editStem.ReplaceAllString(stem, ""), d.String()[len(index.DigestPrefix):][:16], ext), nil
+	return fmt.Sprintf("%s-%s%s", editStem().ReplaceAllString(stem, ""), d.String()[len(index.DigestPrefix):][:16], ext), nil
 }
 
 // viewsWithout is views of rows after some are gone: windows over these, too, are gone.
