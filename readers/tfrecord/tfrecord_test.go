@@ -353,7 +353,7 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 }
 
 func readOne(src shardify.Source, sp shardify.Span) error {
-	r, err := src.Reader(0)
+	r, err := src.Reader(sp.Run)
 	if err != nil {
 		return err
 	}
@@ -493,11 +493,14 @@ func TestHostileRecordsAreRefusedAtOnce(t *testing.T) {
 func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
 	race.Sequential(t)
 	kinds := []error{shardify.ErrCorrupt, shardify.ErrUnsupported, shardify.ErrSchema, shardify.ErrUsage}
-	walk := func(name string) (readertest.Walked, error) {
-		return readertest.Walk(func(context.Context) (shardify.Source, error) { return openFiles(nil, nil, nil, name) }, 1<<12, nil)
-	}
-	m := readertest.Mutants{Format: "tfrecord", Quick: 500, Seeds: 1, Make: func(rng *rand.Rand) readertest.Mutant {
-		good := random(rng.Uint64(), 1+rng.IntN(4))
+	m := readertest.Mutants{Format: "tfrecord", Quick: 500, Seeds: 2, Make: func(rng *rand.Rand) readertest.Mutant {
+		good, options := random(rng.Uint64(), 1+rng.IntN(4)), format.Options(nil)
+		if rng.IntN(2) == 0 {
+			good, options = episodes(rng.Uint64(), 1+rng.IntN(4)), byStep
+		}
+		walk := func(name string) (readertest.Walked, error) {
+			return readertest.Walk(func(context.Context) (shardify.Source, error) { return openFiles(nil, options, nil, name) }, 1<<12, nil)
+		}
 		damage := func(b []byte) []byte {
 			switch at := rng.IntN(len(b)); rng.IntN(8) {
 			case 0:
@@ -536,6 +539,7 @@ func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add(random(1, 3))
 	f.Add([]byte(readertest.Gzip(random(2, 2))))
+	f.Add(episodes(3, 3))
 	dir := f.TempDir()
 	path := filepath.Join(dir, "a.tfrecord")
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -544,19 +548,21 @@ func FuzzRead(f *testing.F) {
 			if err := os.WriteFile(path, whole, 0o666); err != nil {
 				t.Fatal(err)
 			}
-			src, err := openFiles(nil, nil, nil, path)
-			if err != nil {
-				continue
-			}
-			for sp, err := range src.Spans(context.Background(), 1<<20) {
+			for _, o := range []format.Options{nil, byStep} {
+				src, err := openFiles(nil, o, nil, path)
 				if err != nil {
-					t.Fatal(err)
+					continue
 				}
-				if err := readOne(src, sp); err != nil && !errors.Is(err, shardify.ErrUnsupported) && sp.Run == 0 {
-					t.Fatalf("planned, then: %v", err)
+				for sp, err := range src.Spans(context.Background(), 1<<20) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := readOne(src, sp); err != nil && !errors.Is(err, shardify.ErrUnsupported) && (sp.Run == 0 || o != nil) {
+						t.Fatalf("planned, then: %v", err)
+					}
 				}
+				src.Close()
 			}
-			src.Close()
 		}
 	})
 }
