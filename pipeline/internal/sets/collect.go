@@ -160,7 +160,7 @@ func (x *editor) edited(name string) bool {
 		}
 		stem, ext, _ := cutStem(rest)
 		_, want, _ := cutStem(m.Shards[0].Name)
-		if numberOf(rest) >= 0 && editStem.MatchString(stem) && strings.HasPrefix(ext, want) {
+		if numberOf(rest) >= 0 && editStem().MatchString(stem) && strings.HasPrefix(ext, want) {
 			return true
 		}
 	}

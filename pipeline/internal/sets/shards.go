@@ -22,7 +22,7 @@ func numberOf(name string) int {
 		return -1
 	}
 	digits, _, _ = strings.Cut(digits, ".")
-	digits = editStem.ReplaceAllString(digits, "")
+	digits = editStem().ReplaceAllString(digits, "")
 	n, err := strconv.Atoi(digits)
 	if err != nil || n < 0 {
 		return -1
