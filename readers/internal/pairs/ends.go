@@ -30,7 +30,7 @@ type cutName func(dir, stem string) (sample, folder, text string, ok bool)
 
 // byWord: the end says that it is a mask or the like, and there is an image without one.
 func byWord(dir, stem string) (sample, folder, text string, ok bool) {
-	if at := strings.LastIndexByte(stem, '_'); at > 0 && sideNames[strings.ToLower(stem[at+1:])] {
+	if at := strings.LastIndexAny(stem, "_-"); at > 0 && sideNames[strings.ToLower(stem[at+1:])] {
 		return dir + stem[:at], ".", stem[at:], true
 	}
 	return dir + stem, ".", "", true
@@ -38,7 +38,7 @@ func byWord(dir, stem string) (sample, folder, text string, ok bool) {
 
 // byLast: each name has a word at its end, as 1_t1 and 1_flair.
 func byLast(dir, stem string) (sample, folder, text string, ok bool) {
-	at := strings.LastIndexByte(stem, '_')
+	at := strings.LastIndexAny(stem, "_-")
 	if at <= 0 || at+1 == len(stem) || !isLetter(stem[at+1]) {
 		return "", "", "", false
 	}
@@ -68,6 +68,11 @@ func bySubject(dir, stem string) (sample, folder, text string, ok bool) {
 		folder, dir = last, strings.TrimSuffix(dir, last+"/")
 	}
 	return dir + stem[:at], folder, stem[at:], true
+}
+
+// byFolder: each folder is a sample, and its files are called alike in all, as case_1/imaging and case_1/segmentation.
+func byFolder(dir, stem string) (sample, folder, text string, ok bool) {
+	return strings.TrimSuffix(dir, "/"), ".", stem, dir != "" && isLetter(stem[0])
 }
 
 // ends are those of all files by a rule, the most frequent first; nil where it does not hold for all, or there
@@ -112,7 +117,7 @@ func parts(list []*end) (are, whole bool) {
 	whole, words := true, false
 	for _, e := range list {
 		both, fewer, more := e.names.Shared(&list[0].names)
-		word := e.text != "" && sideNames[strings.ToLower(e.text[1:])]
+		word := e.text != "" && sideNames[strings.ToLower(strings.TrimLeft(e.text, "_-"))]
 		if both == 0 || word && 2*both < fewer || !word && 2*both < more {
 			return false, false
 		}
@@ -125,7 +130,7 @@ func parts(list []*end) (are, whole bool) {
 // that say so count, such as _mask.
 func refuseEnds(t *format.Table, words bool) *format.Ambiguous {
 	n := labels.NewPaths(t, labels.Last)
-	rules := []cutName{byWord, byLast, bySubject}
+	rules := []cutName{byWord, byLast, bySubject, byFolder}
 	if words {
 		rules = rules[:1]
 	}
@@ -147,9 +152,9 @@ func endsOf(n *labels.Paths, list []*end, whole bool) *format.Ambiguous {
 		files = append(files, printable.Quote(e.file))
 		field := "image"
 		if e.text != "" {
-			field = e.text[strings.LastIndexByte(e.text, '_')+1:]
+			field = e.text[strings.LastIndexAny(e.text, "_-")+1:]
 			if taken[strings.ToLower(field)] {
-				field = e.text[1:]
+				field = strings.TrimLeft(e.text, "_-")
 			}
 		}
 		field = strings.NewReplacer("-", "_", ".", "_").Replace(field)

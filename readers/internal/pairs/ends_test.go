@@ -37,6 +37,9 @@ func TestEnds(t *testing.T) {
 		"one case":            {each("c*.nii c*_mask.nii", "1"), "image=.,mask=.:_mask", false},
 		"few masks":           {append(each("c*.nii", "1", "2", "3", "4", "5"), "c2_seg.nii"), "image=.,seg=.:_seg", true},
 		"BraTS":               {each("B_*/B_*_flair.nii.gz B_*/B_*_t1.nii.gz B_*/B_*_t1ce.nii.gz B_*/B_*_seg.nii.gz", "01", "02"), "flair=.:_flair,seg=.:_seg,t1=.:_t1,t1ce=.:_t1ce", false},
+		"hyphens":             {each("B-G-*/B-G-*-t1n.nii.gz B-G-*/B-G-*-seg.nii.gz", "01", "02"), "seg=.:-seg,t1n=.:-t1n", false},
+		"folders":             {each("case_*/imaging.nii.gz case_*/segmentation.nii.gz", "01", "02"), "imaging=.:imaging,segmentation=.:segmentation", false},
+		"other folders":       {[]string{"a/x.nii", "b/y.nii", "b/z.nii"}, "", false},
 		"BIDS":                {each("sub-*/anat/sub-*_T1w.nii.gz sub-*/func/sub-*_task-rest_bold.nii.gz", "01", "02"), "T1w=anat:_T1w,bold=func:_task-rest_bold", false},
 		"sessions and runs": {each("sub-*/ses-a/func/sub-*_ses-a_run-1_bold.nii sub-*/ses-a/func/sub-*_ses-a_run-2_bold.nii", "01", "02", "03"),
 			"bold=func:_run-1_bold,run_2_bold=func:_run-2_bold", false},
@@ -84,6 +87,9 @@ func TestEnds(t *testing.T) {
 			if n != len(list) && !c.drop {
 				t.Errorf("%s: sample %s has %d files of %d", name, key, n, len(list))
 			}
+		}
+		if err := Refuse(a, true, strings.HasSuffix(c.files[0], ".npy")); err == nil || err.(*format.Ambiguous).Ways[0].Options["pair"] != c.pair {
+			t.Errorf("%s, in folders of classes: %v", name, err)
 		}
 		a.Options["labels"] = labels.Never
 		if err := Refuse(a, false, false); err != nil {

@@ -108,7 +108,7 @@ func (p *Pair) stem(base []byte, by labels.Stem) (stem, ext []byte, ok bool) {
 	default:
 		return nil, nil, false
 	}
-	return stem, ext, len(stem) > 0
+	return stem, ext, true
 }
 
 // stemEnd is where the stem of a file name ends: at the last dot by labels.Last, where an extension
@@ -138,9 +138,16 @@ func find(list []Pair, file []byte, by labels.Stem) (best *Pair, key []byte, ext
 		if !ok || best != nil && cmp.Or(cmp.Compare(len(p.folder), len(best.folder)), cmp.Compare(at, from), cmp.Compare(len(p.Suffix), len(best.Suffix))) <= 0 {
 			continue
 		}
-		if stem, e, ok := p.stem(file[d:], by); ok {
-			best, at, ext = p, from, e
-			key = slices.Concat(file[:from], file[to:d], stem)
+		stem, e, ok := p.stem(file[d:], by)
+		if !ok {
+			continue
+		}
+		name := slices.Concat(file[:from], file[to:d], stem)
+		if len(stem) == 0 { // all of the name is the suffix: the folder names the sample
+			name = bytes.TrimSuffix(name, []byte("/"))
+		}
+		if len(name) > 0 {
+			best, at, ext, key = p, from, e, name
 		}
 	}
 	return best, key, ext

@@ -279,14 +279,16 @@ func Refuse(a *format.OpenArgs, classes, named bool) error {
 	}
 	form := formOf(a.Table)
 	list := sides.Find(level)
-	if list == nil || named && !areParts(list) {
-		if form == nil {
-			return nil
-		}
+	if form != nil && !areParts(list) {
 		if doubt := refuseEnds(a.Table, !form.any); doubt != nil {
+			if list != nil && !named {
+				doubt.Ways = append(doubt.Ways, format.With("labels", labels.Always, "classes of the folders"))
+			}
 			parsed(doubt, form)
 			return doubt
 		}
+	}
+	if list == nil || named && !areParts(list) {
 		return nil
 	}
 	err := Doubt(list, true)
