@@ -7,10 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/s3/s3test"
 	"github.com/shardify/shardify/verify"
 )
@@ -172,4 +174,49 @@ func TestTwoWritersOfVersions(t *testing.T) {
 		healthy(t, c.name, set)
 	}
 	t.Logf("%d of %d writers came too late", lost, 3*rounds)
+}
+
+// TestSwapOfAChangedFile: the file is another one when it is read, or becomes so between reading and
+// publishing; and the answer about our own may be lost.
+func TestSwapOfAChangedFile(t *testing.T) {
+	srv := start(t)
+	fresh(t)
+	s := at(t, "s3://bucket/set")
+	const key = "/bucket/set/f"
+	srv.Set(key, "old")
+	if err := storage.Swap(t.Context(), s, "f", []byte("older"), []byte("new")); !errors.Is(err, shardify.ErrExists) {
+		t.Errorf("it was changed before: %v", err)
+	}
+	var came atomic.Bool
+	srv.SetFault(func(_ int, r *http.Request) s3test.Fault {
+		if r.URL.Path != key || came.Load() {
+			return s3test.None
+		}
+		go func() {
+			srv.Set(key, "of another writer")
+			came.Store(true)
+		}()
+		return s3test.Refuse // until the other one has come
+	})
+	if err := storage.Swap(t.Context(), s, "f", []byte("old"), []byte("new")); !errors.Is(err, shardify.ErrExists) {
+		t.Errorf("it was changed meanwhile: %v", err)
+	}
+	if got := srv.Objects("/bucket/set/")["f"]; got != "of another writer" {
+		t.Errorf("the file is %q", got)
+	}
+	srv.SetFault(func(n int, r *http.Request) s3test.Fault {
+		if r.URL.Path == key && n < 4 {
+			return s3test.Lose
+		}
+		return s3test.None
+	})
+	if err := storage.Swap(t.Context(), s, "f", []byte("of another writer"), []byte("new")); err != nil || srv.Objects("/bucket/set/")["f"] != "new" {
+		t.Errorf("an answer was lost: %v", err)
+	}
+	srv.SetFault(nil)
+	srv.Unconditional = true
+	fresh(t)
+	if err := storage.Swap(t.Context(), at(t, "s3://bucket/set"), "f", []byte("new"), []byte("newer")); !errors.Is(err, shardify.ErrUnsupported) {
+		t.Errorf("a server without conditions: %v", err)
+	}
 }
