@@ -42,8 +42,12 @@ func newBrowser(t *testing.T) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
+	profile, err := os.MkdirTemp("", "view")
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.Command(name, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-extensions", "--disable-background-networking",
-		"--force-color-profile=srgb", "--hide-scrollbars", "--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
+		"--force-color-profile=srgb", "--hide-scrollbars", "--remote-debugging-pipe", "--user-data-dir="+profile, "about:blank")
 	cmd.ExtraFiles = []*os.File{theirs, theirOut}
 	if err := cmd.Start(); err != nil {
 		t.Skipf("chromium does not run here: %v", err)
@@ -55,8 +59,9 @@ func newBrowser(t *testing.T) *browser {
 		_ = cmd.Wait()
 		in.Close()
 		out.Close()
+		_ = os.RemoveAll(profile) // its processes may still write there
 	})
-	_ = out.SetReadDeadline(time.Now().Add(5 * time.Minute))
+	_ = out.SetReadDeadline(time.Now().Add(9 * time.Minute))
 	b := &browser{t: t, in: in, out: bufio.NewReader(out)}
 	b.tab()
 	return b
@@ -138,7 +143,7 @@ func (b *browser) eval(script string) string {
 // until waits for an expression to be true.
 func (b *browser) until(script string) {
 	b.t.Helper()
-	for end := time.Now().Add(2 * time.Minute); b.eval(script) != "true"; time.Sleep(30 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); b.eval(script) != "true"; time.Sleep(30 * time.Millisecond) {
 		if time.Now().After(end) {
 			b.t.Fatalf("never true: %s\nstatus: %s\nlog: %q", script, b.eval(`document.body.innerText.slice(0, 1500)`), b.log)
 		}

@@ -108,6 +108,9 @@ func TestABrowserShowsASet(t *testing.T) {
 		b.until(`document.getElementById("status").textContent.startsWith("11 found")`)
 		b.set("tools", map[string]string{"text": "", "where": "n >"})
 		b.until(`document.getElementById("status").className === "bad"`)
+		for b.log == nil { // the browser may say it later than the page
+			b.eval(`new Promise(done => setTimeout(done, 20))`)
+		}
 		if len(b.log) != 1 || !strings.Contains(b.log[0], "400") {
 			t.Errorf("a wrong condition: %q", b.log)
 		}
