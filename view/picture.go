@@ -122,7 +122,7 @@ func draw(v *values, fr *frame, at []int) ([]byte, error) {
 					c.A = 0
 					g = 0
 				}
-				c.R = byte(255*g + 0.5)
+				c.R = byte(float64(255*g) + 0.5)
 				c.G, c.B = c.R, c.R
 			}
 			im.SetNRGBA(x, y, c)
@@ -152,8 +152,8 @@ func heat(s float64) color.NRGBA {
 	if math.IsNaN(s) {
 		return color.NRGBA{}
 	}
-	p := s * float64(len(heats)-1)
+	p := float64(s * float64(len(heats)-1))
 	i := min(int(p), len(heats)-2)
-	mix := func(k int) byte { return byte(heats[i][k] + (p-float64(i))*(heats[i+1][k]-heats[i][k]) + 0.5) }
+	mix := func(k int) byte { return byte(heats[i][k] + float64((p-float64(i))*(heats[i+1][k]-heats[i][k])) + 0.5) }
 	return color.NRGBA{mix(0), mix(1), mix(2), 255}
 }
