@@ -192,6 +192,7 @@ func lostSeeds(t testing.TB) (all []*lostSeed) {
 	mutate("arrow", "../../arrow/testdata/lists_in_structs.feather", "arrow", nil)
 	mutate("arrow stream", "../../arrow/testdata/deltas.arrows", "arrow", nil)
 	mutate("tfrecord", "../../tfrecord/testdata/some.tfrecord", "tfrecord", nil)
+	all[len(all)-1].known = lostRecords
 	mutate("lmdb", "entries.lmdb", "lmdb", nil)
 	mutate("lmdb", "named.lmdb", "lmdb", nil)
 	mutate("sqlite", "rows.db", "sqlite", nil)
@@ -419,6 +420,15 @@ func lostPlace(whole []byte) func(map[string][]byte, int64, *lostRead, *lostRead
 		}
 		return false
 	}
+}
+
+// lostRecords knows TFRecord files that end behind a record: such files have neither an end nor a number of records.
+func lostRecords(files map[string][]byte, times int64, was, is *lostRead) bool {
+	b, n := files["some.tfrecord"], int64(0)
+	for len(b) >= 16 && binary.LittleEndian.Uint64(b) <= uint64(len(b)-16) {
+		b, n = b[16+binary.LittleEndian.Uint64(b):], n+1
+	}
+	return len(b) == 0 && is.samples == (times-1)*was.samples+n
 }
 
 // damage changes one of the files in one to three places.
