@@ -55,10 +55,16 @@ type sections struct {
 	fs     storage.FS
 	folder string
 	named  bool // the names are a field, too
-	image  shardify.Field
+	found
 }
 
-// isImage begins the state of sections: the length of the field image, the field as JSON, and the state of the rows.
+// found is what the survey found.
+type found struct {
+	Image shardify.Field
+	Sizes map[string]int64 // of the stacks
+}
+
+// isImage begins the state of sections: the length of found as JSON, found, and the state of the rows.
 const isImage = 0xfd
 
 // openSections opens rows with their sections. open opens the rows.
@@ -81,7 +87,7 @@ func openSections(ctx context.Context, a format.OpenArgs, folder string, open fu
 	}
 	if state := a.State; state != nil {
 		size, w := binary.Uvarint(state[min(1, len(state)):])
-		if len(state) == 0 || state[0] != isImage || w <= 0 || size > uint64(len(state)-1-w) || json.Unmarshal(state[1+w:1+w+int(size)], &s.image) != nil || s.image.Validate() != nil || s.image.Levels != 0 {
+		if len(state) == 0 || state[0] != isImage || w <= 0 || size > uint64(len(state)-1-w) || json.Unmarshal(state[1+w:1+w+int(size)], &s.found) != nil || s.Image.Validate() != nil || s.Image.Levels != 0 {
 			return nil, shardify.Corrupt(-1, "survey of the plan: the sections of a STAR file")
 		}
 		a.State = state[1+w+int(size):]
@@ -120,6 +126,7 @@ func (s *sections) survey(ctx context.Context) error {
 		return shardify.Mismatch("no column %s, which names the sections of --stacks", nameField)
 	}
 	most, first := map[string]int64{}, ""
+	s.Sizes = map[string]int64{}
 	r, err := s.table.Reader(0)
 	if err != nil {
 		return err
@@ -156,18 +163,19 @@ func (s *sections) survey(ctx context.Context) error {
 			}
 		}
 	}) {
-		st, err := s.open(ctx, file, most[file])
+		st, err := s.open(ctx, file, -1, most[file])
 		if err != nil {
 			return err
 		}
+		s.Sizes[file] = st.in.Size()
 		st.in.Close()
-		if s.image.Name == "" {
-			s.image, first = st.field, file
-		} else if !alike(&s.image, &st.field) {
-			return shardify.Mismatch("sections of %s are %s %v, those of %s %s %v", first, s.image.DType, s.image.Shape, file, st.field.DType, st.field.Shape)
+		if s.Image.Name == "" {
+			s.Image, first = st.field, file
+		} else if !alike(&s.Image, &st.field) {
+			return shardify.Mismatch("sections of %s are %s %v, those of %s %s %v", first, s.Image.DType, s.Image.Shape, file, st.field.DType, st.field.Shape)
 		}
 	}
-	if s.image.Name == "" {
+	if s.Image.Name == "" {
 		return shardify.Unsupported("no row names a section")
 	}
 	return nil
@@ -201,10 +209,10 @@ type stack struct {
 	head  *mrc.Header
 }
 
-// open opens a stack that must have so many sections.
-func (s *sections) open(ctx context.Context, file string, most int64) (*stack, error) {
+// open opens a stack of size bytes, or of any with -1, that must have so many sections.
+func (s *sections) open(ctx context.Context, file string, size, most int64) (*stack, error) {
 	name := storage.Join(s.folder, file)
-	in, err := rows.OpenFile(ctx, s.fs, name, -1)
+	in, err := rows.OpenFile(ctx, s.fs, name, size)
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +261,7 @@ func (s *sections) Schema() (out []shardify.Field) {
 			out = append(out, f)
 		}
 	}
-	return append(out, s.image)
+	return append(out, s.Image)
 }
 
 // State implements format.Stater.
@@ -262,12 +270,12 @@ func (s *sections) State() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(s.image)
+	text, err := json.Marshal(s.found)
 	return slices.Concat(binary.AppendUvarint([]byte{isImage}, uint64(len(text))), text, below), err
 }
 
 // each is the bytes of an image.
-func (s *sections) each() int64 { return int64(s.image.Elem()) * int64(s.image.DType.Size()) }
+func (s *sections) each() int64 { return int64(s.Image.Elem()) * int64(s.Image.DType.Size()) }
 
 // Spans implements shardify.Source: those of the rows, cut so that their images fit the target.
 func (s *sections) Spans(ctx context.Context, target int64) iter.Seq2[shardify.Span, error] {
@@ -327,10 +335,14 @@ func (r *reader) stack(ctx context.Context, file string) (*stack, error) {
 		delete(r.open, r.order[0])
 		r.order = r.order[1:]
 	}
-	st, err := r.s.open(ctx, file, 1)
-	if err == nil && !alike(&r.s.image, &st.field) {
+	size, ok := r.s.Sizes[file]
+	if !ok {
+		return nil, fmt.Errorf("%w: the rows name another stack, %s", shardify.ErrChanged, file)
+	}
+	st, err := r.s.open(ctx, file, size, 1)
+	if err == nil && !alike(&r.s.Image, &st.field) {
 		st.in.Close()
-		err = fmt.Errorf("%w: sections are %s %v, were %s %v", shardify.ErrChanged, st.field.DType, st.field.Shape, r.s.image.DType, r.s.image.Shape)
+		err = fmt.Errorf("%w: sections are %s %v, were %s %v", shardify.ErrChanged, st.field.DType, st.field.Shape, r.s.Image.DType, r.s.Image.Shape)
 	}
 	if err != nil {
 		return nil, shardify.Annotate(err, "open", file, "")
@@ -373,7 +385,7 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 		return nil, err
 	}
 	b.Columns = slices.DeleteFunc(b.Columns, func(c shardify.Column) bool { return c.Name == nameField && !r.s.named })
-	b.Columns = append(b.Columns, shardify.Column{Field: r.s.image, Data: data})
+	b.Columns = append(b.Columns, shardify.Column{Field: r.s.Image, Data: data})
 	return b, nil
 }
 

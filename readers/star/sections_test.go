@@ -3,6 +3,7 @@ package star
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -139,6 +140,29 @@ func TestNoSections(t *testing.T) {
 	}
 	if _, err := openFile(readertest.Put(t, "p.star", "data_\nloop_\n_a\n_b\n1 2\n"), nil, nil, format.Options{"stacks": dir}); err == nil || !strings.Contains(err.Error(), "no column rlnImageName") {
 		t.Errorf("no names: %v", err)
+	}
+}
+
+// TestChangedStack: a stack that has another size than in the plan is an error.
+func TestChangedStack(t *testing.T) {
+	dir := t.TempDir()
+	mrcs(t, dir, "a.mrcs", 1, 2)
+	star, o := readertest.Put(t, "p.star", picked+"1@a.mrcs 1\n2@a.mrcs 2\n"), format.Options{"stacks": dir}
+	src, err := openFile(star, nil, nil, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := src.(format.Stater).State()
+	if src.Close(); err != nil {
+		t.Fatal(err)
+	}
+	mrcs(t, dir, "a.mrcs", 2, 3)
+	if src, err = openFile(star, state, nil, o); err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if _, err = readertest.Load(src, 200); !errors.Is(err, shardify.ErrChanged) || !strings.Contains(err.Error(), "a.mrcs") {
+		t.Errorf("%v, want that a.mrcs has changed", err)
 	}
 }
 
