@@ -212,7 +212,7 @@ func TestRelabelIsAConversionOfOtherLabels(t *testing.T) {
 func TestTablesOfLabelsThatAreRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	people(t, "a.csv", rand.New(rand.NewPCG(1, 1)), 30)
-	mustConvert(t, Settings{Inputs: []string{"a.csv"}, Output: "set", Encode: []string{"cls"}, Cast: []string{"id=u8"}})
+	mustConvert(t, Settings{Inputs: []string{"a.csv"}, Output: "set", Encode: []string{"cls"}, Cast: []string{"id=u8", "v=f32", "big=u64"}, Define: []string{"big=id", "low=v < 3"}})
 	before, err := os.ReadFile("set/shardify.json")
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +220,7 @@ func TestTablesOfLabelsThatAreRefused(t *testing.T) {
 	for table, want := range map[string]string{
 		"id,cls\n3,cat\n77,dog\n": `"77"`, "id,cls\n3,lynx\n": "lynx", "id,cls\n3,cat\n3,dog\n": "two values", "id,none\n3,1\n": "no field", "id\n3\n": "want a head", "": "want a head",
 		"id,text\n3,x\n": "want a field of one number", "v,cls\n3,cat\n": "whole numbers or texts", "id,cls\n3\n": "number of fields", "key,cls\n3,cat\n": "no names", "cls,id\ncat,300\n": "does not fit", "id,v\n3,x\n": "no number",
-		"id,cls,cls\n3,cat,dog\n": "once", "id,cls\n\"3,cat\n": "quote",
+		"id,cls,cls\n3,cat,dog\n": "once", "id,cls\n\"3,cat\n": "quote", "id;cls\n3;cat\n": "values: ", "\"id": "quote", "id,v\n3,1e39\n": "1e39 does not fit f32", "id,big\n3,-1\n": `"-1" is no u64`, "id,low\n3,yes\n": `"yes" is no bool`,
 	} {
 		os.WriteFile("l.csv", []byte(table), 0o666)
 		err := Change(context.Background(), &Edit{Dir: "set", Op: "relabel", Labels: "l.csv"}, Hooks{})
@@ -230,6 +230,13 @@ func TestTablesOfLabelsThatAreRefused(t *testing.T) {
 	}
 	if after, err := os.ReadFile("set/shardify.json"); err != nil || !bytes.Equal(before, after) {
 		t.Error("the set changed")
+	}
+	for table, changed := range map[string]int64{"id,low\n3,TRUE\n1,true\n": 1, "id,low\n1,False\n": 1, "id,v\n3,inf\n": 1, "id,v\n4,1e38\n": 1} {
+		os.WriteFile("l.csv", []byte(table), 0o666)
+		mustEdit(t, Edit{Dir: "set", Op: "checkout", Version: 1})
+		if e := mustEdit(t, Edit{Dir: "set", Op: "relabel", Labels: "l.csv"}); e.Changed != changed {
+			t.Errorf("%q: %d samples changed, want %d", table, e.Changed, changed)
+		}
 	}
 }
 
@@ -425,7 +432,7 @@ func TestExtendAfterRemove(t *testing.T) {
 		if list, err := Versions(format); err != nil || len(list) != 2 {
 			t.Errorf("%+v, %v", list, err)
 		}
-		if err := Change(ctx, &Edit{Dir: format, Op: "checkout", Version: 2}, Hooks{}); !errors.Is(err, fs.ErrNotExist) {
+		if err := Change(ctx, &Edit{Dir: format, Op: "checkout", Version: 2}, Hooks{}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "version 2 is not kept") {
 			t.Errorf("a version that is gone: %v", err)
 		}
 	}

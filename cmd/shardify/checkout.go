@@ -41,6 +41,12 @@ shardify checkout photos-shards 3`,
 		e.Dir = args[0]
 		return p.edit(c.Context(), &e)
 	}
-	cli.AddEffects(c, cli.Effects{"output": nil, "note": nil, "dry-run": nil, "jobs": nil, "memory": nil, "sync": nil})
+	note := func() string {
+		if e.To != "" {
+			return "the folder of -o has an older version with its own note"
+		}
+		return ""
+	}
+	cli.AddEffects(c, cli.Effects{"output": nil, "note": note, "dry-run": nil, "jobs": nil, "memory": nil, "sync": nil})
 	return c
 }

@@ -50,6 +50,8 @@ func TestFlagsWithoutEffectAreErrors(t *testing.T) {
 		"merge-sets x y -o z --memory 1GiB":           "unknown flag: --memory",
 		"bench x --seed 5 --shuffle block":            "x/shardify.json", // which does not exist
 		"bench x --seed 0":                            "x/shardify.json",
+		"checkout x 1 -o y --note z":                  "--note z has no effect: the folder of -o has an older version",
+		"checkout x 1 --note z":                       "no such folder",
 		"verify x --seed 5 --read 5%":                 "no such file",
 		"verify x --scratch y --against":              "no such file",
 		"work x --task 0 --stride 3 --tasks 6":        "x holds no plan",

@@ -22,7 +22,10 @@ shardify checkout photos-shards 1 -o photos-of-the-paper`,
 			if err != nil {
 				return err
 			}
-			p.Object("log", list)
+			p.Object("log", struct {
+				Folder   string             `json:"folder"`
+				Versions []pipeline.Version `json:"versions"`
+			}{args[0], list})
 			for _, v := range list {
 				p.Result("%4d  %-10s %11s %15s  %10s  %s%s", v.Number, v.Op, signed(v.Change), printable.Of(v.Samples, "sample"), shardify.FormatSize(v.Bytes), v.ID, after(v.Note))
 			}

@@ -42,6 +42,9 @@ func (o *IO) missing(err error) []string {
 		for _, e := range list {
 			there = append(there, e.Name())
 		}
+		if slices.Contains(there, filepath.Base(a)) {
+			return nil // it exists, and is not what is wanted
+		}
 		if m := suggest.Word(filepath.Base(a), there); m != "" {
 			args := slices.Clone(o.Args)
 			args[i+1] = filepath.Join(folder, m)

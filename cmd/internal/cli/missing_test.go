@@ -26,6 +26,7 @@ func TestAPathThatDoesNotExist(t *testing.T) {
 		{"inspect|my data/nix", "what is there: ls 'my data'"},
 		{"inspect|nix/photos", ""},
 		{"inspect|quick-set", ""},
+		{"bench|quick-set", ""},
 	} {
 		args := append([]string{"shardify"}, strings.Split(c.args, "|")...)
 		path := args[2]

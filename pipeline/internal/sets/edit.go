@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -241,7 +242,11 @@ func (x *editor) version() (*Set, error) {
 	if x.Version < 1 || x.Version > now {
 		return nil, x.annotate(shardify.Misuse("version %d: the set has %s", x.Version, printable.Of(now, "version")))
 	}
-	return x.base.kept(x.Version)
+	old, err := x.base.kept(x.Version)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = shardify.Hint(x.annotate(fmt.Errorf("version %d is not kept any more: %w", x.Version, fs.ErrNotExist)), "versions that are kept: shardify log "+printable.Quote(x.Dir))
+	}
+	return old, err
 }
 
 // replacer is a store whose files replace those of the same name.

@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/shardify/shardify"
@@ -91,8 +92,11 @@ func (x *editor) table(schema []shardify.Field) (*labels, error) {
 	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(b, []byte("\ufeff"))))
 	bad := func(err error) error { return shardify.Annotate(err, "read", x.Labels, "") }
 	head, err := r.Read()
-	if err != nil || len(head) < 2 {
-		return nil, bad(shardify.Mismatch("want a head such as key,cls: the name of a sample, or a field that says which, and fields that get values (%v)", err))
+	if errors.Is(err, io.EOF) || err == nil && len(head) < 2 {
+		err = errors.New("want a head such as key,cls, with commas: the name of a sample, or a field that says which, and fields that get values")
+	}
+	if err != nil {
+		return nil, bad(shardify.Mismatch("%v", err))
 	}
 	l := &labels{from: x.Labels, values: map[string][]byte{}, found: map[string]bool{}}
 	for i, name := range head {
@@ -156,11 +160,22 @@ func valueOf(f *shardify.Field, text string) ([]byte, error) {
 		}
 		binary.LittleEndian.PutUint64(from[:], math.Float64bits(v))
 		numeric.Convert(out, f.DType, from[:], shardify.F64)
+		numeric.Convert(back[:], shardify.F64, out, f.DType)
+		if got := math.Float64frombits(binary.LittleEndian.Uint64(back[:])); math.IsInf(got, 0) && !math.IsInf(v, 0) {
+			return nil, shardify.Mismatch("%s does not fit %s", text, f.DType)
+		}
 		return out, nil
 	case f.DType == shardify.U64:
 		v, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return nil, shardify.Mismatch("%q is no %s", text, f.DType)
+		}
 		binary.LittleEndian.PutUint64(out, v)
-		return out, err
+		return out, nil
+	case f.DType == shardify.Bool && strings.EqualFold(text, "true"):
+		text = "1"
+	case f.DType == shardify.Bool && strings.EqualFold(text, "false"):
+		text = "0"
 	}
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || f.DType == shardify.Bool && v>>1 != 0 {
