@@ -609,3 +609,83 @@ func TestVersionsRefuseDamage(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 }
+
+// TestInputsOfVersions: each version has its own list of inputs, also those that a checkout left behind, and the set
+// is extended, edited and cleaned behind it.
+func TestInputsOfVersions(t *testing.T) {
+	ctx := context.Background()
+	t.Chdir(t.TempDir())
+	for i, name := range []string{"a.csv", "b.csv", "c.csv", "d.csv"} {
+		people(t, name, rand.New(rand.NewPCG(uint64(i), 1)), 20)
+	}
+	inputs := func(dir, want string) {
+		t.Helper()
+		b, err := os.ReadFile(filepath.Join(dir, "inputs.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.NewReplacer(`{"file":"`, "", ".csv\"}\n", "").Replace(string(b))
+		if got != want {
+			t.Errorf("%s is of inputs %s, want %s", dir, got, want)
+		}
+		sound(t, dir)
+	}
+	for _, split := range []string{"", "train=0.5,val=0.5"} {
+		set, part := "set"+split, ""
+		if split != "" {
+			part = "/val"
+		}
+		extend := func(name string) {
+			t.Helper()
+			if _, err := Extend(ctx, set, Settings{Inputs: []string{name}}, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		checkout := func(version int64, want string) {
+			t.Helper()
+			to := fmt.Sprint(set, "-", version)
+			mustEdit(t, Edit{Dir: set, Op: "checkout", Version: version, To: to})
+			inputs(to+part, want)
+			os.RemoveAll(to)
+			mustEdit(t, Edit{Dir: set, Op: "checkout", Version: version})
+			inputs(set+part, want)
+		}
+		mustConvert(t, Settings{Inputs: []string{"a.csv"}, Output: set, Provenance: true, Split: split})
+		extend("b.csv")
+		extend("c.csv")
+		checkout(1, "a")
+		mustEdit(t, Edit{Dir: set, Op: "remove", Where: "id == 3"})
+		inputs(set+part, "a")
+		extend("d.csv") // version 6
+		inputs(set+part, "ad")
+		checkout(2, "ab")
+		checkout(3, "abc")
+		checkout(6, "ad")
+		mustEdit(t, Edit{Dir: set, Op: "gc", Version: 2})
+		checkout(8, "abc")
+		mustEdit(t, Edit{Dir: set, Op: "gc", Version: 1})
+		if left, err := filepath.Glob(set + "/.shardify/manifests/*.jsonl"); err != nil || len(left) > 0 {
+			t.Errorf("gc left %s, %v", left, err)
+		}
+		inputs(set+part, "abc")
+	}
+}
+
+// TestShardsAreWrittenSideBySide: as one after the other, some of them without a sample that stays.
+func TestShardsAreWrittenSideBySide(t *testing.T) {
+	t.Chdir(t.TempDir())
+	people(t, "a.csv", rand.New(rand.NewPCG(1, 1)), 200)
+	var ids []string
+	for _, jobs := range []int{1, 8} {
+		set := fmt.Sprint("set", jobs)
+		mustConvert(t, Settings{Inputs: []string{"a.csv"}, Output: set, ShardSamples: 2})
+		e := mustEdit(t, Edit{Dir: set, Op: "remove", Where: "id % 2 == 1 || id % 5 == 2", Jobs: jobs})
+		id, err := ID(context.Background(), set)
+		if ids = append(ids, id); err != nil || e.Written != 80 || e.After.Samples != 80 {
+			t.Errorf("%d jobs: %d shards, %d samples, %v", jobs, e.Written, e.After.Samples, err)
+		}
+	}
+	if ids[0] != ids[1] {
+		t.Errorf("sets %v", ids)
+	}
+}

@@ -37,7 +37,8 @@ func (x *editor) collect(ctx context.Context) error {
 	for _, name := range x.base.splits() {
 		stay[path.Join(name, index.ManifestName)] = true
 	}
-	drop, err := x.drop(x.base.Manifest.VersionNumber() - x.Version)
+	last := x.base.Manifest.VersionNumber() - x.Version
+	drop, err := x.drop(last)
 	if err != nil {
 		return err
 	}
@@ -53,7 +54,7 @@ func (x *editor) collect(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return err
-		case named, !stay[f.Name] && x.edited(f.Name), strings.HasPrefix(f.Name, index.KeptDir+"/"+goneMark):
+		case named, !stay[f.Name] && x.edited(f.Name), listed(f.Name, last), strings.HasPrefix(f.Name, index.KeptDir+"/"+goneMark):
 			x.old[f.Name] = f.Size
 		}
 	}
@@ -65,6 +66,13 @@ func (x *editor) collect(ctx context.Context) error {
 		return nil
 	}
 	return x.delete(ctx, drop)
+}
+
+// listed reports whether a file is the list of inputs of a version up to the last one.
+func listed(name string, last int64) bool {
+	var n int64
+	_, err := fmt.Sscanf(path.Base(name), "%d.jsonl", &n)
+	return err == nil && n <= last && name == keptInputs(n)
 }
 
 // delete removes what collect has found.

@@ -1,6 +1,7 @@
 package sets
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -132,16 +133,25 @@ func (x *editor) begin(ctx context.Context, here bool) (err error) {
 
 func (x *editor) annotate(err error) error { return shardify.Annotate(err, x.Op, x.Dir, "") }
 
-// publish makes the manifests of splits, or the one of the set, its next version.
-func (x *editor) publish(ctx context.Context, root *index.Manifest, made []*index.Manifest) error {
+// publish makes the manifests of splits, or the one of the set, its next version, whose inputs are those of a version.
+func (x *editor) publish(ctx context.Context, of *Set, root *index.Manifest, made []*index.Manifest) error {
 	defer x.Steps.Begin("publishing the manifest of " + x.Dir).End()
 	static, _, err := staticOf(x.base)
 	if err != nil {
 		return err
 	}
-	lines, err := x.base.inputLines()
+	lines, err := of.inputLines()
 	if err != nil {
 		return err
+	}
+	now, err := x.base.inputLines()
+	if err != nil {
+		return err
+	}
+	if !bytes.HasPrefix(lines, now) { // older versions find theirs there
+		if err := storage.WriteFile(ctx, x.store, keptInputs(x.base.Manifest.VersionNumber()), now); err != nil {
+			return err
+		}
 	}
 	root.Previous = x.base.Manifest.Digest
 	root.Change = &index.Change{Version: x.base.Manifest.VersionNumber() + 1, Op: x.Op, Samples: -x.base.Manifest.Samples, Note: x.Note}
@@ -173,11 +183,13 @@ func (x *editor) late(ctx context.Context, err error) error {
 	}
 	err = x.annotate(fmt.Errorf("another process has changed the set meanwhile: %w", shardify.ErrExists))
 	names := map[string]bool{}
-	for _, s := range []*Set{now, x.base} {
+	all, failed := now.versions() // one of them may have had the same shard
+	err = errors.Join(err, failed)
+	for _, s := range append(all, x.base) {
 		s.files("", func(name string) { names[name] = true })
 	}
 	for _, name := range x.wrote {
-		if !names[name] {
+		if !names[name] && failed == nil {
 			err = errors.Join(err, x.store.Remove(name))
 		}
 	}
@@ -230,7 +242,7 @@ func (x *editor) again(ctx context.Context) error {
 	if !slices.Equal(old.splits(), x.base.splits()) {
 		return x.annotate(shardify.Unsupported("version %d has other splits", x.Version))
 	}
-	return x.publish(ctx, bare(old.Manifest), made)
+	return x.publish(ctx, old, bare(old.Manifest), made)
 }
 
 // version is one of those that the set has had.

@@ -2,6 +2,7 @@ package sets
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -184,6 +185,27 @@ func (s *Set) inputLines() ([]byte, error) {
 	}
 	f := of.Manifest.Files[i]
 	name := storage.Join(of.Dir, f.Name)
+	b, err := beginning(name, &f)
+	for v := s.Manifest.VersionNumber(); err != nil && v <= max(s.latest, s.Manifest.VersionNumber()); v++ {
+		if kept, e := beginning(storage.Join(s.Dir, keptInputs(v)), &f); e == nil {
+			b, err = kept, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if n := int64(strings.Count(string(b), "\n")); n != s.inputs() {
+		return nil, shardify.Annotate(shardify.Corrupt(-1, "%d lines for %d inputs", n, s.inputs()), "read", name, "")
+	}
+	return b, nil
+}
+
+// keptInputs is where the list of inputs of a version is kept, if the next one has not all of them. Versions before it
+// have its first ones.
+func keptInputs(version int64) string { return fmt.Sprintf("%s/%06d.jsonl", index.KeptDir, version) }
+
+// beginning is the bytes of a list that a manifest describes, of one that may be longer.
+func beginning(name string, f *shardify.File) ([]byte, error) {
 	b, err := readOwn(name)
 	if err != nil {
 		return nil, err
@@ -191,9 +213,5 @@ func (s *Set) inputLines() ([]byte, error) {
 	if int64(len(b)) < f.Bytes || index.DigestOf(b[:f.Bytes]) != f.Digest {
 		return nil, shardify.Annotate(shardify.Corrupt(-1, "it is not what the manifest says"), "read", name, "")
 	}
-	b = b[:f.Bytes]
-	if n := int64(strings.Count(string(b), "\n")); n != s.inputs() {
-		return nil, shardify.Annotate(shardify.Corrupt(-1, "%d lines for %d inputs", n, s.inputs()), "read", name, "")
-	}
-	return b, nil
+	return b[:f.Bytes], nil
 }

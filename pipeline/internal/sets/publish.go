@@ -83,7 +83,8 @@ func (e *Extension) Publish(ctx context.Context, sync local.Sync, jobs int) (*in
 func (e *Extension) tidy(ctx context.Context, out *local.Dir, part int) error {
 	plan, err := local.ReadOwn(filepath.Join(e.Staging, filepath.FromSlash(plan.FileName)), maxFile)
 	if err == nil {
-		err = storage.WriteFile(ctx, out, fmt.Sprintf("%s/%06d.plan", extendDir, part), plan)
+		// After a checkout an older version may have had another part of that number.
+		err = out.Replace(ctx, fmt.Sprintf("%s/%06d.plan", extendDir, part), plan)
 	}
 	if err != nil {
 		return err

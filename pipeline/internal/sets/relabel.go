@@ -80,7 +80,7 @@ func (x *editor) relabel(ctx context.Context) error {
 	if x.Dry {
 		return nil
 	}
-	return x.publish(ctx, root, made)
+	return x.publish(ctx, x.base, root, made)
 }
 
 // table reads the file of labels: a head with the key and the fields, then a line for each sample.

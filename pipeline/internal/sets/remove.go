@@ -93,7 +93,7 @@ func (x *editor) remove(ctx context.Context) error {
 	if x.Dry {
 		return nil
 	}
-	return x.publish(ctx, root, made)
+	return x.publish(ctx, x.base, root, made)
 }
 
 // chooser says which samples of a batch are meant.
@@ -343,18 +343,18 @@ func (x *editor) rewrite(ctx context.Context, s *Set, split string, touched []st
 	var mu sync.Mutex
 	g, each := errgroup.WithContext(ctx)
 	g.SetLimit(max(x.Jobs, 1))
-	for _, k := range sorted(by) {
-		if left[k].Samples == 0 {
-			continue
-		}
+	for _, k := range slices.DeleteFunc(sorted(by), func(k int) bool { return left[k].Samples == 0 }) {
 		g.Go(func() error {
 			now, err := w.shard(each, k, spans[k], by[k])
+			if err != nil {
+				return err
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			left[k] = now
 			x.Bytes += now.Bytes
 			(&Set{Manifest: &index.Manifest{Shards: []shardify.Shard{now}}}).files(split, func(name string) { x.wrote = append(x.wrote, name) })
-			return err
+			return nil
 		})
 	}
 	return left, g.Wait()

@@ -33,6 +33,7 @@ type Set struct {
 	Splits   map[string]*Set
 	ID       string // where Versions has found it
 	text     []byte // of the manifest
+	latest   int64  // version of the set that this is an older one of
 	torn     bool   // another manifest is there, of a version that was not published
 }
 

@@ -25,7 +25,7 @@ func (s *Set) kept(version int64) (*Set, error) {
 			return nil, err
 		}
 		m, err := index.DecodeManifest(b)
-		return &Set{Dir: storage.Join(s.Dir, split), Manifest: m, text: b}, shardify.Annotate(err, "open", name, "")
+		return &Set{Dir: storage.Join(s.Dir, split), Manifest: m, text: b, latest: s.Manifest.VersionNumber()}, shardify.Annotate(err, "open", name, "")
 	}
 	v, err := read("")
 	if err != nil {
