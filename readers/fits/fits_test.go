@@ -144,6 +144,9 @@ func TestImages(t *testing.T) {
 	if got := fmt.Sprint(both.Order, string(both.ByName["EXTNAME"].Data)); got != "[sci EXTNAME]SCI" {
 		t.Errorf("%s", got)
 	}
+	if helped := load(t, nil, []string{"!EXTNAME", "!!EXTNAME"}, "testdata/multi_hdu.fits"); string(helped.ByName["EXTNAME"].Data) != "SCI" {
+		t.Errorf("a keyword that is left out, and that decides which samples there are: %v", helped.Order)
+	}
 }
 
 // TestChoice: several kinds of HDUs are the user's choice, by number and by name.

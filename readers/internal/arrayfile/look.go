@@ -105,7 +105,7 @@ func (f *File) made(name string) *Array {
 func (f *File) asked(name string, want *columns.Wanted, x *survey.Facts, others *[]string) bool {
 	hit, exact := want.Match(name)
 	switch {
-	case want.Open() || !hit:
+	case !hit || want.Open() && !exact:
 		*others = append(*others, format.PlainName(name))
 		return false
 	case !exact && !strings.HasPrefix(name, f.Arrays[0].given+"."):
