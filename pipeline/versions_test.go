@@ -689,3 +689,33 @@ func TestShardsAreWrittenSideBySide(t *testing.T) {
 		t.Errorf("sets %v", ids)
 	}
 }
+
+// TestRelabelOfFloats: values of each type of numbers, rounded as a cast rounds them; those that are too large are refused.
+func TestRelabelOfFloats(t *testing.T) {
+	t.Chdir(t.TempDir())
+	people(t, "a.csv", rand.New(rand.NewPCG(1, 1)), 30)
+	text, err := os.ReadFile("a.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	cells := strings.Split(lines[4], ",")
+	cells[1] = "-7.1003"
+	lines[4] = strings.Join(cells, ",")
+	os.WriteFile("b.csv", []byte(strings.Join(lines, "\n")), 0o666)
+	for kind, large := range map[string]string{"f16": "1e5", "bf16": "1e39", "f32": "1e39", "f64": "1e400"} {
+		for _, name := range []string{"a", "b"} {
+			mustConvert(t, Settings{Inputs: []string{name + ".csv"}, Output: name + kind, Cast: []string{"v=" + kind}})
+		}
+		os.WriteFile("l.csv", []byte("id,v\n3,-7.1003\n"), 0o666)
+		e := mustEdit(t, Edit{Dir: "a" + kind, Op: "relabel", Labels: "l.csv"})
+		_, want, err := ManifestOf("b" + kind)
+		if err != nil || e.Changed != 1 || e.After.Shards[0].Digest != want.Shards[0].Digest {
+			t.Errorf("%s: %d samples changed, %v", kind, e.Changed, err)
+		}
+		os.WriteFile("l.csv", []byte("id,v\n3,"+large+"\n"), 0o666)
+		if err := Change(context.Background(), &Edit{Dir: "a" + kind, Op: "relabel", Labels: "l.csv"}, Hooks{}); !errors.Is(err, shardify.ErrSchema) {
+			t.Errorf("%s: %s is taken: %v", kind, large, err)
+		}
+	}
+}

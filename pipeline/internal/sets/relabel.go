@@ -17,6 +17,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/numeric"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/numbers/half"
 )
 
 // keyColumn names samples in a table of labels; any other first column is a field of the set.
@@ -158,10 +159,7 @@ func valueOf(f *shardify.Field, text string) ([]byte, error) {
 		if err != nil {
 			return nil, shardify.Mismatch("%q is no number", text)
 		}
-		binary.LittleEndian.PutUint64(from[:], math.Float64bits(v))
-		numeric.Convert(out, f.DType, from[:], shardify.F64)
-		numeric.Convert(back[:], shardify.F64, out, f.DType)
-		if got := math.Float64frombits(binary.LittleEndian.Uint64(back[:])); math.IsInf(got, 0) && !math.IsInf(v, 0) {
+		if now := putFloat(out, f.DType, v); math.IsInf(now, 0) && !math.IsInf(v, 0) {
 			return nil, shardify.Mismatch("%s does not fit %s", text, f.DType)
 		}
 		return out, nil
@@ -191,6 +189,25 @@ func valueOf(f *shardify.Field, text string) ([]byte, error) {
 		return nil, shardify.Mismatch("%s does not fit %s", text, f.DType)
 	}
 	return out, nil
+}
+
+// putFloat writes a number as a value of a type, and returns what it is then.
+func putFloat(out []byte, t shardify.DType, v float64) float64 {
+	switch t {
+	case shardify.F16:
+		h := half.ToF16(half.Narrow(v))
+		binary.LittleEndian.PutUint16(out, h)
+		return float64(half.F16(h))
+	case shardify.BF16:
+		h := half.ToBF16(half.Narrow(v))
+		binary.LittleEndian.PutUint16(out, h)
+		return float64(half.BF16(h))
+	case shardify.F32:
+		binary.LittleEndian.PutUint32(out, math.Float32bits(float32(v)))
+		return float64(float32(v))
+	}
+	binary.LittleEndian.PutUint64(out, math.Float64bits(v))
+	return v
 }
 
 // given is a sample that gets values.
