@@ -8,7 +8,9 @@ import (
 	"os"
 	"slices"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset/diff"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/pipeline/inspect"
 	"github.com/shardify/shardify/readers"
@@ -59,6 +61,9 @@ func Diff(ctx context.Context, a, b string, c Comparison) (*Difference, error) {
 				from[side] = append(from[side], o)
 				sets[side].Parts = append(sets[side].Parts, diff.Part{Split: splits[i], Source: o.Source, Table: o.Args.Table})
 			}
+		}
+		if _, ok := errors.AsType[*format.Ambiguous](err); ok {
+			err = shardify.Annotate(err, "open", name, "") // which of the two
 		}
 		if err != nil {
 			return nil, err

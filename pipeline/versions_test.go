@@ -233,8 +233,9 @@ func TestTablesOfLabelsThatAreRefused(t *testing.T) {
 	}
 	for table, changed := range map[string]int64{"id,low\n3,TRUE\n1,true\n": 1, "id,low\n1,False\n": 1, "id,v\n3,inf\n": 1, "id,v\n4,1e38\n": 1} {
 		os.WriteFile("l.csv", []byte(table), 0o666)
+		os.Symlink("l.csv", "link.csv")
 		mustEdit(t, Edit{Dir: "set", Op: "checkout", Version: 1})
-		if e := mustEdit(t, Edit{Dir: "set", Op: "relabel", Labels: "l.csv"}); e.Changed != changed {
+		if e := mustEdit(t, Edit{Dir: "set", Op: "relabel", Labels: "link.csv"}); e.Changed != changed {
 			t.Errorf("%q: %d samples changed, want %d", table, e.Changed, changed)
 		}
 	}
@@ -250,7 +251,8 @@ func TestRemoveByName(t *testing.T) {
 	for _, split := range []string{"", "train=0.5,val=0.5"} {
 		set := "set" + split
 		mustConvert(t, Settings{Inputs: []string{"in"}, Output: set, Split: split, ShardSamples: 4})
-		os.WriteFile("keys", []byte("07\r\n12\n\n07\n"), 0o666)
+		os.WriteFile("names", []byte("\ufeff07\r\n12\n\n07\n"), 0o666)
+		os.Symlink("names", "keys")
 		os.WriteFile("wrong", []byte("07\nunknown\n"), 0o666)
 		err := Change(ctx, &Edit{Dir: set, Op: "remove", Keys: "wrong"}, Hooks{})
 		if !errors.Is(err, shardify.ErrSchema) || !strings.Contains(err.Error(), `"unknown"`) {

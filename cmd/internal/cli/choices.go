@@ -2,9 +2,11 @@ package cli
 
 import (
 	"errors"
+	"path"
 	"slices"
 	"strings"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/value"
@@ -26,6 +28,10 @@ func (o *IO) choices(err error) (hints []string) {
 	if len(o.Args) < 2 {
 		return nil
 	}
+	command := o.Args
+	if e, ok := errors.AsType[*shardify.Error](err); ok && o.Args[1] == "diff" && e.File != "" { // which has no settings of inputs
+		command = []string{o.Args[0], "convert", e.File, "-o", path.Base(storage.Clean(e.File)) + "-shards"}
+	}
 	begun := o.Begun.Load()
 	for i := range ways {
 		set := ways[i].Set()
@@ -33,8 +39,8 @@ func (o *IO) choices(err error) (hints []string) {
 		if begun && !same && o.Args[1] != "convert" || set[format.OutputFormat] != "" && o.Args[1] == "inspect" {
 			continue // the settings are those of the plan, or of no use here
 		}
-		args := withWay(o.Args, &ways[i])
-		if w := ways[i].Without; w != "" && slices.Equal(args, o.Args) { // of a recipe
+		args := withWay(command, &ways[i])
+		if w := ways[i].Without; w != "" && slices.Equal(args, command) { // of a recipe
 			hints = append(hints, "leave "+w+" out of the recipe")
 			continue
 		}

@@ -39,6 +39,11 @@ func TestChoices(t *testing.T) {
 	if got := o.choices(fmt.Errorf("other")); got != nil {
 		t.Errorf("%q", got)
 	}
+	o.Args = strings.Fields("shardify diff set in/b --show 3") // has no such flag
+	err = shardify.Annotate(format.NewAmbiguous("several", []format.Way{format.With("labels", "folder", "classes")}), "open", "in/b", "")
+	if got, want := o.choices(err), "classes: shardify convert in/b -o b-shards --labels=folder"; !slices.Equal(got, []string{want}) {
+		t.Errorf("%q", got)
+	}
 }
 
 // TestSplits: the commands name each split that has samples in place of the set.

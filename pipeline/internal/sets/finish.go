@@ -1,8 +1,10 @@
 package sets
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -28,6 +30,17 @@ func readOwn(name string) ([]byte, error) {
 	}
 	defer f.Close()
 	return storage.ReadWhole(f, name, maxFile)
+}
+
+// readGiven reads a file that the user names, which may be a link or a pipe.
+func readGiven(name string) ([]byte, error) {
+	f, err := storages.Stream(context.Background(), name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxFile))
+	return bytes.TrimPrefix(b, []byte("\ufeff")), err
 }
 
 // putStatic publishes the file of static fields, and names it in the manifest.

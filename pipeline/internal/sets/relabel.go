@@ -86,11 +86,11 @@ func (x *editor) relabel(ctx context.Context) error {
 
 // table reads the file of labels: a head with the key and the fields, then a line for each sample.
 func (x *editor) table(schema []shardify.Field) (*labels, error) {
-	b, err := readOwn(x.Labels)
+	b, err := readGiven(x.Labels)
 	if err != nil {
 		return nil, err
 	}
-	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(b, []byte("\ufeff"))))
+	r := csv.NewReader(bytes.NewReader(b))
 	bad := func(err error) error { return shardify.Annotate(err, "read", x.Labels, "") }
 	head, err := r.Read()
 	if errors.Is(err, io.EOF) || err == nil && len(head) < 2 {

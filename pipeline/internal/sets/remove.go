@@ -109,7 +109,7 @@ func (x *editor) chooser() (*chooser, error) {
 	if x.Keys == "" {
 		return c, nil
 	}
-	b, err := readOwn(x.Keys)
+	b, err := readGiven(x.Keys)
 	if err != nil {
 		return nil, err
 	}
