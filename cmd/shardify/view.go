@@ -1,8 +1,11 @@
 package main
 
 import (
+	"math"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/cmd/internal/cli"
+	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/readers"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -20,11 +23,11 @@ shardify view era5.nc
 shardify view photos-v2 --compare photos-v1 --port 8000`,
 	}
 	f := &inspectFlags{}
-	var port uint16
+	var port int64
 	var with string
 	fs := c.Flags()
 	cli.Grouped(fs, "Page", func(fs *pflag.FlagSet) {
-		fs.Uint16Var(&port, "port", 0, "the `PORT` of the address; a free one if left out")
+		fs.Var((*value.Number)(&port), "port", "the `PORT` of the address; a free one if left out")
 		fs.StringVar(&with, "compare", "", "show another `INPUT` beside it")
 	})
 	cli.Grouped(fs, "Input", func(fs *pflag.FlagSet) { cli.AddKeys(fs, &f.s, "from", "follow-symlinks", "columns", "on-error") })
@@ -35,6 +38,9 @@ shardify view photos-v2 --compare photos-v1 --port 8000`,
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 && !readers.Invents(f.s.From) {
 			return shardify.Hint(shardify.Usage("no input"), "for example: shardify view photos-shards")
+		}
+		if port < 0 || port > math.MaxUint16 {
+			return shardify.Usage("--port %d: want a number from 1 to %d", port, math.MaxUint16)
 		}
 		return p.view(c.Context(), f, args, with, int(port))
 	}
