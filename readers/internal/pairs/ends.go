@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/readers/internal/labels"
 	"github.com/shardify/shardify/readers/internal/sketch"
+	"github.com/shardify/shardify/storage/walk"
 	"github.com/zeebo/xxh3"
 )
 
@@ -71,8 +72,10 @@ func bySubject(dir, stem string) (sample, folder, text string, ok bool) {
 }
 
 // byFolder: each folder is a sample, and its files are called alike in all, as case_1/imaging and case_1/segmentation.
+// Splits are no samples, unless words say so.
 func byFolder(dir, stem string) (sample, folder, text string, ok bool) {
-	return strings.TrimSuffix(dir, "/"), ".", stem, dir != "" && isLetter(stem[0])
+	ok = dir != "" && isLetter(stem[0]) && (sideNames[strings.ToLower(stem)] || !walk.IsSplit(path.Base(dir)))
+	return strings.TrimSuffix(dir, "/"), ".", stem, ok
 }
 
 // ends are those of all files by a rule, the most frequent first; nil where it does not hold for all, or there

@@ -39,6 +39,8 @@ func TestEnds(t *testing.T) {
 		"BraTS":               {each("B_*/B_*_flair.nii.gz B_*/B_*_t1.nii.gz B_*/B_*_t1ce.nii.gz B_*/B_*_seg.nii.gz", "01", "02"), "flair=.:_flair,seg=.:_seg,t1=.:_t1,t1ce=.:_t1ce", false},
 		"hyphens":             {each("B-G-*/B-G-*-t1n.nii.gz B-G-*/B-G-*-seg.nii.gz", "01", "02"), "seg=.:-seg,t1n=.:-t1n", false},
 		"folders":             {each("case_*/imaging.nii.gz case_*/segmentation.nii.gz", "01", "02"), "imaging=.:imaging,segmentation=.:segmentation", false},
+		"splits":              {each("train/scan*.nii val/scan*.nii", "1", "2"), "", false},
+		"parts in splits":     {each("*/images.nii */labels.nii", "train", "val"), "images=.:images,labels=.:labels", false},
 		"other folders":       {[]string{"a/x.nii", "b/y.nii", "b/z.nii"}, "", false},
 		"BIDS":                {each("sub-*/anat/sub-*_T1w.nii.gz sub-*/func/sub-*_task-rest_bold.nii.gz", "01", "02"), "T1w=anat:_T1w,bold=func:_task-rest_bold", false},
 		"sessions and runs": {each("sub-*/ses-a/func/sub-*_ses-a_run-1_bold.nii sub-*/ses-a/func/sub-*_ses-a_run-2_bold.nii", "01", "02", "03"),
