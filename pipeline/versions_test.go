@@ -721,3 +721,17 @@ func TestRelabelOfFloats(t *testing.T) {
 		}
 	}
 }
+
+// TestNotesThatAreRefused: before anything is written.
+func TestNotesThatAreRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	people(t, "a.csv", rand.New(rand.NewPCG(1, 1)), 30)
+	mustConvert(t, Settings{Inputs: []string{"a.csv"}, Output: "set"})
+	for _, note := range []string{strings.Repeat("x", index.MaxNote+1), "a\xff"} {
+		err := Change(context.Background(), &Edit{Dir: "set", Op: "remove", Where: "id == 3", Note: note}, Hooks{})
+		if !errors.Is(err, shardify.ErrUsage) {
+			t.Errorf("%.9q: %v", note, err)
+		}
+		sound(t, "set")
+	}
+}

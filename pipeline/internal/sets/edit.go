@@ -10,6 +10,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
@@ -66,6 +67,9 @@ type editor struct {
 
 // Run does it. Without a sample that is chosen nothing changes.
 func (e *Edit) Run(ctx context.Context) (err error) {
+	if len(e.Note) > index.MaxNote || !utf8.ValidString(e.Note) {
+		return shardify.Misuse("--note of %d bytes: want UTF-8, at most %d bytes", len(e.Note), index.MaxNote)
+	}
 	e.Dir = dataset.Folder(e.Dir)
 	x := &editor{Edit: e, pool: shardify.NewPool(e.Memory), old: map[string]int64{}}
 	if x.base, err = Open(e.Dir); err != nil {
