@@ -121,6 +121,16 @@ func TestRemoveIsAConversionWithoutTheSamples(t *testing.T) {
 			t.Fatalf("seed %d: %+v, %v", seed, list, err)
 		}
 		old := set + "-1"
+		if os.Mkdir(old, 0o777); seed == 0 {
+			os.WriteFile(old+"/notes", nil, 0o666)
+			for _, dry := range []bool{true, false} {
+				err := Change(ctx, &Edit{Dir: set, Op: "checkout", Version: 1, To: old, Dry: dry}, Hooks{})
+				if left, _ := os.ReadDir(old); !errors.Is(err, shardify.ErrExists) || !strings.Contains(err.Error(), "notes") || len(left) != 1 {
+					t.Errorf("into a folder of other files, dry %v: %v, %v", dry, err, left)
+				}
+			}
+			os.Remove(old + "/notes")
+		}
 		mustEdit(t, Edit{Dir: set, Op: "checkout", Version: 1, To: old})
 		sound(t, old)
 		if id, err := ID(ctx, old); err != nil || id != before {

@@ -38,6 +38,9 @@ shardify checkout photos-shards 3`,
 		if len(args) != 2 || err != nil {
 			return shardify.Hint(shardify.Usage("want a data set and the number of a version"), "shardify log FOLDER lists them")
 		}
+		if c.Flags().Changed("output") && e.To == "" {
+			return shardify.Usage("--output is empty: without it, the version becomes the present one of the set")
+		}
 		e.Dir = args[0]
 		return p.edit(c.Context(), &e)
 	}

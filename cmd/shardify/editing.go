@@ -40,6 +40,9 @@ func (p *program) edit(ctx context.Context, e *pipeline.Edit) error {
 	}
 	what += "; " + printable.Of(int64(e.Written), "shard") + ", " + shardify.FormatSize(e.Bytes) + ", written again"
 	switch {
+	case e.To != "" && e.Dry:
+		p.Result("version %d: %s would be in %s", e.Version, printable.Of(is.Samples, "sample"), e.To)
+		p.Result("nothing written (--dry-run)")
 	case e.To != "":
 		p.Result("version %d: %s in %s", version, printable.Of(is.Samples, "sample"), e.To)
 	case was.Digest == is.Digest && was.Samples == is.Samples && e.Changed == 0:

@@ -53,6 +53,7 @@ func TestFlagsWithoutEffectAreErrors(t *testing.T) {
 		"checkout x 1 -o y --note z":                  "--note z has no effect: the folder of -o has an older version",
 		"view x --port 99999":                         "--port 99999: want a number from 1 to 65535",
 		"view x --port 80x":                           `"80x": want a whole number`,
+		"checkout x 1 --output=":                      "--output is empty",
 		"checkout x 1 --note z":                       "no such folder",
 		"verify x --seed 5 --read 5%":                 "no such file",
 		"verify x --scratch y --against":              "no such file",

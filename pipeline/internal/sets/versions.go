@@ -4,13 +4,17 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/storages"
@@ -76,11 +80,8 @@ func (x *editor) export(ctx context.Context) error {
 	if !storages.Local(x.Dir) || !storages.Local(x.To) {
 		return x.annotate(shardify.Unsupported("an older version goes to a folder of this machine, from a folder of this machine"))
 	}
-	if x.Dry {
-		return nil
-	}
-	if _, err := Open(x.To); err == nil {
-		return shardify.Annotate(shardify.ErrExists, x.Op, x.To, "")
+	if err := x.vacant(old); err != nil || x.Dry {
+		return err
 	}
 	static, _, err := staticOf(old)
 	if err != nil {
@@ -105,7 +106,7 @@ func (x *editor) export(ctx context.Context) error {
 			moves = append(moves, move{from: v, shard: s, as: as})
 		}
 		if err := c.carry(ctx, moves); err != nil {
-			return err
+			return x.annotate(err)
 		}
 		m := *v.Manifest
 		if err := f.beside(ctx, name, &m, lines); err != nil {
@@ -120,6 +121,34 @@ func (x *editor) export(ctx context.Context) error {
 	m, err := f.manifests(ctx, &root, old.splits(), made)
 	if err == nil && m.Digest != old.Manifest.Digest {
 		err = x.annotate(shardify.Corrupt(-1, "version %d came out with xxh3 %s, it had %s", x.Version, m.Digest, old.Manifest.Digest))
+	}
+	return err
+}
+
+// vacant refuses a folder that has more than what a killed export of a version leaves.
+func (x *editor) vacant(old *Set) error {
+	taken := func(what string) error {
+		return shardify.Annotate(fmt.Errorf("%s%w", what, shardify.ErrExists), x.Op, x.To, "")
+	}
+	if _, err := Open(x.To); err == nil {
+		return taken("")
+	}
+	ours := map[string]bool{storage.Private: true}
+	for name := range old.Splits {
+		ours[name] = true
+	}
+	old.files("", func(name string) {
+		top, _, _ := strings.Cut(name, "/")
+		ours[top] = true
+	})
+	list, err := os.ReadDir(x.To)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range list {
+		if !ours[e.Name()] {
+			return shardify.Hint(taken("the folder is not empty: "+printable.Quote(e.Name())+" "), "nothing is ever overwritten: choose a new folder, or empty this one yourself")
+		}
 	}
 	return err
 }
