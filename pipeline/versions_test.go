@@ -22,6 +22,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/tests/race"
 	"github.com/shardify/shardify/verify"
+	"golang.org/x/sys/unix"
 )
 
 // people writes a table of n samples and returns its name. Samples have a number, a value found
@@ -743,5 +744,68 @@ func TestNotesThatAreRefused(t *testing.T) {
 			t.Errorf("%.9q: %v", note, err)
 		}
 		sound(t, "set")
+	}
+}
+
+// TestVersionsBesideAKilledExtension: an extension ends before or behind its manifest, and goes on when the set has
+// had other versions. Its samples are there once.
+func TestVersionsBesideAKilledExtension(t *testing.T) {
+	ctx := context.Background()
+	t.Chdir(t.TempDir())
+	people(t, "a.csv", rand.New(rand.NewPCG(1, 1)), 30)
+	people(t, "b.csv", rand.New(rand.NewPCG(2, 1)), 30)
+	extend := func(set string) error {
+		_, err := Extend(ctx, set, Settings{Inputs: []string{"b.csv"}}, false)
+		return err
+	}
+	const work = "/.shardify/extend/work"
+	for _, c := range []struct {
+		behind bool
+		op     Edit
+		want   int64
+	}{
+		{false, Edit{Op: "remove", Where: "id == 3"}, 59}, {true, Edit{Op: "remove", Where: "id == 3"}, 58}, {true, Edit{Op: "checkout", Version: 1}, 60},
+	} {
+		set := fmt.Sprint(c.behind, c.op.Op)
+		mustConvert(t, Settings{Inputs: []string{"a.csv"}, Output: set})
+		_, m, err := ManifestOf(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		os.MkdirAll(set+"/.shardify/extend", 0o777)
+		f, err := os.Create(set + "/.shardify/extend/lock")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+			t.Fatal(err)
+		}
+		if err := extend(set); err == nil || !strings.Contains(err.Error(), "another process") {
+			t.Fatalf("an extension beside another: %v", err)
+		}
+		f.Close()
+		if c.behind {
+			if err := os.CopyFS("kept"+set, os.DirFS(set+work)); err != nil {
+				t.Fatal(err)
+			}
+			if err := extend(set); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.CopyFS(set+work, os.DirFS("kept"+set)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(set+work+"/.shardify/extends", []byte(m.Digest), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		c.op.Dir = set
+		mustEdit(t, c.op)
+		if err := extend(set); err != nil {
+			t.Fatal(err)
+		}
+		if _, m, err := ManifestOf(set); err != nil || m.Samples != c.want {
+			t.Errorf("%s: %d samples, want %d (%v)", set, m.Samples, c.want, err)
+		}
+		sound(t, set)
 	}
 }

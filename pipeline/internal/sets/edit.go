@@ -28,6 +28,7 @@ const (
 	opCheckout = "checkout"
 	opCollect  = "gc"
 	opRelabel  = "relabel"
+	opExtend   = "extend" // of an Extension
 )
 
 // Edit makes a new version of a finished data set. Shards of the old one stay as they are; those

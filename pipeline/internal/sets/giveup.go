@@ -110,11 +110,24 @@ func (m *move) takeBack(out *local.Dir) error {
 }
 
 // published reports whether Publish has started, and whether the manifest of the set has the staged
-// shards already.
+// shards already: perhaps a version was made of that one since.
 func (e *Extension) published() (begun, done bool, err error) {
 	base, err := local.ReadOwn(filepath.Join(e.Staging, filepath.FromSlash(baseName)), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, false, nil
 	}
-	return true, len(base) > 0 && e.Base.Manifest.Previous == string(base), err
+	if err != nil || len(base) == 0 {
+		return true, false, err
+	}
+	list, err := e.Base.versions()
+	for _, v := range list {
+		op := opExtend
+		if v.Manifest.Change != nil {
+			op = v.Manifest.Change.Op
+		}
+		if v.Manifest.Previous == string(base) || op == opCheckout {
+			return true, op == opExtend, err
+		}
+	}
+	return true, false, err
 }

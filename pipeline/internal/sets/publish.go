@@ -196,7 +196,7 @@ func extended(old, add *index.Manifest, surveys []index.Survey) (*index.Manifest
 	}
 	m.Previous, m.Change = old.Digest, nil
 	if old.Change != nil {
-		m.Change = &index.Change{Version: old.Change.Version + 1, Op: "extend", Samples: add.Samples}
+		m.Change = &index.Change{Version: old.Change.Version + 1, Op: opExtend, Samples: add.Samples}
 	}
 	part := add.AsParts()[0]
 	part.Surveys = surveys // the same as of the others: nothing was surveyed again
