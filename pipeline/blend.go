@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/pipeline/internal/sets"
+	"github.com/shardify/shardify/pipeline/internal/blend"
 )
 
 // Corpus is pairs of Megatron that are weighed together, see Blend.
-type Corpus = sets.Corpus
+type Corpus = blend.Corpus
 
 // Blend finds the pairs of Megatron in folders, FOLDER or NAME=FOLDER, and the weight of each, from
 // its tokens and the epochs of its corpus, NAME=NUMBER. split chooses one of sets that have some.
@@ -26,7 +26,7 @@ func Blend(ctx context.Context, folders, epochs []string, split string) (all []C
 		} else if name == "" || folder == "" {
 			return nil, shardify.Usage("%q: want FOLDER or NAME=FOLDER", f)
 		}
-		some, err := sets.Corpora(ctx, name, folder, split)
+		some, err := blend.Corpora(ctx, name, folder, split)
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +48,7 @@ func Blend(ctx context.Context, folders, epochs []string, split string) (all []C
 			return nil, shardify.Usage("--epochs %s: there is no corpus %s among %s", e, name, corpusNames(all))
 		}
 	}
-	return all, sets.Weigh(all)
+	return all, blend.Weigh(all)
 }
 
 func corpusNames(all []Corpus) string {
@@ -60,7 +60,7 @@ func corpusNames(all []Corpus) string {
 }
 
 // FileList is the lines that BlendCorpus reads: weight, prefix and corpus of each pair.
-func FileList(all []Corpus) []byte { return sets.FileList(all) }
+func FileList(all []Corpus) []byte { return blend.FileList(all) }
 
 // FileMeta is the JSON of BlendCorpus' get_meta_data: documents and tokens of each pair.
-func FileMeta(all []Corpus) ([]byte, error) { return sets.Meta(all) }
+func FileMeta(all []Corpus) ([]byte, error) { return blend.Meta(all) }

@@ -39,7 +39,7 @@ var named = []struct {
 	{"dataset/*.go", "FormatMegatron FormatMDS FormatWDS", "opens pairs, MDS sets and tars that have no manifest"},
 	{"dataset/tars.go", ".tar", "as above"},
 	{"dataset/absent.go", "index.json", "says what a folder of MosaicML Streaming is"},
-	{"pipeline/internal/sets/blend.go", "FormatMegatron", "file lists have pairs of .bin and .idx, whichever program made them"},
+	{"pipeline/internal/blend/blend.go", "FormatMegatron", "file lists have pairs of .bin and .idx, whichever program made them"},
 	{"questions/static/static.go", "FormatMmap", "static fields are an mmap shard, whatever the format of the set"},
 	{"readers/tar/*.go", ".tar", "reads tars from any tool"},
 	{"readers/internal/tars/*.go", ".tar", "as above, as folders of a pair"},

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -141,16 +140,15 @@ func (x *editor) vacant(old *Set) error {
 		top, _, _ := strings.Cut(name, "/")
 		ours[top] = true
 	})
-	list, err := os.ReadDir(x.To)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	for _, e := range list {
-		if !ours[e.Name()] {
-			return shardify.Hint(taken("the folder is not empty: "+printable.Quote(e.Name())+" "), "nothing is ever overwritten: choose a new folder, or empty this one yourself")
+	for f, err := range local.NewDir(x.To, local.SyncNone).List("") {
+		if err != nil {
+			return err
+		}
+		if top, _, _ := strings.Cut(f.Name, "/"); !ours[top] {
+			return shardify.Hint(taken("the folder is not empty: "+printable.Quote(top)+" "), "nothing is ever overwritten: choose a new folder, or empty this one yourself")
 		}
 	}
-	return err
+	return nil
 }
 
 // Versions are a set and those of its older versions that are kept, with their ids, the latest first.

@@ -1,4 +1,5 @@
-package sets
+// Package blend finds pairs of Megatron and weighs them for trainers that mix them.
+package blend
 
 import (
 	"cmp"
