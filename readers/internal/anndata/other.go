@@ -127,7 +127,8 @@ func (m *model) loom() error {
 	}
 	m.rows = a.Shape[0]
 	n := a.Shape[1]
-	for _, name := range []string{"Gene", "var_names", "Accession", "gene_names"} { // as anndata.read_loom
+	named := []string{"Gene", "var_names", "Accession", "gene_names"} // as anndata.read_loom
+	for _, name := range named {
 		if !has(m.tree, m.at("row_attrs"), name) {
 			continue
 		}
@@ -136,6 +137,9 @@ func (m *model) loom() error {
 		}
 		m.vars = "row_attrs/" + name
 		break
+	}
+	if !m.known {
+		m.leave("row_attrs/"+named[0], "genes have no names without it, "+strings.Join(named[1:], ", "), true)
 	}
 	m.node("matrix", "matrix", n, true)
 	if m.known && int64(len(m.genes)) != n {
