@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/numbers/half"
+	"github.com/shardify/shardify/internal/numeric"
 )
 
 const (
@@ -136,38 +136,10 @@ func middle(c *shardify.Column, sample int, shape []int) (t Thumbnail, ok bool) 
 // valueOf is value i of a sample that begins at a byte.
 func valueOf(c *shardify.Column, lo, i int) float64 {
 	size := c.DType.Size()
-	b := c.Data[lo+i*size : lo+(i+1)*size]
-	switch c.DType {
-	case shardify.U8:
-		return float64(b[0])
-	case shardify.I8:
-		return float64(int8(b[0]))
-	}
-	var buf [8]byte
-	copy(buf[:], b)
-	bits := uint64(0)
-	for k := size - 1; k >= 0; k-- {
-		bits = bits<<8 | uint64(buf[k])
-	}
-	switch c.DType {
-	case shardify.I16:
-		return float64(int16(bits))
-	case shardify.U16:
-		return float64(uint16(bits))
-	case shardify.I32:
-		return float64(int32(bits))
-	case shardify.U32:
-		return float64(uint32(bits))
-	case shardify.I64:
-		return float64(int64(bits))
-	case shardify.U64:
-		return float64(bits)
-	case shardify.F16:
-		return float64(half.F16(uint16(bits)))
-	case shardify.BF16:
-		return float64(half.BF16(uint16(bits)))
-	case shardify.F32:
-		return float64(math.Float32frombits(uint32(bits)))
-	}
-	return math.Float64frombits(bits)
+	var from [1]uint64 // aligned, as the data need not be
+	var to [1]float64
+	b := shardify.Bytes(from[:])[:size]
+	copy(b, c.Data[lo+i*size:])
+	numeric.Convert(shardify.Bytes(to[:]), shardify.F64, b, c.DType)
+	return to[0]
 }

@@ -91,7 +91,7 @@ var table = []row{
 	{"readers/internal/rows/survey", "helpers", "format internal/columns internal/printable readers/internal/grid readers/internal/rows readers/internal/rows/coltype readers/internal/rows/set shardify storage storage/storages"},
 	{"readers/internal/rows/sampleaxis", "helpers", "format readers/internal/rows/set shardify"},
 	{"dataset/pass", "helpers", "shardify"},
-	{"dataset/stats", "helpers", "dataset/pass images/jpeg internal/guard numbers/half shardify"},
+	{"dataset/stats", "helpers", "dataset/pass images/jpeg internal/guard internal/numeric numbers/half shardify"},
 	{"tokenize", "helpers", "internal/printable shardify tokenize/chars tokenize/model tokenize/normal tokenize/pattern tokenize/split tokenize/trie"},
 	{"tokenize/chars", "base", ""},
 	{"tokenize/model", "base", "tokenize/trie"},
