@@ -2,6 +2,7 @@ package sets
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/csv"
@@ -248,8 +249,9 @@ func (x *editor) given(ctx context.Context, s *Set, l *labels) ([]given, error) 
 		if err != nil {
 			return err
 		}
+		key := l.key(b)
 		for i := range b.Samples {
-			key := l.key(b, i)
+			key := key(i)
 			values, ok := l.values[string(key)]
 			if !ok {
 				continue
@@ -273,7 +275,7 @@ func (x *editor) given(ctx context.Context, s *Set, l *labels) ([]given, error) 
 		}
 		return nil
 	})
-	slices.SortFunc(all, func(a, b given) int { return int(min(max(a.sample-b.sample, -1), 1)) })
+	slices.SortFunc(all, func(a, b given) int { return cmp.Compare(a.sample, b.sample) })
 	return all, err
 }
 
@@ -288,20 +290,26 @@ func (l *labels) columns(b *shardify.Batch) (at []int, err error) {
 	return at, err
 }
 
-// key is what a sample is called in the table.
-func (l *labels) key(b *shardify.Batch, i int) []byte {
+// key returns what a sample of a batch is called in the table.
+func (l *labels) key(b *shardify.Batch) func(i int) []byte {
 	if l.by == "" {
-		return b.Key(i)
+		return b.Key
 	}
 	c := &b.Columns[slices.IndexFunc(b.Columns, func(c shardify.Column) bool { return c.Name == l.by })]
 	if c.Levels == 1 {
-		return c.Data[c.Offsets[0][i]:c.Offsets[0][i+1]]
+		return func(i int) []byte { return c.Data[c.Offsets[0][i]:c.Offsets[0][i+1]] }
 	}
+	names := c.Labels()
+	return func(i int) []byte { return number(c, names, i) }
+}
+
+// number is a whole number as the table has it: the name of a class, or digits.
+func number(c *shardify.Column, names []string, i int) []byte {
 	n := c.DType.Size()
 	var v [8]byte
 	numeric.Convert(v[:], shardify.I64, c.Data[i*n:(i+1)*n], c.DType)
 	code := int64(binary.LittleEndian.Uint64(v[:]))
-	if names := c.Labels(); code >= 0 && code < int64(len(names)) {
+	if code >= 0 && code < int64(len(names)) {
 		return []byte(names[code])
 	}
 	if c.DType == shardify.U64 {
@@ -319,7 +327,7 @@ type relabelling struct {
 // of are the values for samples [lo, hi), by their place there.
 func (r *relabelling) of(lo, hi int64) []given {
 	at := func(sample int64) int {
-		i, _ := slices.BinarySearchFunc(r.list, sample, func(g given, s int64) int { return int(min(max(g.sample-s, -1), 1)) })
+		i, _ := slices.BinarySearchFunc(r.list, sample, func(g given, s int64) int { return cmp.Compare(g.sample, s) })
 		return i
 	}
 	return r.list[at(lo):at(hi)]
