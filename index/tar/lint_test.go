@@ -200,7 +200,7 @@ func FuzzLintTar(f *testing.F) {
 	})
 }
 
-// TestSignedSums: old tars summed signed bytes, and archive/tar takes those, too. Any other sum is none.
+// TestSignedSums: old tars summed signed bytes, and archive/tar takes those, too. Any other sum is damage.
 func TestSignedSums(t *testing.T) {
 	for _, name := range []string{"plain", "\xff\x80\x7f", strings.Repeat("\xc3\xa9", 9)} {
 		signed := int64(0)

@@ -101,7 +101,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// TestValuesOfOneByte: their pages have more of them than places, of which there are none.
+// TestValuesOfOneByte: their pages have values and no places.
 func TestValuesOfOneByte(t *testing.T) {
 	b, err := os.ReadFile("testdata/bytes.lmdb")
 	if err != nil {
