@@ -232,14 +232,18 @@ func TestDeviceKeepsAsManySamplesAsAnOrderThatIsKnownAllows(t *testing.T) {
 				c.Seed, c.Batch, c.Tier, c.Device = 3, 64, TierDevice, "cuda:0"
 				c.DeviceMemory = n/share*row + int64(k+1)*256
 				l := mustLoader(t, d, c)
-				if kept := l.Stats().Kept; kept != n/share || !strings.Contains(notes(l), printable.Count(kept)+" of 2,048 samples fit") {
+				kept := l.Stats().Kept
+				if kept != n/share || !strings.Contains(notes(l), printable.Count(kept)+" of 2,048 samples fit") {
 					t.Fatalf("%d samples are kept, want %d: %s", kept, n/share, notes(l))
 				}
-				misses := belady(l, 4, int(n/share))
-				least := float64(misses[1]+misses[2]) / (2 * n)
-				link := linkShare(t, fake, d, c)
+				link, made := linkShare(t, fake, d, c)
+				// How many batches are made ahead for the next epoch depends on how fast the test takes them.
+				least := 0.0
+				for _, samples := range []int{3 * n, made} {
+					least = max(least, float64(belady(l, samples, int(kept))-int(kept))/float64(samples))
+				}
 				t.Logf("%s, 1/%d: %.4f bytes over the link for each delivered, %.4f at least", c.Shuffle, share, link, least)
-				if link > least+0.01 || least < 1-1/float64(share) {
+				if link > least+0.015 || least < 1-1/float64(share) {
 					t.Errorf("%s, 1/%d: %.4f bytes over the link for each delivered, %.4f at least", c.Shuffle, share, link, least)
 				}
 				have := countBatches(t, fake, d, c)
@@ -252,8 +256,9 @@ func TestDeviceKeepsAsManySamplesAsAnOrderThatIsKnownAllows(t *testing.T) {
 }
 
 // linkShare is the bytes over the link for each byte of the batches that were made, without those
-// that fill the tier.
-func linkShare(t *testing.T, fake *fakecuda.Driver, d *Dataset, c Config) float64 {
+// that fill the tier, and how many samples these batches had: those of three epochs, and of the
+// batches that were made ahead for the next one.
+func linkShare(t *testing.T, fake *fakecuda.Driver, d *Dataset, c Config) (share float64, samples int) {
 	l := mustLoader(t, d, c)
 	calls, link := fake.Calls()["cuLaunchKernel"], fake.Link()
 	for range 3 {
@@ -266,15 +271,15 @@ func linkShare(t *testing.T, fake *fakecuda.Driver, d *Dataset, c Config) float6
 		t.Fatal(err)
 	}
 	row := l.want.Layout.RowBytes()
-	batches := int64(fake.Calls()["cuLaunchKernel"] - calls)
-	return float64(int64(fake.Link()-link)-kept*row) / float64(batches*int64(c.Batch)*row)
+	samples = (fake.Calls()["cuLaunchKernel"] - calls) * c.Batch
+	return float64(int64(fake.Link()-link)-kept*row) / float64(int64(samples)*row), samples
 }
 
-// belady is, by epoch, how many samples a cache of room samples has to fetch at least.
-func belady(l *Loader, epochs, room int) []int {
+// belady is how many of the first samples of the epochs a cache of room samples has to fetch at least.
+func belady(l *Loader, samples, room int) (misses int) {
 	n := int(l.want.Order.Len())
-	ids := make([]int64, 0, epochs*n)
-	for e := range epochs {
+	var ids []int64
+	for e := 0; len(ids) < samples+n; e++ { // one epoch more, which says what is needed later
 		part := make([]int64, n)
 		l.want.Order.Cursor(e).Fill(part, 0, 1)
 		ids = append(ids, part...)
@@ -286,10 +291,10 @@ func belady(l *Loader, epochs, room int) []int {
 		}
 		last[ids[i]] = i
 	}
-	misses, there, latest := make([]int, epochs), map[int64]bool{}, &latestFirst{}
-	for i, id := range ids {
+	there, latest := map[int64]bool{}, &latestFirst{}
+	for i, id := range ids[:samples] {
 		if !there[id] {
-			misses[i/n]++
+			misses++
 		}
 		there[id] = true
 		heap.Push(latest, need{next[i], id}) // that of its use before is behind all others
@@ -322,7 +327,7 @@ func TestDeviceKeepsSamplesThatAreDrawnMost(t *testing.T) {
 		{Config{Weights: weights, DeviceMemory: n/2*32 + 256}, 0.33, 0.37}, // numbers cross it, too
 	} {
 		c.Batch, c.Tier, c.Device = 64, TierDevice, "cuda:0"
-		if link := linkShare(t, fake, d, c.Config); link < c.least || link > c.most {
+		if link, _ := linkShare(t, fake, d, c.Config); link < c.least || link > c.most {
 			t.Errorf("%d indices, %d weights: %.4f bytes over the link for each delivered, want %.2f to %.2f", len(c.Indices), len(c.Weights), link, c.least, c.most)
 		}
 	}
