@@ -160,7 +160,52 @@ func (v *Value) each(do func(packed []byte, n uint64, one bool)) {
 
 // Each calls do for each value of Bytes.
 func (v *Value) Each(do func(b []byte)) {
-	v.each(func(b []byte, _ uint64, _ bool) { do(b) })
+	for w := v.Walk(); w.Next(); {
+		do(w.Val)
+	}
+}
+
+// Walk goes through the values of Bytes, or the features of a list, as far as it is asked to.
+type Walk struct {
+	Val []byte
+	Err error // of a list
+
+	only      bool // the first value was not asked for, which is Val
+	kind      Kind
+	outer, in protowire.Fields
+}
+
+// Walk begins before the first value of Bytes.
+func (v *Value) Walk() Walk {
+	if v.one {
+		return Walk{Val: v.flat, only: v.Count > 0}
+	}
+	return Walk{kind: v.Kind, outer: protowire.Fields{B: v.list}}
+}
+
+// WalkList begins before the first feature of a list of features.
+func WalkList(b []byte) Walk { return Walk{in: protowire.Fields{B: b}} }
+
+// Next goes to the next one; false at the end, or with Err set.
+func (w *Walk) Next() bool {
+	if w.only {
+		w.only = false
+		return true
+	}
+	for {
+		for w.in.Next() {
+			if w.in.Num == 1 && w.in.Wire == protowire.Bytes {
+				w.Val = w.in.Val
+				return true
+			}
+		}
+		if w.Err = w.in.Err; w.Err != nil || !w.outer.Next() {
+			return false
+		}
+		if w.outer.Wire == protowire.Bytes && Kind(w.outer.Num) == w.kind {
+			w.in = protowire.Fields{B: w.outer.Val}
+		}
+	}
 }
 
 // Only is a Value of Bytes with one value.
@@ -231,14 +276,11 @@ func unpackInts(dst, b []byte) int {
 
 // Steps calls do for each feature of a list of features.
 func Steps(b []byte, do func(feature []byte) error) error {
-	f := protowire.Fields{B: b}
-	for f.Next() {
-		if f.Num != 1 || f.Wire != protowire.Bytes {
-			continue
-		}
-		if err := do(f.Val); err != nil {
-			return shifted(err, f.I-len(f.Val))
+	w := WalkList(b)
+	for w.Next() {
+		if err := do(w.Val); err != nil {
+			return shifted(err, w.in.I-len(w.Val))
 		}
 	}
-	return f.Err
+	return w.Err
 }

@@ -36,6 +36,7 @@ type sink struct {
 	valid []byte
 	tmp   []byte
 	back  []byte
+	episode
 }
 
 // decoder reads records into columns.
@@ -48,13 +49,15 @@ type decoder struct {
 	rows     int
 	capacity int
 	steps    map[string]int // values of a step by key, if samples are steps
+	skips    bool           // records whose steps are damaged
 }
 
 // wides are the types that kinds have in records.
 var wides = [...]shardify.DType{tfrecord.None: shardify.U8, tfrecord.Bytes: shardify.U8, tfrecord.Floats: shardify.F32, tfrecord.Ints: shardify.I64}
 
-func newDecoder(records string, leaves []schema.Leaf, b *shardify.Batch, in *set.Input) (*decoder, error) {
-	d := &decoder{whole: records != "example", steps: valuesOf(leaves)}
+func newDecoder(records string, f *file, b *shardify.Batch, in *set.Input) (*decoder, error) {
+	leaves := f.leaves
+	d := &decoder{whole: records != "example", steps: valuesOf(leaves), skips: f.left != nil}
 	for i := range b.Columns {
 		c := &b.Columns[i]
 		if in.Field(i) < 0 {
@@ -130,11 +133,13 @@ func (d *decoder) record(b []byte, lo, hi int) error {
 		}
 		return nil
 	}
-	if err := d.x.Parse(b); err != nil {
-		return shardify.Amend(err, func(e *shardify.Error) { e.Offset = -1 })
-	}
-	if err := errors.Join(d.of[0].Take(d.x.Features), d.of[1].Take(d.x.Lists)); err != nil {
-		return err
+	if d.steps == nil {
+		if err := d.x.Parse(b); err != nil {
+			return shardify.Amend(err, func(e *shardify.Error) { e.Offset = -1 })
+		}
+		if err := d.take(); err != nil {
+			return err
+		}
 	}
 	for _, s := range d.sinks {
 		var err error
@@ -153,6 +158,11 @@ func (d *decoder) record(b []byte, lo, hi int) error {
 	return nil
 }
 
+// take finds the entries of the record that was parsed.
+func (d *decoder) take() error {
+	return errors.Join(d.of[0].Take(d.x.Features), d.of[1].Take(d.x.Lists))
+}
+
 // put reads the value of one column.
 func (d *decoder) put(s *sink) error {
 	v := &d.value
@@ -168,7 +178,7 @@ func (d *decoder) put(s *sink) error {
 		}
 		fallthrough
 	default:
-		return s.missing(d.capacity)
+		return s.lacks(d.capacity)
 	}
 	return s.put(v)
 }
@@ -191,8 +201,8 @@ func (s *sink) put(v *tfrecord.Value) error {
 	return s.numbers(v)
 }
 
-// missing marks a value that is not there.
-func (s *sink) missing(all int) error {
+// lacks marks a value that is not there.
+func (s *sink) lacks(all int) error {
 	if !s.Field.Nullable {
 		if s.Exts != nil {
 			s.fixed[s.rows] = 0

@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index/tfrecord"
+	"github.com/shardify/shardify/readers/internal/lines"
 	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/readers/tfrecord/schema"
@@ -82,7 +83,10 @@ func decode(b []byte, size, samples int64) (*file, error) {
 	b = b[own:]
 	n := next()
 	x.packed = n&1 != 0
-	if n >>= 1; n < 2 || n > int64(len(b)) {
+	if n&2 != 0 {
+		x.left = []lines.Left{}
+	}
+	if n >>= 2; n < 2 || n > int64(len(b)) {
 		return nil, errState
 	}
 	for at := [2]int64{}; n > 0 && !bad; n-- {
@@ -172,7 +176,7 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 			return nil, err
 		}
 		if r.input = in.Index; r.decoder == nil {
-			if r.decoder, err = newDecoder(r.s.records, r.handle.Value.leaves, b, &in); err != nil {
+			if r.decoder, err = newDecoder(r.s.records, r.handle.Value, b, &in); err != nil {
 				r.drop()
 				return nil, shardify.Annotate(err, "read", in.Name(), "")
 			}
@@ -270,15 +274,13 @@ func (r *reader) read(ctx context.Context, sp shardify.Span, b *shardify.Batch, 
 	d := r.decoder
 	d.begin(b, sp.Bytes, mem)
 	for k := 0; at < sp.Hi; k++ {
-		record, n := r.last, 1
+		record, n := r.last, int(r.samples[1]-r.samples[0])
 		if r.run == 0 || r.last == nil || r.samples[1] <= at {
-			record, err = r.scan.Next()
-		}
-		if err == io.EOF {
-			err = changed("there are fewer records")
-		}
-		if err == nil {
-			n, err = d.samples(record)
+			if record, err = r.scan.Next(); err == nil {
+				n, err = d.samples(record)
+			} else if err == io.EOF {
+				err = changed("there are fewer records")
+			}
 		}
 		r.last, r.samples = record, [2]int64{at, at + int64(n)}
 		if lo, hi := max(at, sp.Lo), min(at+int64(n), sp.Hi); err == nil && lo < hi {

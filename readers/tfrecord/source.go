@@ -16,6 +16,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index/tfrecord"
 	"github.com/shardify/shardify/internal/columns"
+	"github.com/shardify/shardify/readers/internal/lines"
 	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
@@ -33,6 +34,7 @@ type source struct {
 	records string // as the option says
 	steps   bool   // each is a sample
 	text    bool
+	skip    bool // records whose steps are damaged
 	used    *format.Used
 	sets    dataset.Besides
 
@@ -51,8 +53,9 @@ type surveyed struct {
 	seen   *schema.File
 	size   int64
 	packed bool
-	pieces [][2]int64 // bytes and samples from piece to piece
-	bytes  int64      // of all records
+	pieces [][2]int64   // bytes and samples from piece to piece
+	bytes  int64        // of all records
+	left   []lines.Left // records that are left out
 	split  string
 }
 
@@ -61,7 +64,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{fs: storages.Of(a.Table), text: opts["text"] != "bytes", records: opts[optRecords], used: a.Used, sets: dataset.Besides{Format: setFormat}}
+	s := &source{fs: storages.Of(a.Table), text: opts["text"] != "bytes", skip: a.SkipDamaged, records: opts[optRecords], used: a.Used, sets: dataset.Besides{Format: setFormat}}
 	if s.records == "" {
 		s.records = "example"
 	}
@@ -78,7 +81,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 			return nil, err
 		}
 	}
-	key := "1\x00" + opts["text"] + "\x00" + s.records
+	key := "2\x00" + opts["text"] + "\x00" + s.records
 	if s.steps {
 		key += "\x00" + bySteps
 	}
@@ -278,7 +281,11 @@ func (s *source) surveyRecords(ctx context.Context, f storage.File, m *filemap.F
 		if err == nil {
 			x.bytes += int64(len(record))
 			k := 1
-			if k, err = s.add(x, record); err == nil {
+			at := scan.At()
+			if x.packed {
+				at = -1
+			}
+			if k, err = s.add(x, record, at); err == nil {
 				samples += int64(k)
 			}
 		}
@@ -295,10 +302,19 @@ func (s *source) surveyRecords(ctx context.Context, f storage.File, m *filemap.F
 	}
 }
 
-// add looks at a record, and says how many samples it is.
-func (s *source) add(x *surveyed, record []byte) (int, error) {
+// add looks at a record, which is at a byte of its file, and says how many samples it is.
+func (s *source) add(x *surveyed, record []byte, at int64) (int, error) {
 	if s.records == "example" {
-		n, err := x.seen.Add(record)
+		n, err := x.seen.Count(record)
+		if err != nil && s.steps && s.skip && errors.Is(err, shardify.ErrCorrupt) {
+			err = shardify.Amend(err, func(e *shardify.Error) { e.Offset = at })
+			x.left = append(x.left, lines.Left{Record: fmt.Sprintf("record %d", x.seen.Records), Why: err})
+			x.seen.Records++
+			return 0, nil
+		}
+		if err == nil {
+			err = x.seen.Add(n)
+		}
 		if err != nil {
 			if !x.seen.Known && !errors.Is(err, shardify.ErrSchema) { // most likely none is one
 				err = format.Cure(shardify.Corrupt(-1, "it is no tf.train.Example (%s); --%s bytes reads records of any kind", strings.TrimSuffix(format.Reason(err), ": "+shardify.ErrCorrupt.Error()), optRecords),
@@ -337,7 +353,8 @@ func (s *source) look(_ context.Context, path string, want *columns.Wanted) (*su
 	if err != nil {
 		return nil, err
 	}
-	facts := &survey.Facts{Samples: x.pieces[len(x.pieces)-1][1], Size: x.size, Left: left, Borders: set.Borders{Inside: 1}}
+	samples := x.pieces[len(x.pieces)-1][1]
+	facts := &survey.Facts{Samples: samples, Size: x.size, Left: left, Borders: set.Borders{Inside: 1}, Skipped: lines.Skips(samples, x.left)}
 	if s.parts {
 		facts.Part = x.split
 	}
@@ -374,11 +391,8 @@ func (s *source) look(_ context.Context, path string, want *columns.Wanted) (*su
 // encode is what a plan keeps of a file: the fields, whether it is packed, and the pieces.
 func (x *surveyed) encode(own []byte) []byte {
 	b := append(binary.AppendUvarint(nil, uint64(len(own))), own...)
-	n := uint64(len(x.pieces)) << 1
-	if x.packed {
-		n |= 1
-	}
-	b = binary.AppendUvarint(b, n)
+	n := len(x.pieces)<<2 | flag(len(x.left) > 0)<<1 | flag(x.packed)
+	b = binary.AppendUvarint(b, uint64(n))
 	last := [2]int64{}
 	for _, p := range x.pieces {
 		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(p[0]-last[0])), uint64(p[1]-last[1]))

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -202,9 +203,9 @@ func TestRecordsWithoutStepsAreRefused(t *testing.T) {
 	}{
 		{byStep, string(random(1, 5)), "", "names no sequence of steps", shardify.ErrUnsupported},
 		{bytes, string(random(1, 5)), "", "--records bytes takes records as they are", shardify.ErrUsage},
-		{byStep, string(tfrecord.AppendRecord(nil, part(2, append(two, one...)))), "", "2 steps of a, and 1 of b", shardify.ErrSchema},
+		{byStep, string(tfrecord.AppendRecord(nil, part(2, append(two, one...)))), "", "2 steps of a, and 1 of b", shardify.ErrCorrupt},
 		{byStep, string(random(1, 5)), strings.ReplaceAll(string(features), `"steps"`, `"episodes"`), "which are steps", shardify.ErrUnsupported},
-		{byStep, string(tfrecord.AppendRecord(nil, part(1, feature("steps/obs", tfrecord.Floats, part(1, make([]byte, 12)))))), string(features), "3 values of steps/obs, 2 a step", shardify.ErrSchema},
+		{byStep, string(tfrecord.AppendRecord(nil, part(1, feature("steps/obs", tfrecord.Floats, part(1, make([]byte, 12)))))), string(features), "3 values of steps/obs, 2 a step", shardify.ErrCorrupt},
 	} {
 		if c.features != "" {
 			write("features.json", []byte(c.features))
@@ -213,5 +214,147 @@ func TestRecordsWithoutStepsAreRefused(t *testing.T) {
 		if !errors.Is(err, c.is) || !strings.Contains(fmt.Sprint(err), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
+	}
+}
+
+// listed is a list of features of a SequenceExample: i64, or texts.
+func listed(name string, values ...any) []byte {
+	var list []byte
+	for _, v := range values {
+		f := part(1, part(1, fmt.Append(nil, v)))
+		if n, ok := v.(int); ok {
+			f = part(3, part(1, binary.AppendUvarint(nil, uint64(n))))
+		}
+		list = append(list, part(1, f)...)
+	}
+	return part(1, append(part(1, []byte(name)), part(2, list)...))
+}
+
+func sequence(lists ...[]byte) []byte { return tfrecord.AppendRecord(nil, part(2, slices.Concat(lists...))) }
+
+// TestAFieldThatARecordLacksIsMissingInItsSteps: of lists, and of what features.json says.
+func TestAFieldThatARecordLacksIsMissingInItsSteps(t *testing.T) {
+	lists := readertest.Put(t, "a.tfrecord", string(slices.Concat(
+		sequence(listed("a", 1, 2), listed("b", 3, 4), listed("c", "x", "y")),
+		sequence(listed("a", 5, 6, 7)),
+		sequence(listed("a"), listed("b"), listed("c")),
+		sequence(listed("a", 8), listed("b", 9), listed("c", "z")),
+	)))
+	features, err := os.ReadFile(filepath.Join(corpus.Dir(t, "records"), "tfds", "features.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ints := func(name string, n ...byte) []byte { return feature(name, tfrecord.Ints, part(1, n)) }
+	floats := func(name string, n int) []byte { return feature(name, tfrecord.Floats, part(1, make([]byte, 4*n))) }
+	none := part(1, append(part(1, []byte("steps/reward")), part(2, nil)...))
+	var records []byte
+	for _, r := range [][]byte{
+		slices.Concat(ints("steps/is_last", 0, 1), floats("steps/reward", 2), floats("steps/obs", 4)),
+		slices.Concat(ints("steps/is_last", 0, 0, 1), none),
+		slices.Concat(ints("steps/is_last", 1), floats("steps/reward", 1)),
+	} {
+		records = append(records, tfrecord.AppendRecord(nil, part(1, r))...)
+	}
+	folder := t.TempDir()
+	named := filepath.Join(folder, "a.tfrecord")
+	if err := errors.Join(os.WriteFile(named, records, 0o600), os.WriteFile(filepath.Join(folder, "features.json"), features, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ file, want string }{
+		{lists, "map[a:[[1] [2] [5] [6] [7] [8]] b:[[3] [4] <nil> <nil> <nil> [9]] c:[[78] [79] <nil> <nil> <nil> [7a]]]"},
+		{named, "map[steps/is_last:[[0] [1] [0] [0] [1] [1]] steps/obs:[[0 0] [0 0] <nil> <nil> <nil> <nil>] steps/reward:[[0] [0] <nil> <nil> <nil> [0]]]"},
+	} {
+		for _, target := range []int64{1, 1 << 20} {
+			got, schema := load(t, byStep, target, c.file)
+			if fmt.Sprint(got) != c.want || schema[0].Nullable || !schema[1].Nullable || !schema[2].Nullable {
+				t.Errorf("%v %v, want %s", got, schema, c.want)
+			}
+		}
+	}
+}
+
+// TestRecordsWithUnevenStepsAreLeftOut: the others of the file stay, and the record is listed.
+func TestRecordsWithUnevenStepsAreLeftOut(t *testing.T) {
+	for name, pack := range map[string]func([]byte) []byte{"a.tfrecord": func(b []byte) []byte { return b }, "a.tfrecord.gz": readertest.Gzip[[]byte]} {
+		file := readertest.Put(t, name, string(pack(slices.Concat(
+			sequence(listed("a", 1, 2), listed("b", 3, 4)), sequence(listed("a", 5, 6), listed("b", 7)), sequence(listed("a", 8), listed("b", 9)),
+			tfrecord.AppendRecord(nil, []byte{0xff}), sequence(listed("a", 10), listed("b", 11)),
+		))))
+		args := format.OpenArgs{Table: readertest.TableOf(file), Options: byStep, SkipDamaged: true}
+		src, err := Format.Open(t.Context(), args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		skipped := src.(format.Skipper).Skipped()
+		if len(skipped) != 2 || skipped[0].Object != "record 1" || skipped[0].Lo != 4 || !strings.HasPrefix(skipped[0].Reason, "2 steps of a, and 1 of b") || skipped[1].Object != "record 3" {
+			t.Errorf("%+v", skipped)
+		}
+		const want = "map[a:[[1] [2] [8] [10]] b:[[3] [4] [9] [11]]]"
+		if args.State, err = src.(format.Stater).State(); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Format.Open(t.Context(), args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer again.Close()
+		for _, s := range []shardify.Source{src, again} {
+			for _, target := range []int64{1, 1 << 20} {
+				if got := fmt.Sprint(values(t, s, target)); got != want {
+					t.Errorf("%s: %s, want %s", name, got, want)
+				}
+			}
+		}
+		args.SkipDamaged, args.State = false, nil
+		if _, err := Format.Open(t.Context(), args); !errors.Is(err, shardify.ErrCorrupt) {
+			t.Error(err)
+		}
+	}
+}
+
+// TestALongEpisodeIsParsedOnce: the spans behind the first one look neither at the head of the record nor at steps that were read.
+func TestALongEpisodeIsParsedOnce(t *testing.T) {
+	var a, b []any
+	for i := range 1000 {
+		a, b = append(a, i), append(b, fmt.Sprint("text ", i))
+	}
+	src, err := openFiles(nil, byStep, nil, readertest.Put(t, "a.tfrecord", string(sequence(listed("a", a...), listed("b", b...)))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	var spans []shardify.Span
+	for sp, err := range src.Spans(t.Context(), 100) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		spans = append(spans, sp)
+	}
+	r, err := src.Reader(spans[0].Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	own, pool := r.(*reader), shardify.NewPool(1<<40)
+	n := 0
+	for _, sp := range spans {
+		mem, _ := pool.Grant(t.Context(), 1<<20)
+		batch, err := r.Read(t.Context(), sp, mem)
+		if err != nil {
+			t.Fatalf("%v after %d steps: %v", sp, n, err)
+		}
+		for k := range batch.Samples {
+			x, y := &batch.Columns[0], &batch.Columns[1]
+			if v, s := binary.LittleEndian.Uint64(x.Data[8*k:]), y.Data[y.Offsets[0][k]:y.Offsets[0][k+1]]; v != uint64(n) || string(s) != fmt.Sprint("text ", n) {
+				t.Fatalf("step %d: %d, %s", n, v, s)
+			}
+			n++
+		}
+		own.last[0] = 0xff // a message that cannot be parsed again
+		mem.Release()
+	}
+	if n != 1000 || len(spans) < 20 {
+		t.Errorf("%d steps in %d spans", n, len(spans))
 	}
 }

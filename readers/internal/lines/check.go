@@ -73,11 +73,13 @@ func (p *Piece) Left(at int) bool {
 
 // Skipped lists records that are left out, for the manifest: the first ones each, the others
 // together. They are not samples, so that they are numbered behind those of the file.
-func (x *Index) Skipped() (out []format.Skip) {
+func (x *Index) Skipped() []format.Skip { return Skips(x.Rows(), x.Left) }
+
+// Skips lists records that are left out of n samples.
+func Skips(n int64, left []Left) (out []format.Skip) {
 	const most = 1000
-	n := x.Rows()
-	for i := range x.Left {
-		l := &x.Left[i]
+	for i := range left {
+		l := &left[i]
 		s := format.Skip{Object: l.Record, Lo: n, Hi: n + 1, Reason: l.Why.Error()}
 		if e, ok := errors.AsType[*shardify.Error](l.Why); ok {
 			if s.Reason = e.Err.Error(); e.Offset >= 0 {
@@ -87,7 +89,7 @@ func (x *Index) Skipped() (out []format.Skip) {
 		if rest, ok := strings.CutPrefix(s.Reason, s.Object); ok {
 			s.Reason = strings.TrimLeft(rest, ": ")
 		}
-		if rest := int64(len(x.Left) - i); i == most && rest > 1 {
+		if rest := int64(len(left) - i); i == most && rest > 1 {
 			s.Hi, s.Reason = n+rest, fmt.Sprintf("%s; and %d more records behind it", s.Reason, rest-1)
 			return append(out, s)
 		}

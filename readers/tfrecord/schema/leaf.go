@@ -110,7 +110,7 @@ func (f *File) leaf(k key, s *stat, kind tfrecord.Kind, text bool, named *Named)
 	}
 	spec, specified := named.of(k)
 	if _, ok := f.steps.of(k); ok && why == "" {
-		why = l.ofStep(f, s, &spec, specified)
+		why = l.ofStep(f, &spec, specified)
 	}
 	if at := named.field(&l); at != nil {
 		err = l.restored(s, at)

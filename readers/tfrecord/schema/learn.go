@@ -123,17 +123,24 @@ func NewFile(name string, number int, bySteps bool, named *Named) (f *File, err 
 	return f, err
 }
 
-// Add looks at the next record, and says how many samples it is.
-func (f *File) Add(record []byte) (samples int, err error) {
-	if err := f.x.Parse(record); err != nil {
-		return 0, shardify.Amend(err, func(e *shardify.Error) { e.Offset = -1 })
-	}
-	samples = 1
+// Count parses the next record, and says how many samples it is.
+func (f *File) Count(record []byte) (int, error) {
 	if f.steps != nil {
-		if samples, err = CountSteps(f.steps.values, &f.x, &f.value); err != nil {
-			return 0, err
-		}
+		return CountSteps(f.steps.values, &f.x, &f.value, record)
 	}
+	return 1, parse(&f.x, record)
+}
+
+func parse(x *tfrecord.Example, record []byte) error {
+	if err := x.Parse(record); err != nil {
+		return shardify.Amend(err, func(e *shardify.Error) { e.Offset = -1 })
+	}
+	return nil
+}
+
+// Add looks at the record that was counted.
+func (f *File) Add(samples int) error {
+	var err error
 	if samples > 0 {
 		f.full++
 	}
@@ -141,7 +148,7 @@ func (f *File) Add(record []byte) (samples int, err error) {
 	for i, entries := range [2][]tfrecord.Entry{f.x.Features, f.x.Lists} {
 		t := &f.of[i]
 		if err := t.Take(entries); err != nil {
-			return 0, err
+			return err
 		}
 		for k := len(f.own[i]); k < len(t.Slots); k++ {
 			s := &stat{}
@@ -163,7 +170,7 @@ func (f *File) Add(record []byte) (samples int, err error) {
 				s.items, s.size = items+(s.items-items)*int64(samples), size+(s.size-size)*int64(samples)
 			}
 			if err != nil {
-				return 0, shardify.Amend(err, func(e *shardify.Error) { e.Field, e.Offset = t.Slots[k].Key, -1 })
+				return shardify.Amend(err, func(e *shardify.Error) { e.Field, e.Offset = t.Slots[k].Key, -1 })
 			}
 			if f.Known = f.Known || s.present > present; samples == 0 {
 				s.present = present
@@ -171,7 +178,7 @@ func (f *File) Add(record []byte) (samples int, err error) {
 		}
 	}
 	f.Records++
-	return samples, nil
+	return nil
 }
 
 // Forget drops references to records, whose memory may go then. There is no Add after it.

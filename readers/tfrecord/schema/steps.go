@@ -76,13 +76,16 @@ func (s *steps) of(k key) (values int, ok bool) {
 	return 0, false
 }
 
-// CountSteps is how many steps a record has, all keys as many. values are those of a step by key; without any, steps
-// are in lists.
-func CountSteps(values map[string]int, x *tfrecord.Example, v *tfrecord.Value) (int, error) {
+// CountSteps parses a record, and says how many steps it has, all keys as many. values are those of a step by key;
+// without any, steps are in lists.
+func CountSteps(values map[string]int, x *tfrecord.Example, v *tfrecord.Value, record []byte) (int, error) {
+	if err := parse(x, record); err != nil {
+		return 0, err
+	}
 	n, first := -1, ""
 	see := func(k int, key []byte) error {
 		if n >= 0 && k != n {
-			return shardify.Mismatch("%d steps of %s, and %d of %.100s", n, first, k, key)
+			return shardify.Corrupt(-1, "%d steps of %s, and %d of %.100s", n, first, k, key)
 		}
 		n, first = k, string(key)
 		return nil
@@ -107,9 +110,9 @@ func CountSteps(values map[string]int, x *tfrecord.Example, v *tfrecord.Value) (
 		}
 		err := v.Parse(e.Value)
 		if err == nil && v.Count%one != 0 {
-			err = shardify.Mismatch("%d values of %s, %d a step", v.Count, e.Key, one)
+			err = shardify.Corrupt(-1, "%d values of %s, %d a step", v.Count, e.Key, one)
 		}
-		if err == nil {
+		if err == nil && v.Kind != tfrecord.None { // as if it was not there
 			err = see(v.Count/one, e.Key)
 		}
 		if err != nil {
@@ -120,12 +123,8 @@ func CountSteps(values map[string]int, x *tfrecord.Example, v *tfrecord.Value) (
 }
 
 // ofStep makes the field that of one step. spec is what features.json says of all.
-func (l *Leaf) ofStep(f *File, s *stat, spec *tfrecord.Spec, known bool) (why string) {
-	if l.Step = true; s.present < f.full {
-		return "it is not in every record that has steps"
-	}
-	l.Field.Nullable = false
-	if l.List {
+func (l *Leaf) ofStep(f *File, spec *tfrecord.Spec, known bool) (why string) {
+	if l.Step = true; l.List {
 		return ""
 	}
 	if f.steps.values[l.Key] == 0 || !known {
