@@ -85,8 +85,12 @@ func (s *sink) widen(b *shardify.Batch, k int) error {
 			if v <= math.MaxInt64 {
 				continue
 			}
-			err := shardify.Unsupported("%d is more than the i64 of an Example: --cast %s=f32, or use --format mmap", v, c.Name)
-			return shardify.Amend(err, func(e *shardify.Error) { e.Sample, e.Field = b.ID(sampleAt(c, b.Samples, i)).Sample, c.Name })
+			k := sampleAt(c, b.Samples, i)
+			if c.Valid != nil && c.Valid[k] == 0 { // the value is not written
+				continue
+			}
+			err := shardify.Unsupported("%d is more than the i64 of an Example: --cast %s=f32 rounds the values, or use --format mmap", v, c.Name)
+			return shardify.Amend(err, func(e *shardify.Error) { e.Sample, e.Field = b.ID(k).Sample, c.Name })
 		}
 		return nil
 	}
