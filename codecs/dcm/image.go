@@ -192,6 +192,9 @@ func (im *Image) room() error {
 		if need = (need + 7) / 8; int64(need) > f.length {
 			return shardify.Corrupt(f.at, "the pixels have %d bytes, %d frames of %d x %d need %d: %d are missing", f.length, im.Frames, im.Rows, im.Columns, need, int64(need)-f.length)
 		}
+		if more := (f.length - int64(need+need&1)) / ((im.frameBits() + 7) / 8); more > 0 {
+			return shardify.Corrupt(f.at, "the pixels have %d bytes, %d frames of %d x %d need %d: %d frames more are there than NumberOfFrames says", f.length, im.Frames, im.Rows, im.Columns, need, more)
+		}
 		limit := f.size
 		if f.Syntax == deflatedLE {
 			limit = (f.size - f.set) * inflate.Most

@@ -81,6 +81,9 @@ func (d *Decoder) assign(all *fragments, offs []int64, table []uint32) error {
 			d.frames = append(d.frames, fragments{all.at[i : i+1], all.n[i : i+1]})
 		}
 	case frames == 1 && len(all.at) > 0:
+		if f.Syntax == rleSyntax || len(table) > 1 {
+			return shardify.Corrupt(f.at, "%d fragments, an offset table of %d frames, and NumberOfFrames says 1", len(all.at), len(table))
+		}
 		d.frames = []fragments{*all}
 	case len(table) == frames && frames > 0:
 		k := 0
@@ -274,6 +277,9 @@ func clip(v float32) byte {
 	return byte(max(0, min(255, math.Floor(float64(v+0.5)))))
 }
 
+// jpegStart is what a JPEG image begins with, and what is nowhere else in one.
+var jpegStart = []byte("\xff\xd8\xff")
+
 // packed decodes a frame of fragments.
 func (d *Decoder) packed(dst []byte, f *fragments) error {
 	im := d.im
@@ -286,6 +292,9 @@ func (d *Decoder) packed(dst []byte, f *fragments) error {
 	for i, at := range f.at {
 		if err := readat.Full(d.r, src[:f.n[i]], at); err != nil {
 			return err
+		}
+		if i > 0 && bytes.HasPrefix(src, jpegStart) {
+			return shardify.Corrupt(at, "fragment %d of the frame begins another image: NumberOfFrames is too small", i+1)
 		}
 		src = src[f.n[i]:]
 	}

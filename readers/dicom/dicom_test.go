@@ -174,3 +174,27 @@ func TestWildcards(t *testing.T) {
 		t.Errorf("an element by a wildcard alone: %v", err)
 	}
 }
+
+// TestFramesThatAreNotCounted: pixels of more frames than NumberOfFrames says are refused, not cut.
+func TestFramesThatAreNotCounted(t *testing.T) {
+	frames, other := []byte("\x28\x00\x08\x00IS\x02\x00"), []byte("\x28\x00\x07\x00IS\x02\x00")
+	jpegs := data(t, "jpeg_baseline.dcm")
+	at, end := bytes.LastIndex(jpegs, []byte("\xfe\xff\x00\xe0")), bytes.LastIndex(jpegs, []byte("\xfe\xff\xdd\xe0"))
+	if at < 0 || end < at {
+		t.Fatal("the file has no fragment")
+	}
+	for name, b := range map[string][]byte{
+		"2 frames more are there":   bytes.Replace(data(t, "three_frames.dcm"), frames, other, 1),
+		"2 fragments":               bytes.Replace(data(t, "rle_u16_2frames_no_bot.dcm"), frames, other, 1),
+		"fragment 2 of the frame b": slices.Concat(jpegs[:end], jpegs[at:]),
+	} {
+		src, err := openFiles(nil, nil, readertest.Put(t, "a.dcm", string(b)))
+		if err == nil {
+			_, err = readertest.Load(src, 100)
+			src.Close()
+		}
+		if !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v, want %s", err, name)
+		}
+	}
+}
