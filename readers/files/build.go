@@ -97,6 +97,9 @@ func build(ctx context.Context, a format.OpenArgs, options format.Options) (*con
 	if e := <-checked; err == nil {
 		err = e
 	}
+	if err == nil {
+		err = b.ends()
+	}
 	if err != nil {
 		return nil, b.orRows(ctx, err)
 	}

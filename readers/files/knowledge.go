@@ -23,7 +23,8 @@ type knowledge struct {
 	files   int64
 	samples int64
 	sides   pairs.Sides
-	dirs    bool // the first folders are splits
+	ends    *format.Ambiguous // of names such as 1_mask.png beside 1.png
+	dirs    bool              // the first folders are splits
 	// A file that another rule names otherwise, or "".
 	numbered string
 }
@@ -55,6 +56,9 @@ func kindKey(exts []string, about bool) string {
 
 // learn takes in what a table shows.
 func (f *knowledge) learn(n *names, g *groups) error {
+	if f.ends == nil {
+		f.ends = pairs.Ends(n.Table)
+	}
 	f.files, f.samples = f.files+int64(len(g.of)), f.samples+int64(len(g.first))
 	if f.numbered == "" {
 		f.numbered = g.numbered
@@ -253,6 +257,13 @@ func (f *knowledge) uniform(strays map[*kind]bool) bool {
 		}
 	}
 	return true
+}
+
+// pictures reports whether all samples are single pictures.
+func (f *knowledge) pictures(strays map[*kind]bool) bool {
+	return !f.many && !slices.ContainsFunc(f.kinds, func(k *kind) bool {
+		return !strays[k] && (len(k.exts) != 1 || !imageTypes[media(k.exts[0])])
+	})
 }
 
 // alien is why files that are not about the folder are no samples.

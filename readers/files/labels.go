@@ -87,6 +87,22 @@ func (b *builder) paired(level int) error {
 	return nil
 }
 
+// ends is the error about pictures whose names say that they are parts of the same samples, as 1.png and 1_mask.png,
+// unless the user says what they are.
+func (b *builder) ends() error {
+	if b.options[optLabels] != labels.Auto || b.pairs != nil {
+		return nil
+	}
+	doubt := b.known.ends
+	if doubt == nil || !b.known.pictures(b.known.strays(b.strange())) {
+		return nil
+	}
+	if b.labels != nil {
+		doubt.Ways = append(doubt.Ways, format.With(optLabels, labels.Always, "classes of the folders"))
+	}
+	return doubt
+}
+
 // hasColumn reports whether the table of labels has the field cls.
 func (b *builder) hasColumn() bool {
 	return b.joined != nil && shardify.FieldIndex(b.joined.Fields, labelField) >= 0

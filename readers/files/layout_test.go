@@ -242,6 +242,62 @@ func TestPairsOfTheHint(t *testing.T) {
 	}
 }
 
+// TestPicturesThatArePartsByTheirNames: 1.png and 1_mask.png in one folder are an error with a command for each reading.
+func TestPicturesThatArePartsByTheirNames(t *testing.T) {
+	race.Sequential(t)
+	for name, c := range map[string]struct {
+		files, rows []string // rows by the first command; nil: nothing is refused
+		ways        int
+	}{
+		"masks":            {[]string{"0.jpg=i", "0_mask.png=m", "1.jpg=j", "1_mask.png=n"}, []string{"0 image=i mask=m", "1 image=j mask=n"}, 2},
+		"of one type":      {[]string{"0.png=i", "0-seg.png=m"}, []string{"0 image=i seg=m"}, 2},
+		"few masks":        {[]string{"0.png=i", "1.png=j", "2.png=k", "2_mask.png=m"}, []string{"2 image=k mask=m"}, 2},
+		"beside a README":  {[]string{"0.png=i", "0_mask.png=m", "README.md=x"}, []string{"0 image=i mask=m"}, 2},
+		"no plain ones":    {[]string{"0_left.png=i", "0_right.png=m"}, []string{"0 left=i right=m"}, 2},
+		"in classes":       {[]string{"a/0.png=i", "a/0_mask.png=m", "b/1.png=j", "b/1_mask.png=n"}, []string{"a/0 cls=0 image=i mask=m", "b/1 cls=1 image=j mask=n"}, 3},
+		"in splits":        {[]string{"train/0.png=i", "train/0_mask.png=m", "val/1.png=j", "val/1_mask.png=n"}, []string{"train/0 image=i mask=m", "val/1 image=j mask=n"}, 2},
+		"masks alone":      {files: []string{"0_mask.png", "1_mask.png"}},
+		"of others":        {files: []string{"0.png", "1.png", "7_mask.png", "8_mask.png"}},
+		"other words":      {files: []string{"0.png", "0_old.png"}},
+		"numbers":          {files: []string{"0.png", "0_1.png"}},
+		"no pictures":      {files: []string{"0.txt", "0_text.txt"}},
+		"with other files": {files: []string{"0.png", "0.json", "0_mask.png", "0_mask.json"}},
+	} {
+		table := listing(t, folder(t, c.files...))
+		src, err := Format.Open(context.Background(), format.OpenArgs{Table: table})
+		if err == nil {
+			src.Close()
+		}
+		survey, e := parts.Survey(format.OpenArgs{})
+		if e == nil {
+			_, _, e = survey.Add(context.Background(), table)
+		}
+		if e == nil {
+			_, _, e = survey.Finish()
+		}
+		if (err == nil) != (c.rows == nil) || fmt.Sprint(e) != fmt.Sprint(err) {
+			t.Errorf("%s: %v, and as a part %v", name, err, e)
+			continue
+		}
+		if c.rows == nil {
+			continue
+		}
+		doubt, ok := errors.AsType[*format.Ambiguous](err)
+		if !ok || len(doubt.Ways) != c.ways {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for i, w := range doubt.Ways {
+			src := openTable(t, table, w.Options)
+			if i == 0 {
+				equal(t, dump(t, src), c.rows)
+			} else if got := len(dump(t, src)); got < len(c.files)-1 {
+				t.Errorf("%s: %d samples by %v", name, got, w.Options)
+			}
+		}
+	}
+}
+
 // TestClassesAreProposedFirst where names of folders do not speak for parts of samples.
 func TestClassesAreProposedFirst(t *testing.T) {
 	for _, c := range []struct {

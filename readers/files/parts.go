@@ -117,7 +117,7 @@ func (s *partSurvey) learn(ctx context.Context, t *format.Table) (*verdict, *nam
 }
 
 // survey is the state as far as it is known; last says that this is all.
-func (s *partSurvey) survey(v *verdict, last bool) (*survey, error) {
+func (s *partSurvey) survey(v *verdict, last bool) (_ *survey, err error) {
 	b := &builder{options: s.options, all: v.known.members(v.sample), known: v.known, names: &names{}}
 	if last {
 		b.used = s.used
@@ -145,7 +145,10 @@ func (s *partSurvey) survey(v *verdict, last bool) (*survey, error) {
 			classes.Merge(&k.classes) // also of those that --missing drop leaves out
 		}
 	}
-	if err := b.settle(&classes, int(samples)); err != nil && last {
+	if err = b.settle(&classes, int(samples)); err == nil {
+		err = b.ends()
+	}
+	if err != nil && last {
 		return nil, err
 	}
 	if s.options[optMissing] == "fill" {

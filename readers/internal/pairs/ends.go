@@ -31,10 +31,22 @@ type cutName func(dir, stem string) (sample, folder, text string, ok bool)
 
 // byWord: the end says that it is a mask or the like, and there is an image without one.
 func byWord(dir, stem string) (sample, folder, text string, ok bool) {
-	if at := strings.LastIndexAny(stem, "_-"); at > 0 && sideNames[strings.ToLower(stem[at+1:])] {
+	if at := wordAt(stem); at > 0 {
 		return dir + stem[:at], ".", stem[at:], true
 	}
 	return dir + stem, ".", "", true
+}
+
+// wordAt is where _mask or the like is at the end of a stem; 0 without.
+func wordAt[T string | []byte](stem T) int {
+	at := len(stem) - 1
+	for at > 0 && stem[at] != '_' && stem[at] != '-' {
+		at--
+	}
+	if at <= 0 || at+1 == len(stem) || !isLetter(stem[at+1]) || !sideNames[strings.ToLower(string(stem[at+1:]))] {
+		return 0
+	}
+	return at
 }
 
 // byLast: each name has a word at its end, as 1_t1 and 1_flair.
@@ -129,13 +141,31 @@ func parts(list []*end) (are, whole bool) {
 	return words || list[0].files > 1, whole
 }
 
+// Ends is the error about files whose names end in _mask or the like, beside others with the same names without
+// it; nil if there are none.
+func Ends(t *format.Table) *format.Ambiguous { return refuseEnds(t, true) }
+
+// anyWord reports whether a name ends in _mask or the like: most lists have none, and are long.
+func anyWord(n *labels.Paths) bool {
+	for i := range n.Table.Len() {
+		base := n.Rel(i)
+		base = base[bytes.LastIndexByte(base, '/')+1:]
+		if wordAt(base[:stemEnd(base, labels.Last)]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // refuseEnds is the error about files whose names have the ends of parts of the same samples. words: only those ends
 // that say so count, such as _mask.
 func refuseEnds(t *format.Table, words bool) *format.Ambiguous {
 	n := labels.NewPaths(t, labels.Last)
 	rules := []cutName{byWord, byLast, bySubject, byFolder}
 	if words {
-		rules = rules[:1]
+		if rules = rules[:1]; !anyWord(n) {
+			return nil
+		}
 	}
 	for _, cut := range rules {
 		list := ends(n, cut)
