@@ -239,8 +239,8 @@ bench-binary: build ## bench/BINARY.md: what is in the program, by bytes
 	CGO_ENABLED=0 go build -trimpath -o build/bench/shardify.symbols ./cmd/shardify
 	python3 bench/binary.py bin/shardify build/bench/shardify.symbols --out bench/BINARY.md
 
-bench-limits: build ## bench/LIMITS.md: conversions beside the sum of reading, decoding by libdeflate, libzstd or liblz4, CRC-32C and writing (5 min)
-	@[ -x build/bench/limits-venv/bin/python ] || { python3 -m venv build/bench/limits-venv && build/bench/limits-venv/bin/python -m pip install --quiet --disable-pip-version-check numpy h5py; }
+bench-limits: build ## bench/LIMITS.md: conversions beside the sum of reading, decoding by public decoders in C, CRC-32C and writing (8 min)
+	@[ -x build/bench/limits-venv/bin/python ] || { python3 -m venv build/bench/limits-venv && build/bench/limits-venv/bin/python -m pip install --quiet --disable-pip-version-check numpy h5py uproot pyarrow; }
 	@go build -o build/bench/floor ./bench/floor
 	SHARDIFY=bin/shardify FLOOR=build/bench/floor build/bench/limits-venv/bin/python bench/limits.py $${SHARDIFY_BENCH_DATA:-build/bench/data}/limits --out bench/LIMITS.md
 
