@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/protowire"
 )
 
 // all are the values of a feature as bytes.
@@ -176,5 +177,37 @@ func TestPartsOfSets(t *testing.T) {
 		if ok != (want[0] >= 0) || ok && (part != want[0] || of != want[1]) {
 			t.Errorf("%s: part %d of %d, %v", base, part, of, ok)
 		}
+	}
+}
+
+// TestTheUsualFormOfAnEntryIsReadAsAnyOther: what is read at once is what the walk through the fields finds, in damaged bytes, too.
+func TestTheUsualFormOfAnEntryIsReadAsAnyOther(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 7))
+	field := func(n byte, b []byte) []byte {
+		return append(binary.AppendUvarint([]byte{n<<3 | 2}, uint64(len(b))), b...)
+	}
+	taken := 0
+	for range 200_000 {
+		b := field(1, append(field(1, make([]byte, rng.IntN(140))), field(2, make([]byte, rng.IntN(400)))...))
+		b = append(b, make([]byte, rng.IntN(4))...)
+		for range rng.IntN(3) {
+			b[min(rng.IntN(len(b)), rng.IntN(1<<rng.IntN(9)))] = byte(rng.Uint32() >> rng.IntN(8))
+		}
+		b = b[:len(b)-rng.IntN(2)*rng.IntN(len(b))]
+		got, n := usual(b)
+		if n == 0 {
+			continue
+		}
+		taken++
+		f := protowire.Fields{B: b}
+		if !f.Next() || f.Num != 1 || f.Wire != protowire.Bytes || f.I != n {
+			t.Fatalf("%x: %d bytes, the field has %d", b, n, f.I)
+		}
+		if want, err := entry(f.Val); err != nil || !bytes.Equal(got.Key, want.Key) || !bytes.Equal(got.Value, want.Value) {
+			t.Fatalf("%x: %x, want %x, %v", b, got, want, err)
+		}
+	}
+	if taken < 50_000 {
+		t.Errorf("%d entries were in the usual form", taken)
 	}
 }

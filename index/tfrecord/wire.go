@@ -1,6 +1,7 @@
 package tfrecord
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"unicode/utf8"
 
@@ -41,33 +42,71 @@ func (x *Example) Parse(b []byte) error {
 
 func entries(to *[]Entry, b []byte, base int) error {
 	f := protowire.Fields{B: b}
-	for f.Next() {
+	for {
+		if e, n := usual(b[f.I:]); n > 0 {
+			*to = append(*to, e)
+			f.I += n
+			continue
+		}
+		if !f.Next() {
+			break
+		}
 		if f.Num != 1 || f.Wire != protowire.Bytes {
 			continue
 		}
-		var e Entry
-		in, values := protowire.Fields{B: f.Val}, 0
-		for in.Next() {
-			if in.Wire != protowire.Bytes {
-				continue
-			}
-			switch in.Num {
-			case 1:
-				e.Key = in.Val
-			case 2:
-				e.Value = in.Val
-				values++
-			}
-		}
-		if in.Err != nil {
-			return shifted(in.Err, base+f.I-len(f.Val))
-		}
-		if values > 1 {
-			return shardify.Unsupported("the feature %.100q has several messages", e.Key)
+		e, err := entry(f.Val)
+		if err != nil {
+			return shifted(err, base+f.I-len(f.Val))
 		}
 		*to = append(*to, e)
 	}
 	return shifted(f.Err, base)
+}
+
+// entry reads an entry in any form.
+func entry(b []byte) (e Entry, err error) {
+	f, values := protowire.Fields{B: b}, 0
+	for f.Next() {
+		if f.Wire != protowire.Bytes {
+			continue
+		}
+		switch f.Num {
+		case 1:
+			e.Key = f.Val
+		case 2:
+			e.Value = f.Val
+			values++
+		}
+	}
+	if f.Err == nil && values > 1 {
+		return e, shardify.Unsupported("the feature %.100q has several messages", e.Key)
+	}
+	return e, f.Err
+}
+
+// usual reads an entry in the form that all programs write: a short key, then the value. n is its length, 0 where it
+// is of another form, or damaged.
+func usual(b []byte) (e Entry, n int) {
+	if len(b) < 2 || b[0] != 0x0a {
+		return e, 0
+	}
+	size, k := uint64(b[1]), 1
+	if size >= 0x80 {
+		size, k = binary.Uvarint(b[1:])
+	}
+	if n = 1 + k; k <= 0 || size > uint64(len(b)-n) {
+		return e, 0
+	}
+	in := b[n : n+int(size)]
+	if len(in) < 2 || in[0] != 0x0a || in[1] >= 0x80 || len(in) < int(in[1])+3 {
+		return e, 0
+	}
+	at := 2 + int(in[1])
+	value, ok := rest(in[at+1:])
+	if !ok || in[at] != 0x12 {
+		return e, 0
+	}
+	return Entry{in[2:at], value}, n + int(size)
 }
 
 // shifted adds to the offset of an error of a message inside of another one.

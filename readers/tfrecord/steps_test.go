@@ -230,7 +230,9 @@ func listed(name string, values ...any) []byte {
 	return part(1, append(part(1, []byte(name)), part(2, list)...))
 }
 
-func sequence(lists ...[]byte) []byte { return tfrecord.AppendRecord(nil, part(2, slices.Concat(lists...))) }
+func sequence(lists ...[]byte) []byte {
+	return tfrecord.AppendRecord(nil, part(2, slices.Concat(lists...)))
+}
 
 // TestAFieldThatARecordLacksIsMissingInItsSteps: of lists, and of what features.json says.
 func TestAFieldThatARecordLacksIsMissingInItsSteps(t *testing.T) {
