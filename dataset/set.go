@@ -187,8 +187,17 @@ func Folder(input string) string {
 // maxManifest bounds the text of a manifest: a million shards take 300 MiB.
 const maxManifest = 1 << 30
 
-// ReadManifest reads the text of a manifest, again from another machine if it arrived damaged.
+// ReadManifest reads the text of a manifest, as it is Published.
 func ReadManifest(ctx context.Context, in storage.FS, name string) ([]byte, error) {
+	b, err := readText(ctx, in, name)
+	if err != nil {
+		return b, err
+	}
+	return Published(ctx, in, name, b)
+}
+
+// readText reads the text of a manifest, again from another machine if it arrived damaged.
+func readText(ctx context.Context, in storage.FS, name string) ([]byte, error) {
 	f, err := storage.OpenOwn(ctx, in, name)
 	if err != nil {
 		return nil, err

@@ -581,6 +581,97 @@ func TestASplitHasNoVersionsOfItsOwn(t *testing.T) {
 	sound(t, "set")
 }
 
+// TestSplitsAreThoseOfTheManifestOfTheSet: where a kill came between the manifests of the splits, or before
+// that of the set, every reader has the old version, of the set and of each split; and the same change makes
+// the new one.
+func TestSplitsAreThoseOfTheManifestOfTheSet(t *testing.T) {
+	ctx := context.Background()
+	t.Chdir(t.TempDir())
+	people(t, "a.csv", rand.New(rand.NewPCG(1, 1)), 90)
+	people(t, "b.csv", rand.New(rand.NewPCG(2, 1)), 90)
+	mustConvert(t, Settings{Inputs: []string{"a.csv"}, Output: "first", Split: "train=0.6,val=0.4", ShardSamples: 10, Columns: []string{"id", "v"}})
+	folders := []string{"", "/train", "/val"}
+	ids := func(set string) (list []string) {
+		for _, dir := range folders {
+			id, err := ID(ctx, set+dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, id)
+		}
+		return list
+	}
+	changes := []func(set string) error{
+		func(set string) error {
+			return Change(ctx, &Edit{Dir: set, Op: "remove", Where: "id % 4 == 1"}, Hooks{})
+		},
+		func(set string) error {
+			_, err := Extend(ctx, set, Settings{Inputs: []string{"b.csv"}}, false)
+			return err
+		},
+		func(set string) error {
+			return Change(ctx, &Edit{Dir: set, Op: "checkout", Version: 1}, Hooks{})
+		},
+	}
+	before := "first"
+	for k, change := range changes {
+		after := fmt.Sprint("after", k)
+		os.CopyFS(after, os.DirFS(before))
+		if err := change(after); err != nil {
+			t.Fatal(err)
+		}
+		for _, published := range []string{"train", "val", "train val"} {
+			set := fmt.Sprint(k, published)
+			os.CopyFS(set, os.DirFS(after))
+			for _, dir := range folders {
+				if dir != "" && strings.Contains(published, dir[1:]) {
+					continue
+				}
+				b, err := os.ReadFile(before + dir + "/" + index.ManifestName)
+				if err != nil {
+					t.Fatal(err)
+				}
+				os.WriteFile(set+dir+"/"+index.ManifestName, b, 0o666)
+			}
+			if got, want := ids(set), ids(before); !slices.Equal(got, want) {
+				t.Fatalf("change %d, with new manifests of %s: ids %v, want %v", k, published, got, want)
+			}
+			for _, dir := range append(folders, "/train/"+index.ManifestName) {
+				r, err := Verify(ctx, []string{set + dir}, verify.Options{}, Hooks{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, p := range r.Problems {
+					if p.Kind != "extra" && p.File != "inputs.jsonl" {
+						t.Errorf("change %d, with new manifests of %s: %s: %+v", k, published, set+dir, p)
+					}
+				}
+			}
+			_, m, err := ManifestOf(before + "/train")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Chdir(set + "/train")
+			c := gpuload.Config{Batch: 4, Shuffle: gpuload.Global, Last: gpuload.Short, Tier: gpuload.TierStream, Device: "host"}
+			if got := epoch(t, ".", c, nil); int64(len(got)) != m.Samples {
+				t.Errorf("change %d, with new manifests of %s: the loader has %d samples of train, want %d", k, published, len(got), m.Samples)
+			}
+			t.Chdir("../..")
+			if k == 1 {
+				continue // its plan is away: tests/faulttest kills extensions
+			}
+			if err := change(set); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := ids(set), ids(after); !slices.Equal(got, want) {
+				t.Errorf("change %d again: ids %v, want %v", k, got, want)
+			}
+			sound(t, set)
+		}
+		before = after
+	}
+}
+
 func TestVersionsRefuseDamage(t *testing.T) {
 	ctx := context.Background()
 	t.Chdir(t.TempDir())

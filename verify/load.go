@@ -172,12 +172,17 @@ func (s *set) members() (map[string]string, error) {
 	return s.sink.Members(s.schema, nil)
 }
 
-// written is the text of the manifest: what was signed or has the id, where that was asked for.
+// written is the text of the manifest: what was signed or has the id, where that was asked for. Of a split it is
+// what readers get, which another text may stand for.
 func (s *set) written() ([]byte, error) {
 	if s.signed != nil {
 		return s.signed, nil
 	}
-	return s.text(index.ManifestName, decodes)
+	b, err := s.text(index.ManifestName, decodes)
+	if err != nil || s.o.Dir == "" {
+		return b, err
+	}
+	return dataset.Published(context.Background(), storages.Files, storage.Join(s.o.Dir, s.prefix+index.ManifestName), b)
 }
 
 // decodes reports what is wrong with the text of a manifest.

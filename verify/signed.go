@@ -36,10 +36,8 @@ func (s *set) signature() error {
 
 // identify checks the id of the set, and keeps the manifest that has it: that is what is checked.
 func (s *set) identify(ctx context.Context) (err error) {
-	if s.signed == nil {
-		if s.signed, err = s.text(index.ManifestName, decodes); err != nil {
-			return err
-		}
+	if s.signed, err = s.written(); err != nil {
+		return err
 	}
 	m, err := index.DecodeManifest(s.signed)
 	if err != nil {

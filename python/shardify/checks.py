@@ -108,6 +108,9 @@ def _history(raw: Mapping[str, Any], samples: int, shards: int) -> None:
         raise ValueError("%d inputs with %d names" % (count, len(names)))
     if raw.get("previous") and not _XXH3.fullmatch(raw["previous"]):
         raise ValueError("previous is %r" % (raw["previous"],))
+    change = raw.get("change")
+    if change is not None and not (raw.get("previous") and whole(change["version"], "version") > 1):
+        raise ValueError("change is %r" % (change,))
     parts = raw.get("parts") or ()
     for p in parts:
         if not _XXH3.fullmatch(p["xxh3"]):

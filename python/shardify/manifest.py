@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import checks, remote, xxh3
-from .errors import CorruptError, NotADatasetError, SchemaError, UnsupportedError, corrupt
+from .errors import CorruptError, NotADatasetError, SchemaError, ShardifyError, UnsupportedError, corrupt
 from .schema import Field, parse_schema
 
 NAME = "shardify.json"
@@ -110,8 +110,51 @@ def load(folder: str) -> Manifest:
 
 
 def text(folder: str) -> bytes:
-    """The manifest of a folder as it is in the file."""
-    path = os.path.join(folder, NAME)
+    """The manifest of a folder. Of a split it is the one that the manifest of the set names, which a kill may have
+    left beside a newer one."""
+    whole, again = _text(folder, NAME), 3
+    while _replaced(whole):
+        above = folder if remote.is_remote(folder) else os.path.abspath(folder)
+        parent, split = os.path.split(above.rstrip("/"))
+        if not split or parent.endswith(":/"):
+            break
+        try:
+            root = parse(parent, os.path.join(parent, NAME), _text(parent, NAME))
+        except (FileNotFoundError, PermissionError):
+            break  # a set by itself
+        except ShardifyError as e:
+            if remote.is_remote(folder) and not isinstance(e, (CorruptError, UnsupportedError)):
+                break  # servers answer so where nothing may be listed
+            raise
+        want = root.splits.get(split, {}).get("xxh3")
+        if want is None or parse(folder, os.path.join(folder, NAME), whole).digest == want:
+            break
+        raw = root.raw
+        version = (raw.get("change") or {}).get("version") or len(raw.get("parts") or [None])
+        kept = ".shardify/manifests/%06d-%s.json" % (version, split)
+        try:
+            old = _text(parent, kept)
+            if parse(folder, os.path.join(parent, kept), old).digest == want:
+                return old
+        except (FileNotFoundError, PermissionError, CorruptError):
+            pass
+        now = _text(folder, NAME)
+        again -= 1
+        if again == 0 or now == whole:
+            break
+        whole = now  # it was published between the two reads
+    return whole
+
+
+def _replaced(text: bytes) -> bool:
+    """Whether a manifest may be that of a split that took the place of another one."""
+    at = text.rfind(b'"previous": "')
+    return at >= 0 and text.find(b'"change": {', at) < 0
+
+
+def _text(folder: str, name: str) -> bytes:
+    """A manifest as it is in the file."""
+    path = os.path.join(folder, name)
     if remote.is_remote(path):
         return remote.text(path, MAX_BYTES)
     try:

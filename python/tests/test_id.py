@@ -91,6 +91,38 @@ def test_that_of_a_set_fits_its_splits(tmp_path):
         shardify.open(root, split="train", id=whole)
 
 
+def test_a_split_is_the_one_of_the_set(tmp_path, monkeypatch):
+    root = split_set(tmp_path)
+    train = os.path.join(root, "train")
+    old = shardify.open(train).ids
+    with open(os.path.join(train, "shardify.json"), encoding="utf-8") as f:
+        m = json.load(f)
+    kept = os.path.join(root, ".shardify", "manifests")
+    os.makedirs(kept)
+    shutil.copy(os.path.join(train, "shardify.json"), os.path.join(kept, "000001-train.json"))
+    made(train, n=19)
+    with open(os.path.join(train, "shardify.json"), encoding="utf-8") as f:
+        new = json.load(f)
+    del new["xxh3"]  # it is the last key
+    new["shards"][0]["name"] = "shard-000000-new.safetensors"
+    os.rename(os.path.join(train, m["shards"][0]["name"]), os.path.join(train, new["shards"][0]["name"]))
+    made(tmp_path / "again", n=20)
+    shutil.copy(tmp_path / "again" / m["shards"][0]["name"], train)
+    fixture.write_manifest(train, {**new, "previous": m["xxh3"]})  # and then a kill
+    monkeypatch.chdir(train)
+    for folder in (train, train + "/", "."):
+        assert len(shardify.open(folder)) == 20 and shardify.open(folder).ids == old
+    assert len(shardify.open(root, split="train", id=old)) == 20
+    os.remove(os.path.join(kept, "000001-train.json"))
+    assert len(shardify.open(train)) == 19  # of no version that is known
+    with pytest.raises(shardify.CorruptError, match="xxh3"):
+        shardify.open(root, split="train")
+    for change in ({"version": "2"}, {"version": 1}, {"version": 1 << 70}):
+        fixture.write_manifest(train, {**new, "previous": m["xxh3"], "change": change})
+        with pytest.raises(shardify.CorruptError):
+            shardify.open(train)
+
+
 @needs_library
 def test_loaders_pin_it(tmp_path):
     root = split_set(tmp_path)

@@ -185,9 +185,9 @@ func setsSweep(t *testing.T, dir string, step int, base string, command func(out
 		t.Fatalf("exit %d\n%s", code, text)
 	}
 	want, _ := Tree(t, clean)
-	ids := ""
+	var ids []string
 	if base != "" {
-		ids = idOf(t, base) + " " + idOf(t, clean)
+		ids = []string{idsOf(t, base), idsOf(t, clean)}
 	}
 	for _, what := range []string{"kill", "before", "EIO"} {
 		for n := 1 + points%step; ; n += step {
@@ -199,8 +199,10 @@ func setsSweep(t *testing.T, dir string, step int, base string, command func(out
 				t.Fatalf("point %d (%s) of %v: an error of the disk passes for damage\n%s", n, what, command(out), text)
 			}
 			whole(t, out, base != "", n)
-			if id := idOf(t, out); base != "" && !strings.Contains(ids, id) {
-				t.Fatalf("point %d (%s) of %v: the set is %s, neither the old nor the new one: %s", n, what, command(out), id, ids)
+			if base != "" {
+				if got := idsOf(t, out); !slices.Contains(ids, got) {
+					t.Fatalf("point %d (%s) of %v: the set is %s, neither the old nor the new one: %v", n, what, command(out), got, ids)
+				}
 			}
 			if code, text := Run(t, append([]string{"shardify"}, command(out)...)...); code != 0 {
 				t.Fatalf("point %d (%s) of %v: the next run exits %d\n%s", n, what, command(out), code, text)
@@ -222,13 +224,17 @@ func setsSweep(t *testing.T, dir string, step int, base string, command func(out
 	return points
 }
 
-// idOf is the id of a set. Of splits it is one for each: "", for their manifests are replaced one by one.
-func idOf(t *testing.T, dir string) string {
+// idsOf are the ids of a set and of its splits.
+func idsOf(t *testing.T, dir string) (ids string) {
 	t.Helper()
-	if m, err := os.ReadFile(filepath.Join(dir, "shardify.json")); err != nil || strings.Contains(string(m), `"splits": {`) {
-		return ""
+	all, err := filepath.Glob(filepath.Join(dir, "*/shardify.json"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	return Must(t, "shardify", "id", dir)
+	for _, name := range append(all, filepath.Join(dir, "shardify.json")) {
+		ids += strings.TrimSpace(Must(t, "shardify", "id", filepath.Dir(name))) + " "
+	}
+	return ids
 }
 
 // whole checks that a set is one, if it must be or says so: shards of the sizes that the

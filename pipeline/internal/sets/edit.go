@@ -17,6 +17,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/stall"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/storages"
@@ -129,11 +130,16 @@ func (x *editor) begin(ctx context.Context, here bool) (err error) {
 		return shardify.Hint(x.annotate(err), "name the whole set: "+storage.Dir(x.Dir))
 	}
 	for name, split := range x.base.Splits {
-		if split.torn && !x.Dry {
-			err = cmp.Or(err, storage.Replace(ctx, storage.Below(x.store, name), index.ManifestName, split.text))
+		to := storage.Below(x.store, name)
+		b, err := plan.ReadFile(to, index.ManifestName)
+		if err == nil && !x.Dry && !bytes.Equal(b, split.text) {
+			err = storage.Replace(ctx, to, index.ManifestName, split.text)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 func (x *editor) annotate(err error) error { return shardify.Annotate(err, x.Op, x.Dir, "") }

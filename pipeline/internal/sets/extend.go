@@ -20,7 +20,6 @@ import (
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
-	"github.com/shardify/shardify/storage/storages"
 )
 
 // Where an extension keeps its files, below the data set's folder.
@@ -62,25 +61,14 @@ func OpenExtension(dir string) (*Extension, error) {
 	return &Extension{Base: base, dir: dir, Staging: filepath.Join(dir, filepath.FromSlash(workDir))}, nil
 }
 
-// openBase opens a set. Where a kill came between the manifests of splits and that of
-// the root, the splits are those that the root knows.
+// openBase opens a set, whose splits are those that its manifest names.
 func openBase(dir string) (*Set, error) {
 	s, err := Open(dir)
 	if err != nil {
 		return nil, err
 	}
 	for name, split := range s.Splits {
-		want := s.Manifest.Splits[name].Digest
-		if split.Manifest.Digest == want {
-			continue
-		}
-		kept := storage.Join(dir, index.KeptName(s.Manifest.VersionNumber(), name))
-		b, err := dataset.ReadManifest(context.Background(), storages.Files, kept)
-		if err == nil {
-			split.text, split.torn = b, true
-			split.Manifest, err = index.DecodeManifest(b)
-		}
-		if err != nil || split.Manifest.Digest != want {
+		if split.Manifest.Digest != s.Manifest.Splits[name].Digest {
 			return nil, shardify.Annotate(shardify.Corrupt(-1, "its digest is not the one in the manifest of the set"), "extend", filepath.Join(split.Dir, index.ManifestName), "")
 		}
 	}

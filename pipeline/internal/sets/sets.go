@@ -34,7 +34,6 @@ type Set struct {
 	ID       string // where Versions has found it
 	text     []byte // of the manifest
 	latest   int64  // version of the set that this is an older one of
-	torn     bool   // another manifest is there, of a version that was not published
 }
 
 // Open reads the manifest of a folder, and those of its splits.
