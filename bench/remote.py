@@ -32,6 +32,7 @@ OURS = {
     "Loader, tar": ("ours", {"sets": ["wds"]}),
     "Loader, mmap, 64 MB of memory": ("ours", {"sets": ["mmap"], "memory": 64_000_000}),
 }
+FLOOR = {"a C client that drops the bytes": ("floor", {})}
 PEERS = {f"{peer}, {workers} workers": (peer, {"workers": workers}) for peer in ("webdataset", "s3torchconnector", "streaming", "litdata") for workers in (0, 4)}
 TARGETS = {"webdataset": 4, "s3torchconnector": 5, "streaming": 7, "litdata": None}
 SHARES = {"1ms": 0.95, "10ms": 0.95, "50ms": 0.90}  # of 125 MB/s, by round trip
@@ -51,6 +52,23 @@ def ours(o):
         for b in loader:
             yield [b["x"].nbytes // len(b["x"])] * len(b["x"])
         yield loader.stats()
+
+
+def floor(o):
+    """The least: bench/floor/socket reads the shards of the mmap set by 16 connections."""
+    import boto3
+    from botocore.config import Config
+
+    s3 = boto3.client("s3", endpoint_url=os.environ["AWS_ENDPOINT_URL"], config=Config(signature_version="s3v4", s3={"addressing_style": "path"}))
+    names = [x["Key"] for x in s3.list_objects_v2(Bucket="data", Prefix="mmap/")["Contents"] if x["Key"].endswith(".safetensors")]
+    host, port = os.environ["AWS_ENDPOINT_URL"].removeprefix("http://").split(":")
+    urls = [s3.generate_presigned_url("get_object", Params={"Bucket": "data", "Key": k}) for k in names]
+    paths = "".join("/" + u.split("/", 3)[3] + "\n" for u in urls)
+    yield
+    n = int(subprocess.run([os.environ.get("DROP", "build/bench/drop"), host, port, "16"], input=paths, capture_output=True, text=True, check=True).stdout)
+    if n < SAMPLES * BYTES:
+        sys.exit(f"{n} bytes came")
+    yield [BYTES] * SAMPLES
 
 
 def workers(o, data, **more):
@@ -291,7 +309,7 @@ def run(name, kind, options, line, watch=None):
 def measure(a, server, done):
     """Calls done after each round with name -> what each round took, of all that could be run."""
     line = Line(a, server, "20ms")
-    all = {n: c for n, c in {**OURS, **PEERS}.items() if not a.only or c[0] in a.only}
+    all = {n: c for n, c in {**FLOOR, **OURS, **PEERS}.items() if not a.only or c[0] in a.only}
     rounds = {n: [] for n in all}
     for k in range(a.rounds):
         for n in list(rounds)[:: 1 if k % 2 == 0 else -1]:
@@ -384,6 +402,9 @@ def report(a, head, rounds, shares, load):
         if name in OURS and v:
             ok &= statistics.median(r["cpu"] / r["bytes"] * 1e9 for r in v) <= CPU
     lines += ["", f"The aim for the Loader's CPU is {CPU} s/GB."]
+    for least in filter(None, map(rounds.get, FLOOR)):
+        each = {n: statistics.median((u["cpu"] / u["bytes"]) / (t["cpu"] / t["bytes"]) for u, t in zip(rounds[n], least)) for n in OURS if rounds.get(n)}
+        lines += ["", "Processor time beside that of a C client that reads the same shards by 16 connections, and drops the bytes: " + "; ".join(f"{n} {r:.1f} times" for n, r in each.items()) + "."]
     left = [n for n in PEERS if not rounds.get(n)]
     if left:
         lines += ["", "Left out, since they are not installed or failed: " + ", ".join(left) + "."]

@@ -15,4 +15,5 @@ fi
 export SHARDIFY_LIBRARY="$PWD/build/bench/_shardify.so"
 sh python/pylib.sh "$SHARDIFY_LIBRARY"
 go build -o build/bench/delay ./bench/delay
+${CC:-cc} -O2 -D_GNU_SOURCE -pthread -o build/bench/drop bench/floor/socket/drop.c
 exec "$python" bench/remote.py --out bench/REMOTE.md "$@"
