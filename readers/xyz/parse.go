@@ -325,7 +325,7 @@ func (s *step) store(w []byte) string {
 		if !ok && s.Type == 'S' {
 			return fmt.Sprintf("%.20q is not a chemical symbol; --columns '!Z' keeps species as text", w)
 		} else if !ok {
-			return fmt.Sprintf("%.20q is not an atomic number", w)
+			return fmt.Sprintf("%.20q is not an atomic number; --columns '!Z' keeps what does not say the element", w)
 		}
 		s.z.data = append(s.z.data, z)
 	}

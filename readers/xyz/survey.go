@@ -476,7 +476,7 @@ func (g *gather) arrays() error {
 	made := slices.ContainsFunc(all, func(y *layout) bool { return element(y.cols) >= 0 })
 	if made && g.wants("Z") {
 		if y := slices.IndexFunc(all, func(y *layout) bool { return y.atoms > 0 && element(y.cols) < 0 }); y >= 0 {
-			return without("Z", shardify.Mismatch("the atoms of the frame at %s have neither species nor Z, those of others have", &all[y].filled))
+			return without("Z", shardify.Mismatch("the atoms of the frame at %s have neither species nor atomic numbers, those of others have", &all[y].filled))
 		}
 		if err := g.add(leaf{Of: ofZ, Name: "Z", DType: shardify.U8}, "made of the species"); err != nil {
 			return err
@@ -497,15 +497,26 @@ func (g *gather) arrays() error {
 	return nil
 }
 
+// elements are the columns that may say which elements the atoms are, the one that counts first.
+var elements = []frame.Column{{Name: "Z", Type: 'I', Count: 1}, {Name: "species", Type: 'S', Count: 1}, {Name: "species", Type: 'I', Count: 1},
+	{Name: "numbers", Type: 'I', Count: 1}, {Name: "atomic_numbers", Type: 'I', Count: 1}}
+
 // element is the column that says which elements the atoms are; -1 without one.
 func element(cols []frame.Column) int {
-	is := func(name string, t byte) int {
-		return slices.IndexFunc(cols, func(c frame.Column) bool { return c.Name == name && c.Type == t && c.Count == 1 })
+	for _, c := range elements {
+		if i := slices.Index(cols, c); i >= 0 {
+			return i
+		}
 	}
-	if i := is("Z", 'I'); i >= 0 {
-		return i
-	}
-	return is("species", 'S')
+	return -1
+}
+
+// isZ reports whether Z has all that a column of whole numbers has: it is the one that Z is made of, wherever it is.
+func isZ(c frame.Column, all []*layout) bool {
+	return c.Type == 'I' && !slices.ContainsFunc(all, func(y *layout) bool {
+		i := slices.IndexFunc(y.cols, func(o frame.Column) bool { return o.Name == c.Name })
+		return i >= 0 && i != element(y.cols)
+	})
 }
 
 func (g *gather) array(c frame.Column, first *layout, all []*layout, made bool) error {
@@ -513,8 +524,12 @@ func (g *gather) array(c frame.Column, first *layout, all []*layout, made bool) 
 	switch hit := g.wants(name); {
 	case made && c.Name == "Z" && c.Type == 'I' && c.Count == 1, !hit:
 		return nil
-	case c.Name == "species" && made && g.want.Open() && !g.want.Excluded("Z"):
-		g.left = append(g.left, format.Leftover{Name: name, Reason: "Z has the atomic numbers; --columns '*' has the symbols, too"})
+	case made && (c.Name == "species" || isZ(c, all)) && g.want.Open() && !g.want.Excluded("Z"):
+		also := "the symbols"
+		if c.Type == 'I' {
+			also = "them as they are"
+		}
+		g.left = append(g.left, format.Leftover{Name: name, Reason: "Z has the atomic numbers; --columns '*' has " + also + ", too"})
 		return nil
 	}
 	l := leaf{Of: ofArray, Key: c.Name, Name: name, DType: dtype(&c), Text: c.Type == 'S', Count: c.Count}

@@ -363,6 +363,60 @@ func TestSymbolsAreAsked(t *testing.T) {
 	}
 }
 
+// TestWholeNumbersAreElements: the columns of whole numbers that name the elements make Z, as ASE does it of numbers:I:1,
+// and the plan says so; beside symbols they are themselves.
+func TestWholeNumbersAreElements(t *testing.T) {
+	for properties, want := range map[string]string{
+		"Z:I:1": "[pbc Z pos] []", "species:I:1": "[pbc Z pos] [species]", "numbers:I:1": "[pbc Z pos] [numbers]", "atomic_numbers:I:1": "[pbc Z pos] [atomic_numbers]",
+		"atom_types:I:1": "[pbc atom_types pos] []", "numbers:R:1": "[pbc numbers pos] []",
+		"species:S:1:numbers:I:1": "[pbc Z numbers pos] [species]", "Z:I:1:atomic_numbers:I:1": "[pbc Z atomic_numbers pos] []",
+	} {
+		line := strings.Repeat("17 ", strings.Count(properties, ":")/2)
+		src, err := openFiles(nil, nil, readertest.Put(t, "a.xyz", "1\nProperties="+properties+":pos:R:3\n"+line+"0 0 1\n"))
+		if err != nil {
+			t.Errorf("%s: %v", properties, err)
+			continue
+		}
+		var names, left []string
+		for _, f := range src.Schema() {
+			names = append(names, f.Name)
+		}
+		for _, l := range src.(format.Reporter).Leftovers() {
+			left = append(left, l.Name)
+		}
+		if got := fmt.Sprint(names, " ", left); got != want {
+			t.Errorf("%s: %s, want %s", properties, got, want)
+		}
+		if z := frames(t, src, 1)["Z"]; strings.Contains(want, "Z") && fmt.Sprint(z) != "[[17]]" {
+			t.Errorf("%s: Z is %v", properties, z)
+		}
+		src.Close()
+	}
+	mixed := readertest.Put(t, "b.xyz", "1\nProperties=species:S:1:pos:R:3\nCl 0 0 0\n1\nProperties=atomic_numbers:I:1:pos:R:3\n6 0 0 0\n")
+	src, err := openFiles(nil, nil, mixed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := frames(t, src, 1); fmt.Sprint(got["Z"]) != "[[17] [6]]" {
+		t.Error(got)
+	}
+	src.Close()
+	for properties, want := range map[string]string{"species:I:1": `"119" is not an atomic number; --columns '!Z' keeps`, "numbers:I:1": "is not an atomic number"} {
+		p := readertest.Put(t, "c.xyz", "1\nProperties="+properties+":pos:R:3\n119 0 0 0\n")
+		if _, err := walk(p, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", properties, err)
+		}
+		src, err := openFiles([]string{"!Z"}, nil, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := frames(t, src, 1); fmt.Sprint(got[strings.TrimSuffix(properties, ":I:1")]) != "[[119]]" {
+			t.Errorf("%s: the cure gives %v", properties, got)
+		}
+		src.Close()
+	}
+}
+
 // TestNoneIsMissingAmongNumbers: Python's None is a missing number, and a text among texts.
 func TestNoneIsMissingAmongNumbers(t *testing.T) {
 	name := readertest.Put(t, "a.xyz", "0\nProperties=pos:R:3 e=None q=\"1 2\" ok=T kind=None all=None\n0\nProperties=pos:R:3 e=-1.5 q=None ok=None kind=bulk all=None\n")
