@@ -95,6 +95,9 @@ func (m *model) tenx() error {
 	if m.genes, m.known, err = m.list(m.vars); err != nil {
 		return err
 	}
+	if !m.known {
+		m.leave(m.vars, "genes have no names without it", true)
+	}
 	for _, name := range rest {
 		m.leaveGenes(p + "/" + name)
 	}

@@ -131,6 +131,28 @@ func TestDamageOfOthersIsNamed(t *testing.T) {
 	}
 }
 
+// TestGenesWithoutNamesAreNamed: a file of 10x Genomics whose genes have no names is not read in silence.
+func TestGenesWithoutNamesAreNamed(t *testing.T) {
+	good, err := os.ReadFile("testdata/tenx.h5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := []byte("\x00id\x00\x00")
+	if bytes.Count(good, id) != 1 {
+		t.Fatalf("the name id is %d times in the file", bytes.Count(good, id))
+	}
+	p := readertest.Put(t, "bad.h5", string(bytes.Replace(good, id, []byte("\x00iq\x00\x00"), 1)))
+	src, err := open(p, format.OpenArgs{Table: readertest.TableOf(p)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	left := src.(format.Reporter).Leftovers()
+	if i := slices.IndexFunc(left, func(l format.Leftover) bool { return l.Name == "matrix/features/id" }); i < 0 || !left[i].Unreadable {
+		t.Errorf("left out: %v", left)
+	}
+}
+
 // TestMutatedOthers reads files of others with damage anywhere.
 func TestMutatedOthers(t *testing.T) {
 	var seeds [][]byte
