@@ -39,7 +39,7 @@ func scan(_ context.Context, f store.Files, c *store.Choice) (*store.Tree, error
 	x := f.(*file)
 	t := &store.Tree{Files: f, Whole: true, Notes: x.Notes()}
 	for i := range x.Variables {
-		if v := &x.Variables[i]; c == nil || c.In(v.Name) {
+		if v := &x.Variables[i]; c.Wants(v.Name) {
 			t.Arrays = append(t.Arrays, array(v))
 		}
 	}

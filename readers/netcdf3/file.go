@@ -45,7 +45,7 @@ func scan(_ context.Context, f store.Files, c *store.Choice) (*store.Tree, error
 	t := &store.Tree{Files: f, Whole: true, Notes: slices.Clone(x.Notes())}
 	for i := range x.Variables {
 		v := &x.Variables[i]
-		if c != nil && !c.In(v.Name) {
+		if !c.Wants(v.Name) {
 			continue
 		}
 		a := x.array(v)

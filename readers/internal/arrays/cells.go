@@ -48,7 +48,7 @@ func (s *settings) cells(ctx context.Context, a format.OpenArgs, o format.Option
 		if err != nil {
 			return nil, err
 		}
-		t, err := s.kind.Scan(ctx, files, nil)
+		t, err := s.kind.Scan(ctx, files, &store.Choice{Known: s.known})
 		if err != nil {
 			return nil, err
 		}

@@ -55,10 +55,11 @@ type settings struct {
 	channels *sel.Channels
 	alone    bool // of other fields only the coordinate of the samples is read
 	used     *format.Used
+	known    *store.Known
 }
 
 func (k *Kind) settings(o format.Options) (*settings, error) {
-	s := &settings{kind: k, sample: o[sampleaxis.SampleOption], chunks: o["missing-chunks"], cf: o["cf"], media: "txt", lists: o["lists"]}
+	s := &settings{kind: k, sample: o[sampleaxis.SampleOption], chunks: o["missing-chunks"], cf: o["cf"], media: "txt", lists: o["lists"], known: &store.Known{}}
 	if o["text"] == "bytes" {
 		s.media = "bin"
 	}
@@ -114,9 +115,9 @@ func (s *settings) key() string {
 // choice is which arrays are looked at.
 func (s *settings) choice() *store.Choice {
 	if len(s.objects) == 0 || slices.Contains(s.objects, "") {
-		return nil
+		return &store.Choice{Known: s.known}
 	}
-	c := &store.Choice{In: func(p string) bool { return s.matches(p, false) }, Through: func(p string) bool { return s.matches(p, true) }}
+	c := &store.Choice{Known: s.known, In: func(p string) bool { return s.matches(p, false) }, Through: func(p string) bool { return s.matches(p, true) }}
 	if !slices.ContainsFunc(s.objects, func(g string) bool { return strings.ContainsAny(g, `*?[\`) }) {
 		c.Literal = s.objects
 	}

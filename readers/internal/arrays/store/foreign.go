@@ -67,7 +67,7 @@ func (t *Tree) foreign(ctx context.Context, a *archive) (out []string, err error
 					return nil, err
 				}
 				m.set(base, p)
-				if x, err := parse(m); err != nil || x.Array != nil {
+				if x, err := t.known.parse(m); err != nil || x.Array != nil {
 					x.Path, x.Err = dir, err
 					if arrays[dir] = &x; t.in(dir) { // the walk has not met it
 						out = append(out, name)
@@ -81,7 +81,7 @@ func (t *Tree) foreign(ctx context.Context, a *archive) (out []string, err error
 	}
 	for p, m := range t.paths() { // consolidated alone
 		if arrays[p] == nil && (m.v3 != nil || m.array != nil) {
-			if x, err := parse(m); err != nil || x.Array != nil {
+			if x, err := t.known.parse(m); err != nil || x.Array != nil {
 				x.Path, x.Err = p, err
 				arrays[p] = &x
 			}

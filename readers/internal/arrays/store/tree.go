@@ -56,21 +56,29 @@ type Tree struct {
 	nodes   map[string]*meta  // the same, by node
 	in      func(path string) bool
 	through func(path string) bool
+	known   *Known
 }
 
 // Choice says which arrays are wanted; nil takes all.
 type Choice struct {
-	In      func(path string) bool // an array
-	Through func(path string) bool // a group that may hold some
+	In      func(path string) bool // an array; nil: any
+	Through func(path string) bool // a group that may hold some; nil: any
 	Literal []string               // the only paths there are, if they are no patterns
+	Known   *Known
 }
+
+// Wants reports whether an array is wanted.
+func (c *Choice) Wants(path string) bool { return c == nil || c.In == nil || c.In(path) }
 
 // Scan finds the arrays of a store.
 func Scan(ctx context.Context, f Files, c *Choice) (*Tree, error) {
 	all := func(string) bool { return true }
 	t := &Tree{Files: f, Groups: map[string]map[string]any{}, in: all, through: all}
-	if c != nil {
+	if c != nil && c.In != nil {
 		t.in, t.through = c.In, c.Through
+	}
+	if c != nil {
+		t.known = c.Known
 	}
 	if err := t.consolidated(ctx); err != nil {
 		return nil, err
@@ -391,23 +399,31 @@ func shown(p string) string {
 
 // parse reads the metadata of a node; Array.Array is nil of a group.
 func parse(m *meta) (Array, error) {
-	a := Array{Format: 2}
-	h := fnv.New64a()
+	a := Array{Format: 2, Digest: m.digest()}
 	var n *node.Node
 	var err error
 	if m.v3 != nil {
 		a.Format = 3
 		n, err = node.Parse3(m.v3)
-		h.Write(compact(m.v3))
 	} else {
 		n, err = node.Parse2(m.array, m.group, m.attrs)
-		h.Write(compact(m.array))
-		h.Write(compact(m.attrs))
 	}
-	if a.Digest = h.Sum64(); n != nil {
+	if n != nil {
 		a.Array, a.Attributes, a.Notes = n.Array, n.Attributes, n.Notes
 	}
 	return a, err
+}
+
+// digest is that of an array.
+func (m *meta) digest() uint64 {
+	h := fnv.New64a()
+	if m.v3 != nil {
+		h.Write(compact(m.v3))
+	} else {
+		h.Write(compact(m.array))
+		h.Write(compact(m.attrs))
+	}
+	return h.Sum64()
 }
 
 // compact is JSON without blanks: a consolidated copy is as good as the original.
@@ -424,7 +440,7 @@ func (t *Tree) add(p string, m *meta) (array bool, err error) {
 	if m.v3 == nil && m.array == nil && m.group == nil {
 		return false, nil
 	}
-	a, err := parse(m)
+	a, err := t.known.parse(m)
 	a.Path, a.Err = p, err
 	switch {
 	case err == nil && a.Array == nil:
@@ -455,13 +471,13 @@ func (t *Tree) stale() {
 		c := all[a.Path]
 		if c == nil || c.array == nil && c.v3 == nil {
 			missing = append(missing, a.Path)
-		} else if x, err := parse(c); a.Err == nil && (err != nil || x.Digest != a.Digest) {
+		} else if a.Err == nil && c.digest() != a.Digest {
 			old = append(old, a.Path)
 		}
 	}
 	for p, m := range all {
 		if (m.array != nil || m.v3 != nil) && !found[p] && t.in(p) {
-			if x, err := parse(m); err != nil || x.Array != nil {
+			if x, err := t.known.parse(m); err != nil || x.Array != nil {
 				gone = append(gone, p)
 			}
 		}
