@@ -27,7 +27,9 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/tests/race"
 )
 
@@ -77,25 +79,13 @@ func (s *lostSeed) write(t testing.TB, dir string, files map[string][]byte) stri
 
 // read converts inputs together.
 func (s *lostSeed) read(out, onError string, inputs ...string) (*lostRead, error) {
-	x := &lostRead{fields: map[string]string{}, left: map[string]bool{}, notes: map[string]bool{}}
-	leave := func(list []format.Leftover) {
-		for _, l := range list {
-			if l.Count > 0 {
-				x.notes[fmt.Sprint(l.Name, l.Count, l.Reason)] = true
-				continue
-			}
-			x.left[l.Name] = l.Unreadable
-			if strings.Contains(l.Reason, shardify.ErrCorrupt.Error()) {
-				x.damaged = append(x.damaged, l.Name+": "+l.Reason)
-			}
-		}
-	}
+	x := newLostRead()
 	defer os.RemoveAll(out)
 	ctx, cancel := context.WithTimeout(context.Background(), 3*lostTime)
 	defer cancel()
 	planned := func(p *pipeline.Prepared) {
 		f := p.Facts()
-		leave(f.LeftOut)
+		x.leave(f.LeftOut)
 		for _, n := range f.Notes {
 			x.notes[n] = true
 		}
@@ -109,14 +99,14 @@ func (s *lostSeed) read(out, onError string, inputs ...string) (*lostRead, error
 		return nil, err
 	}
 	m := r.Manifest
-	leave(m.LeftOut)
+	x.leave(m.LeftOut)
 	x.samples, x.skipped = m.Samples, r.Skipped()
 	for _, f := range m.Schema {
-		x.fields[f.Name] = fmt.Sprint(f.DType, f.Shape, f.Levels, f.Media, f.Ragged)
+		x.field(&f)
 	}
 	if m.Static != nil {
 		for _, f := range m.Static.Schema {
-			x.fields[f.Name] = fmt.Sprint(f.DType, f.Shape, f.Levels, f.Media, f.Ragged)
+			x.field(&f)
 		}
 	}
 	for _, sh := range m.Shards {
@@ -125,11 +115,7 @@ func (s *lostSeed) read(out, onError string, inputs ...string) (*lostRead, error
 		if err != nil {
 			return nil, err
 		}
-		for block := range slices.Chunk(b, 16) {
-			if bytes.Equal(block, blankZero) || bytes.Equal(block, blankNaN) {
-				x.blank++
-			}
-		}
+		x.blanks(b)
 	}
 	return x, nil
 }
@@ -149,6 +135,142 @@ const (
 	lostBudget = 64 << 20
 	lostMemory = 2 * lostBudget
 )
+
+// lostWay is a way to read inputs together, each of which is the files of one.
+type lostWay func(s *lostSeed, onError string, inputs ...map[string][]byte) (*lostRead, error)
+
+// written is a way with files in a folder.
+func written(t *testing.T, dir string, read func(s *lostSeed, onError string, inputs ...string) (*lostRead, error)) lostWay {
+	return func(s *lostSeed, onError string, inputs ...map[string][]byte) (*lostRead, error) {
+		var names []string
+		for i, files := range inputs {
+			names = append(names, s.write(t, filepath.Join(dir, strconv.Itoa(i)), files))
+		}
+		is, err := read(s, onError, names...)
+		for i := range inputs {
+			if err := os.RemoveAll(filepath.Join(dir, strconv.Itoa(i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return is, err
+	}
+}
+
+// load is the way of readers alone.
+func (s *lostSeed) load(onError string, inputs ...string) (*lostRead, error) {
+	f, ok := readers.Lookup(s.format)
+	o, err := format.CheckOptions(f.Options, s.options)
+	if !ok || err != nil {
+		return nil, fmt.Errorf("%s: %v", s.format, err)
+	}
+	r := readers.Request{Inputs: inputs, Options: o, Jobs: 1, SkipDamaged: onError != "", Scratch: memory.New(), Asked: true}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*lostTime)
+	defer cancel()
+	opened, err := readers.Open(ctx, f, r)
+	if err != nil {
+		return nil, err
+	}
+	defer opened.Source.Close()
+	x, pool := newLostRead(), shardify.NewPool(lostBudget)
+	x.leave(opened.LeftOut)
+	if r, ok := opened.Source.(format.Reporter); ok {
+		x.leave(r.Leftovers())
+	}
+	if n, ok := opened.Source.(format.Noter); ok {
+		for _, n := range n.Notes() {
+			x.notes[n] = true
+		}
+	}
+	if k, ok := opened.Source.(format.Skipper); ok {
+		x.inputs = len(k.Skipped())
+	}
+	for _, f := range opened.Source.Schema() {
+		x.field(&f)
+	}
+	if c, ok := opened.Source.(format.Constant); ok {
+		columns, err := c.Static(ctx, nil, pool)
+		if err != nil {
+			return nil, err
+		}
+		for i := range columns {
+			x.field(&columns[i].Field)
+		}
+	}
+	spans := []shardify.Span{}
+	for sp, err := range opened.Source.Spans(ctx, lostBudget/8) {
+		if err != nil {
+			return nil, err
+		}
+		spans = append(spans, sp)
+	}
+	if c, ok := opened.Source.(format.Collector); ok {
+		if err := c.Collect(ctx, spans, pool, 1, r.Scratch); err != nil {
+			return nil, err
+		}
+	}
+	for _, sp := range spans {
+		if err := x.span(ctx, opened.Source, sp, pool); err != nil {
+			return nil, err
+		}
+	}
+	return x, nil
+}
+
+// span adds what a reader makes of a span.
+func (x *lostRead) span(ctx context.Context, src shardify.Source, sp shardify.Span, pool *shardify.Pool) error {
+	r, err := src.Reader(sp.Run)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	mem, err := pool.Grant(ctx, sp.Bytes)
+	if err != nil {
+		return err
+	}
+	defer mem.Release()
+	b, err := r.Read(ctx, sp, mem)
+	if err == nil {
+		err = b.Match(src.Schema())
+	}
+	if err != nil {
+		return err
+	}
+	x.samples += int64(b.Samples)
+	for i := range b.Columns {
+		x.blanks(b.Columns[i].Data)
+	}
+	return nil
+}
+
+func newLostRead() *lostRead {
+	return &lostRead{fields: map[string]string{}, left: map[string]bool{}, notes: map[string]bool{}}
+}
+
+// leave adds what a list leaves out.
+func (x *lostRead) leave(list []format.Leftover) {
+	for _, l := range list {
+		if l.Count > 0 {
+			x.notes[fmt.Sprint(l.Name, l.Count, l.Reason)] = true
+			continue
+		}
+		x.left[l.Name] = l.Unreadable
+		if strings.Contains(l.Reason, shardify.ErrCorrupt.Error()) {
+			x.damaged = append(x.damaged, l.Name+": "+l.Reason)
+		}
+	}
+}
+
+func (x *lostRead) field(f *shardify.Field) {
+	x.fields[f.Name] = fmt.Sprint(f.DType, f.Shape, f.Levels, f.Media, f.Ragged)
+}
+
+func (x *lostRead) blanks(b []byte) {
+	for block := range slices.Chunk(b, 16) {
+		if bytes.Equal(block, blankZero) || bytes.Equal(block, blankNaN) {
+			x.blank++
+		}
+	}
+}
 
 // lostSeeds are the inputs.
 func lostSeeds(t testing.TB) (all []*lostSeed) {
@@ -501,8 +623,11 @@ func aimed(rng *rand.Rand, b []byte) []byte {
 		}
 		return b
 	}
+	if !json.Valid(b) {
+		return nil
+	}
 	all := numbers.FindAllSubmatchIndex(b, -1)
-	if len(all) == 0 || !json.Valid(b) {
+	if len(all) == 0 {
 		return nil
 	}
 	at := all[rng.IntN(len(all))]
@@ -579,14 +704,33 @@ func (x *lostTally) judge(s *lostSeed, files map[string][]byte, is *lostRead, ti
 // inputs, SHARDIFY_MUTATION the first one, and SHARDIFY_KIND a part of the names of their kinds.
 func TestMutatedInputsLoseNothingSilently(t *testing.T) {
 	race.Sequential(t)
-	count := readertest.Mutations(t, 480)
+	dir := lostFolder(t)
+	lostAll(t, readertest.Mutations(t, 480), lostSeeds(t), written(t, dir, func(s *lostSeed, onError string, inputs ...string) (*lostRead, error) {
+		return s.read(filepath.Join(dir, "out"), onError, inputs...)
+	}))
+}
+
+// TestMutatedSourcesLoseNothingSilently is the same of readers alone: nothing is planned or written, so that
+// several times as many inputs take the same time.
+func TestMutatedSourcesLoseNothingSilently(t *testing.T) {
+	race.Sequential(t)
+	seeds, way := lostSeeds(t), written(t, lostFolder(t), (*lostSeed).load)
+	for _, s := range seeds {
+		var err error
+		if s.whole, err = way(s, "", s.files); err != nil {
+			t.Fatalf("%s: %v", s.kind, err)
+		}
+	}
+	lostAll(t, readertest.Mutations(t, 480), seeds, way)
+}
+
+// lostAll damages inputs, and judges what a way to read them made.
+func lostAll(t *testing.T, count int, seeds []*lostSeed, way lostWay) {
 	runtime.GC()
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(lostBudget))
 	w := readertest.Watch{Limit: 12 * lostTime, Memory: lostMemory}
 	defer w.Start()()
 	tally := map[string]*lostTally{}
-	seeds := lostSeeds(t)
-	dir := lostFolder(t)
 	began := time.Now()
 	slowest := time.Duration(0)
 	first, _ := strconv.Atoi(os.Getenv("SHARDIFY_MUTATION"))
@@ -598,7 +742,7 @@ func TestMutatedInputsLoseNothingSilently(t *testing.T) {
 			tally[s.kind] = x
 		}
 		before, lost := processorTime(), len(x.lost)
-		s.one(t, &w, x, dir, uint64(i))
+		s.one(t, &w, x, way, uint64(i))
 		took := processorTime() - before
 		if slowest = max(slowest, took); took > lostTime {
 			x.lost = append(x.lost, fmt.Sprintf("mutation %d of %s: %v of the processor", i, s.kind, took))
@@ -654,7 +798,7 @@ func (s *lostSeed) mutant(i uint64) (files map[string][]byte, beside bool, onErr
 	return files, beside, onError
 }
 
-func (s *lostSeed) one(t *testing.T, w *readertest.Watch, x *lostTally, dir string, i uint64) {
+func (s *lostSeed) one(t *testing.T, w *readertest.Watch, x *lostTally, way lostWay, i uint64) {
 	w.Begin(i)
 	x.count++
 	files, beside, onError := s.mutant(i)
@@ -665,18 +809,12 @@ func (s *lostSeed) one(t *testing.T, w *readertest.Watch, x *lostTally, dir stri
 		}
 	}
 	defer w.Judge(t, i, s.kind, data, fmt.Sprintf("lost-%d-%s", i, filepath.Base(s.name)))
-	bad := s.write(t, filepath.Join(dir, "bad"), files)
-	inputs, times := []string{bad}, int64(1)
+	inputs := []map[string][]byte{files}
 	if beside {
-		inputs, times = []string{s.write(t, filepath.Join(dir, "good"), s.files), bad}, 2
+		inputs = []map[string][]byte{s.files, files}
 	}
 	before := processorTime()
-	is, err := s.read(filepath.Join(dir, "out"), onError, inputs...)
-	for _, d := range []string{"bad", "good"} {
-		if err := os.RemoveAll(filepath.Join(dir, d)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	is, err := way(s, onError, inputs...)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && processorTime()-before < lostTime/2: // the machine has no time for it
 		x.count--
@@ -689,7 +827,7 @@ func (s *lostSeed) one(t *testing.T, w *readertest.Watch, x *lostTally, dir stri
 		x.refused++
 		return
 	}
-	x.judge(s, files, is, times, fmt.Sprintf("mutation %d of %s (%s), %d inputs%s", i, s.kind, s.name, len(inputs), onError))
+	x.judge(s, files, is, int64(len(inputs)), fmt.Sprintf("mutation %d of %s (%s), %d inputs%s", i, s.kind, s.name, len(inputs), onError))
 }
 
 // TestOneMutation shows one mutation, SHARDIFY_MUTATION, for debugging a reader.
