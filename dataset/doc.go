@@ -13,6 +13,7 @@
 //	pair.go     pairs of Megatron-LM as shards of the same tensors; sets of pairs without a manifest
 //	flat.go     Flat: the elements of all lists of a set as its samples
 //	tar.go      Tar, TarIndex: which members a sample has in a tar, and where samples begin
+//	tars.go     tars of others as a set; their index in a file: tarsindex.go
 //	walk.go     Walk: the members of a sample, checked, and their values
 //	check.go    checkers: digests and checksums of a file that passes through
 //	names.go    names of samples: those that an output cannot have, those that come twice

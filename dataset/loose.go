@@ -22,6 +22,7 @@ type loose struct {
 	mds     *mds.Index     // nil: tars
 	members map[string]int // of tars: the field of an extension
 	places  [][]int64      // of tars: by shard, where samples begin, and where the last one ends
+	scans   []*tarScan     // of tars: by shard
 	key     int            // of MDS: the column with the names of samples, or -1
 	fields  []int          // of MDS: the member that a column is, or -1
 	left    []string       // what is not read, and why

@@ -60,7 +60,7 @@ func open(ctx context.Context, in storage.FS, path string, formats []string) (*S
 	m, err := readManifest(ctx, in, name)
 	if absent := Absent(ctx, in, name, err); err != nil {
 		if a, none := absent.(*absentSet); none && !a.begun && slices.Contains(formats, index.FormatMDS) {
-			if s, err := openForeign(ctx, in, path); s != nil || err != nil {
+			if s, err := openForeign(ctx, in, path, true); s != nil || err != nil {
 				return s, err
 			}
 		}
@@ -80,13 +80,13 @@ func open(ctx context.Context, in storage.FS, path string, formats []string) (*S
 	return s, err
 }
 
-// openForeign makes a set of what others wrote. Without any it returns nil.
-func openForeign(ctx context.Context, in storage.FS, path string) (s *Set, err error) {
+// openForeign makes a set of what others wrote. Without any it returns nil. indexed is for openTars.
+func openForeign(ctx context.Context, in storage.FS, path string, indexed bool) (s *Set, err error) {
 	for _, open := range []func() (*Set, error){
 		func() (*Set, error) { return openMDS(ctx, in, path, nil) },
 		func() (*Set, error) { return nil, mdsSplits(ctx, in, Folder(path)) },
 		func() (*Set, error) { return openPairs(ctx, in, path) },
-		func() (*Set, error) { return openTars(ctx, in, path) },
+		func() (*Set, error) { return openTars(ctx, in, path, indexed) },
 	} {
 		if s, err = open(); s != nil || err != nil {
 			break

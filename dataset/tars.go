@@ -26,8 +26,9 @@ import (
 )
 
 // openTars makes a set of tars as WebDataset writes them: those in a folder or of a pattern, or one. Their
-// headers are read, and the index is in memory. Without tars it returns nil.
-func openTars(ctx context.Context, in storage.FS, path string) (*Set, error) {
+// headers are read, and the index is in memory. Without tars it returns nil. With indexed, an index in
+// TarsIndexName spares this for tars that did not change.
+func openTars(ctx context.Context, in storage.FS, path string, indexed bool) (*Set, error) {
 	path = Folder(path)
 	root, pattern := path, strings.ContainsAny(path, "*?[")
 	st, err := in.Stat(ctx, path)
@@ -42,6 +43,19 @@ func openTars(ctx context.Context, in storage.FS, path string) (*Set, error) {
 	case st.Type != storage.Folder:
 		if root = storage.Dir(path); !isTar(path) && !packedTar(path) {
 			return nil, nil
+		}
+	}
+	var known *tarsIndex
+	if indexed {
+		if known, err = readTarsIndex(ctx, in, root); err != nil {
+			return nil, err
+		}
+		if known != nil && known.Root != "" {
+			if path != root {
+				known = nil
+			} else {
+				path, root = known.Root, known.Root
+			}
 		}
 	}
 	var packed atomic.Pointer[string]
@@ -72,7 +86,7 @@ func openTars(ctx context.Context, in storage.FS, path string) (*Set, error) {
 	if err := s.tarSplits(t); err != nil {
 		return nil, err
 	}
-	return s, s.scan(ctx, t)
+	return s, s.scan(ctx, t, known, path == root)
 }
 
 // splitNames are what folders of splits are called.
@@ -100,8 +114,9 @@ func packedTar(base string) bool {
 	return slices.ContainsFunc([]string{".tar.gz", ".tgz", ".tar.zst", ".tar.bz2", ".tar.xz"}, func(ext string) bool { return strings.HasSuffix(lower, ext) })
 }
 
-// scan reads the headers of all tars, several at a time.
-func (s *Set) scan(ctx context.Context, t *format.Table) error {
+// scan reads the headers of all tars, several at a time, but of those that are known and did not change. whole: the
+// tars are all of the folder.
+func (s *Set) scan(ctx context.Context, t *format.Table, known *tarsIndex, whole bool) error {
 	list := make([]tarScan, t.Len())
 	sets := Besides{Format: index.FormatWDS}
 	g, ctx := errgroup.WithContext(ctx)
@@ -111,7 +126,7 @@ func (s *Set) scan(ctx context.Context, t *format.Table) error {
 			path := t.Path(i)
 			err := alone(ctx, s.FS, &sets, path)
 			if err == nil {
-				err = list[i].read(ctx, s.FS, path)
+				err = list[i].open(ctx, s.FS, path, tarName(s.Path, path), known)
 			}
 			return shardify.Annotate(err, "open", path, "")
 		})
@@ -125,25 +140,24 @@ func (s *Set) scan(ctx context.Context, t *format.Table) error {
 	var h xxh3.Hasher
 	for i := range list {
 		x := &list[i]
-		name := strings.TrimPrefix(t.Path(i), strings.TrimSuffix(storage.Join(s.Path, "x"), "x"))
-		n := int64(len(x.places) - 1)
-		m.Shards = append(m.Shards, shardify.Shard{Name: name, Samples: n, Bytes: x.size})
-		m.Samples, m.Bytes = m.Samples+n, m.Bytes+x.size
-		s.loose.places = append(s.loose.places, x.places)
-		fmt.Fprintf(&h, "%s %d\n", name, x.size)
+		m.Shards = append(m.Shards, shardify.Shard{Name: x.Name, Samples: x.Samples, Bytes: x.Bytes})
+		m.Samples, m.Bytes = m.Samples+x.Samples, m.Bytes+x.Bytes
+		s.loose.places, s.loose.scans = append(s.loose.places, x.places), append(s.loose.scans, x)
+		fmt.Fprintf(&h, "%s %d\n", x.Name, x.Bytes)
 		var b [8]byte
 		for _, at := range x.places {
 			binary.LittleEndian.PutUint64(b[:], uint64(at))
 			_, _ = h.Write(b[:])
 		}
-		for ext, f := range x.facts {
+		for ext, f := range x.Facts {
 			if have := facts[ext]; have != nil {
 				have.merge(f)
 			} else {
-				facts[ext] = f
+				first := *f
+				facts[ext] = &first
 			}
 		}
-		for why, k := range x.left {
+		for why, k := range x.Left {
 			left[why] += k
 		}
 	}
@@ -154,6 +168,11 @@ func (s *Set) scan(ctx context.Context, t *format.Table) error {
 	m.Digest = fmt.Sprintf("%x", sum)
 	for _, why := range slices.Sorted(maps.Keys(left)) {
 		s.loose.left = append(s.loose.left, fmt.Sprintf("left out in the tars: %d %s", left[why], why))
+	}
+	if known != nil {
+		if text := known.note(list, whole); text != "" {
+			s.loose.left = append(s.loose.left, text)
+		}
 	}
 	return s.fieldsOf(facts)
 }
@@ -168,7 +187,7 @@ func (s *Set) fieldsOf(facts map[string]*memberFacts) (err error) {
 		if _, taken := facts[f.Name]; taken {
 			f.Name = ext
 		}
-		f.Nullable = facts[ext].members < s.Samples
+		f.Nullable = facts[ext].Members < s.Samples
 		owner[f.Name] = ext
 		fields = append(fields, f)
 	}
@@ -178,7 +197,7 @@ func (s *Set) fieldsOf(facts map[string]*memberFacts) (err error) {
 		member++
 		s.Schema = append(s.Schema, f)
 		if f.Ragged {
-			s.Schema = append(s.Schema, shardify.Field{Name: f.Name + shardify.ShapeSuffix, DType: shardify.I64, Shape: []int{len(facts[owner[f.Name]].dims)}})
+			s.Schema = append(s.Schema, shardify.Field{Name: f.Name + shardify.ShapeSuffix, DType: shardify.I64, Shape: []int{len(facts[owner[f.Name]].Dims)}})
 		}
 	}
 	s.Layout, err = index.NewLayout(s.Schema, true)
@@ -187,40 +206,45 @@ func (s *Set) fieldsOf(facts map[string]*memberFacts) (err error) {
 
 // memberFacts is what all members of an extension have in common.
 type memberFacts struct {
-	members int64
-	class   bool // all are whole numbers
-	array   bool // all are NumPy files of one type and rank
-	fixed   bool // and one shape
-	inner   bool // and one shape behind the first dimension
-	dtype   shardify.DType
-	dims    []int64
+	Members int64           `json:"members"`
+	Class   bool            `json:"class,omitempty"` // all are whole numbers
+	DType   *shardify.DType `json:"dtype,omitempty"` // of arrays: all are NumPy files of one type and rank
+	Dims    []int64         `json:"dims"`            // of arrays; those of the first
+	Fixed   bool            `json:"fixed,omitempty"` // and one shape
+	Inner   bool            `json:"inner,omitempty"` // and one shape behind the first dimension
 }
 
+// Array reports whether all are arrays of one type and rank.
+func (f *memberFacts) Array() bool { return f.DType != nil }
+
 func (f *memberFacts) merge(o *memberFacts) {
-	f.members += o.members
-	f.class = f.class && o.class
-	f.array = f.array && o.array && f.dtype == o.dtype && len(f.dims) == len(o.dims)
-	f.fixed = f.fixed && f.array && o.fixed && slices.Equal(f.dims, o.dims)
-	f.inner = f.inner && f.array && o.inner && slices.Equal(f.dims[1:], o.dims[1:])
+	f.Members += o.Members
+	f.Class = f.Class && o.Class
+	if !f.Array() || !o.Array() || *f.DType != *o.DType || len(f.Dims) != len(o.Dims) {
+		f.DType, f.Dims, f.Fixed, f.Inner = nil, nil, false, false
+		return
+	}
+	f.Fixed = f.Fixed && o.Fixed && slices.Equal(f.Dims, o.Dims)
+	f.Inner = f.Inner && o.Inner && slices.Equal(f.Dims[1:], o.Dims[1:])
 }
 
 // field is the field of an extension.
 func (f *memberFacts) field(ext string) shardify.Field {
 	last := ext[strings.LastIndexByte(ext, '.')+1:]
 	switch {
-	case f.class:
+	case f.Class:
 		return shardify.Field{Name: ext, DType: shardify.I64}
-	case !f.array:
+	case !f.Array():
 		if last == "" || last == "image" {
 			last = "bin"
 		}
 		return shardify.Field{Name: ext, DType: shardify.U8, Levels: 1, Media: last}
 	}
-	x := shardify.Field{Name: strings.TrimSuffix(ext, ".npy"), DType: f.dtype}
-	dims := f.dims
+	x := shardify.Field{Name: strings.TrimSuffix(ext, ".npy"), DType: *f.DType}
+	dims := f.Dims
 	switch {
-	case f.fixed:
-	case f.inner && !slices.Contains(dims[1:], 0):
+	case f.Fixed:
+	case f.Inner && !slices.Contains(dims[1:], 0):
 		x.Levels, dims = 1, dims[1:]
 	default:
 		x.Levels, x.Ragged, dims = 1, true, nil
@@ -233,11 +257,10 @@ func (f *memberFacts) field(ext string) shardify.Field {
 
 // tarScan is what the headers of a tar say.
 type tarScan struct {
-	size   int64
+	tarRecord
 	places []int64 // where samples begin, and where the last one ends
-	facts  map[string]*memberFacts
-	left   map[string]int64
 	arr    npy.Array
+	again  bool // an index does not have it as it is
 }
 
 // scanInput reads a tar from its beginning, and skips the data of large members.
@@ -274,13 +297,8 @@ func (s *scanInput) Bytes(at int64, n int) ([]byte, int64, error) {
 }
 
 // read reads the headers of a tar.
-func (x *tarScan) read(ctx context.Context, in storage.FS, path string) (err error) {
-	f, err := in.Open(ctx, path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	x.size, x.facts, x.left = f.Size(), map[string]*memberFacts{}, map[string]int64{}
+func (x *tarScan) read(ctx context.Context, f storage.File) error {
+	x.Facts, x.Left = map[string]*memberFacts{}, map[string]int64{}
 	from := &scanInput{f: f}
 	w := tar.NewForeign(from)
 	var last string
@@ -302,9 +320,9 @@ func (x *tarScan) read(ctx context.Context, in storage.FS, path string) (err err
 		switch {
 		case err != nil:
 		case why != "":
-			x.left[why]++
+			x.Left[why]++
 			continue
-		case m.Size > x.size-m.Data:
+		case m.Size > x.Bytes-m.Data:
 			err = shardify.Corrupt(m.Data, "%d bytes of data, the tar ends before", m.Size)
 		case string(key) == last && have[ext]:
 			err = shardify.Mismatch("sample %s has two members .%s", key, ext)
@@ -337,7 +355,7 @@ const maxExts = 1 << 12
 
 // look finds out about the value of a member whose kind follows from its content.
 func (x *tarScan) look(in *scanInput, m *tar.ForeignMember, ext string) error {
-	f := memberFacts{members: 1}
+	f := memberFacts{Members: 1}
 	switch last := ext[strings.LastIndexByte(ext, '.')+1:]; {
 	case ext == "cls" && m.Size > 0 && m.Size <= 32:
 		b, _, err := in.Bytes(m.Data, int(m.Size))
@@ -345,23 +363,26 @@ func (x *tarScan) look(in *scanInput, m *tar.ForeignMember, ext string) error {
 			return err
 		}
 		_, bad := number(b)
-		f.class = bad == nil
+		f.Class = bad == nil
 	case last == "npy":
 		b, _, err := in.Bytes(m.Data, int(min(m.Size, npy.MostHead)))
 		if err != nil {
 			return err
 		}
-		if f.array = x.arr.Parse(b, m.Size); f.array {
-			f.dtype, f.dims, f.fixed, f.inner = x.arr.DType, x.arr.Dims, true, len(x.arr.Dims) > 0
+		if x.arr.Parse(b, m.Size) {
+			f.DType, f.Dims, f.Fixed, f.Inner = &x.arr.DType, x.arr.Dims, true, len(x.arr.Dims) > 0
 		}
 	}
-	have := x.facts[ext]
+	have := x.Facts[ext]
 	if have == nil {
-		if len(x.facts) == maxExts {
+		if len(x.Facts) == maxExts {
 			return shardify.Unsupported("more than %d different extensions: names with dots?", maxExts)
 		}
-		f.dims = slices.Clone(f.dims)
-		x.facts[ext] = &f
+		if f.Array() {
+			d := *f.DType
+			f.DType, f.Dims = &d, append([]int64{}, f.Dims...)
+		}
+		x.Facts[ext] = &f
 		return nil
 	}
 	have.merge(&f)

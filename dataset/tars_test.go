@@ -59,7 +59,7 @@ func openTar(b []byte) (*Set, error) {
 	table := &format.Table{Roots: []string{"mem://"}}
 	table.Append(0, "a.tar", int64(len(b)), 1)
 	s := &Set{FS: in, Path: "mem://", Foreign: true}
-	return s, s.scan(context.Background(), table)
+	return s, s.scan(context.Background(), table, nil, true)
 }
 
 // tryTar opens any bytes as a tar, and reads all samples that it found from other bytes.

@@ -3,11 +3,18 @@ package pipeline
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
+	"syscall"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/verify"
 )
 
@@ -50,10 +57,43 @@ func Verify(ctx context.Context, paths []string, o verify.Options, h Hooks) (*ve
 
 // Index rebuilds what follows from the shards of a data set and is missing or damaged. The
 // data of shards are not read. If something else is wrong, there are a report and an error.
-func Index(ctx context.Context, dir string) (*verify.Report, error) {
-	r, err := Verify(ctx, []string{dir}, verify.Options{Read: verify.PartNone, Repair: true}, Hooks{})
+// Of a folder of tars that other programs made it keeps the index that readers make of them otherwise: beside them,
+// or in the folder to.
+func Index(ctx context.Context, dir, to string) (*verify.Report, error) {
+	r, err := indexTars(ctx, dir, to)
+	if r != nil || err != nil {
+		return r, err
+	}
+	switch {
+	case to != "":
+		return nil, shardify.Usage("%s: -o is for tars of other programs: shards of a data set have their index beside them", dir)
+	case verify.IsForeign(dir):
+		return nil, shardify.Unsupported("%s has neither a data set nor tars of other programs: there is nothing to index", dir)
+	}
+	r, err = Verify(ctx, []string{dir}, verify.Options{Read: verify.PartNone, Repair: true}, Hooks{})
 	if err == nil && r.Err() != nil {
 		err = shardify.Hint(fmt.Errorf("%s: %w", dir, r.Err()), "what is wrong: shardify verify "+printable.Quote(dir))
 	}
 	return r, err
+}
+
+// indexTars publishes the index of tars of others; without such tars the report is nil.
+func indexTars(ctx context.Context, dir, to string) (*verify.Report, error) {
+	set, content, err := dataset.IndexTars(ctx, storages.Files, dir, to)
+	if set == nil || err != nil {
+		return nil, err
+	}
+	folder := cmp.Or(to, dataset.Folder(dir))
+	store, err := storages.Open(folder, storages.Output{Sync: local.SyncShard})
+	if err == nil {
+		err = storage.Place(ctx, store, dataset.TarsIndexName, content)
+	}
+	if err != nil {
+		if to == "" && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, storage.ErrReadOnly)) {
+			err = shardify.Hint(err, "keep it elsewhere: shardify index "+printable.Quote(dir)+" -o "+printable.Quote(filepath.Base(set.Path)+"-index"))
+		}
+		return nil, fmt.Errorf("%s: %w", folder, err)
+	}
+	done := fmt.Sprintf("%s: %s of %s in %s", storage.Join(folder, dataset.TarsIndexName), printable.Of(set.Samples, "sample"), printable.Of(int64(len(set.Shards)), "tar"), shardify.FormatSize(int64(len(content))))
+	return &verify.Report{Path: folder, State: verify.StateForeign, Done: append([]string{done}, set.Notes(false)...)}, nil
 }

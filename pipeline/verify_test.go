@@ -82,13 +82,63 @@ func TestIndexRebuildsWhatFollowsFromShards(t *testing.T) {
 		t.Fatal(err)
 	}
 	os.Remove(idx)
-	r, err := pipeline.Index(t.Context(), dir)
+	r, err := pipeline.Index(t.Context(), dir, "")
 	if got, e := os.ReadFile(idx); err != nil || e != nil || string(got) != string(want) || len(r.Done) != 1 {
 		t.Fatalf("%+v, %v, %v", r, err, e)
 	}
 	os.Remove(filepath.Join(dir, "shard-000004.tar"))
-	r, err = pipeline.Index(t.Context(), dir)
+	r, err = pipeline.Index(t.Context(), dir, "")
 	if r == nil || err == nil || len(shardify.Hints(err)) != 1 || !strings.HasPrefix(shardify.Hints(err)[0], "what is wrong: shardify verify ") {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestIndexOfTarsOfOthers: it is kept beside them or elsewhere, verify compares it, and bad tars are named with the place.
+func TestIndexOfTarsOfOthers(t *testing.T) {
+	dir, sets := t.TempDir(), converted(t)
+	for _, name := range []string{"shard-000001.tar", "shard-000002.tar"} {
+		b, err := os.ReadFile(filepath.Join(sets, name))
+		if err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), b, 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apart := filepath.Join(t.TempDir(), "apart")
+	for _, to := range []string{"", apart} {
+		r, err := pipeline.Index(t.Context(), dir, to)
+		if err != nil || len(r.Done) == 0 || !strings.Contains(r.Done[0], "shardify.tars") {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if entries, err := os.ReadDir(r.Path); err != nil || len(entries) != map[string]int{"": 3, apart: 1}[to] {
+			t.Errorf("%v, %v", entries, err)
+		}
+		if r, err = pipeline.Verify(t.Context(), []string{r.Path}, verify.Options{}, pipeline.Hooks{}); err != nil || r.Total != 0 || r.Counts.Shards != 2 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	os.Remove(filepath.Join(dir, "shard-000002.tar"))
+	for _, folder := range []string{dir, apart} {
+		r, err := pipeline.Verify(t.Context(), []string{folder}, verify.Options{Keep: 9}, pipeline.Hooks{})
+		if err != nil || r.Total != 1 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].What, "is gone") || r.Next != "shardify index "+folder {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if _, err := pipeline.Index(t.Context(), folder, ""); err != nil { // as Next says
+			t.Fatal(err)
+		}
+		if r, err = pipeline.Verify(t.Context(), []string{folder}, verify.Options{}, pipeline.Hooks{}); err != nil || r.Total != 0 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	bad := filepath.Join(dir, "shard-000001.tar")
+	if err := os.Truncate(bad, 700); err != nil {
+		t.Fatal(err)
+	}
+	var e *shardify.Error
+	if _, err := pipeline.Index(t.Context(), dir, ""); !errors.Is(err, shardify.ErrCorrupt) || !errors.As(err, &e) || e.File != bad || e.Offset < 0 {
+		t.Errorf("%v", err)
+	}
+	for path, want := range map[string]string{t.TempDir(): "", sets: "-o is for tars of other programs"} {
+		if _, err := pipeline.Index(t.Context(), path, apart); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }

@@ -196,6 +196,21 @@ func Replace(ctx context.Context, s Store, name string, content []byte) error {
 	return f.Commit(ctx)
 }
 
+// Placer is a Store that can put a file into a folder that is no data set, and leaves no sign of one there, also if
+// it is killed.
+type Placer interface {
+	// Place publishes content under a name that may be taken, as Replace does.
+	Place(ctx context.Context, name string, content []byte) error
+}
+
+// Place publishes content in a folder that is no data set.
+func Place(ctx context.Context, s Store, name string, content []byte) error {
+	if p, ok := As[Placer](s); ok {
+		return p.Place(ctx, name, content)
+	}
+	return Replace(ctx, s, name, content)
+}
+
 // Swapper is a Store that can put a file in the place of one that the caller has read, unless another
 // writer came first.
 type Swapper interface {

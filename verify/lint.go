@@ -8,13 +8,17 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/verify/problem"
 	"github.com/shardify/shardify/writers"
 	"golang.org/x/sync/errgroup"
@@ -34,7 +38,11 @@ func Lint(ctx context.Context, paths []string, o Options) (*Report, error) {
 		o.Sinks = writers.Formats
 	}
 	l := &lint{o: &o, c: newCollector(o.Keep)}
-	files, err := l.files(paths)
+	stale, apart, err := l.indexes(ctx, paths)
+	if err != nil {
+		return nil, err
+	}
+	files, err := l.files(append(slices.Clone(paths), apart...))
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +71,35 @@ func Lint(ctx context.Context, paths []string, o Options) (*Report, error) {
 	}
 	r := l.c.finish()
 	r.Path = o.Dir
+	if stale != "" {
+		r.Next = "shardify index " + printable.Quote(stale)
+	}
 	return r, nil
+}
+
+// indexes compares the indexes of tars in folders with the tars. stale is a folder whose index has to be made again,
+// apart are the folders of tars of those that are elsewhere.
+func (l *lint) indexes(ctx context.Context, paths []string) (stale string, apart []string, err error) {
+	for _, p := range paths {
+		root, wrong, err := dataset.CheckTarsIndex(ctx, storages.Files, p)
+		if ctx.Err() != nil {
+			return "", nil, context.Cause(ctx)
+		}
+		name := filepath.Join(p, dataset.TarsIndexName)
+		if err != nil {
+			l.c.addError(problem.LevelIndex, name, err)
+		}
+		for _, what := range wrong {
+			l.c.add(problem.New(problem.LevelIndex, problem.KindMismatch, name, what))
+		}
+		if len(wrong) > 0 || err != nil && root == "" {
+			stale = p
+		}
+		if root != "" && root != p {
+			apart = append(apart, root)
+		}
+	}
+	return stale, apart, nil
 }
 
 type lint struct {

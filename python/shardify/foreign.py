@@ -23,6 +23,7 @@ from .schema import KEY, Field, parse_schema
 from .tarshard import _array
 
 MDS_INDEX = "index.json"
+TARS_INDEX = "shardify.tars"  # what shardify index keeps of tars
 _ENDS = (".tar", ".tar.gz", ".tgz", ".tar.zst", ".tar.bz2", ".tar.xz")
 
 
@@ -34,7 +35,7 @@ def may(path: str) -> bool:
         return any(p.endswith(_ENDS) for p in glob(path, recursive=True))
     if os.path.isfile(path):
         return path.endswith(_ENDS)
-    if os.path.isfile(os.path.join(path, MDS_INDEX)) or glob(os.path.join(glob_escape(path), "*", MDS_INDEX)):
+    if os.path.isfile(os.path.join(path, MDS_INDEX)) or os.path.isfile(os.path.join(path, TARS_INDEX)) or glob(os.path.join(glob_escape(path), "*", MDS_INDEX)):
         return True
     return any(name.endswith(_ENDS) for _, _, files in os.walk(path) for name in files)
 

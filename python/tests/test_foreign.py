@@ -6,7 +6,9 @@ import io
 import json
 import os
 import shutil
+import subprocess
 import tarfile
+import warnings
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ import shardify
 from shardify import clib
 
 pytestmark = pytest.mark.skipif(not clib.available(), reason="the library behind shardify.Loader is not built")
+PROGRAM = os.environ.get("SHARDIFY", "")
 MDS = os.path.join(os.path.dirname(__file__), "..", "..", "readers", "mds", "testdata")
 
 
@@ -149,3 +152,26 @@ def test_images_of_tars_are_decoded(tmp_path, nullable):
                 assert np.array_equal(image, want[i] if not way else want[i][:, 2:18, 4:20])
                 seen += 1
     assert seen == 24
+
+
+@pytest.mark.skipif(not os.access(PROGRAM, os.X_OK), reason="the converter is not built: SHARDIFY=bin/shardify names it")
+@pytest.mark.parametrize("apart", [False, True])
+def test_tars_with_an_index(tars, tmp_path, apart):
+    """What shardify index keeps is used beside the tars and from a folder of its own; what changed since is named."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        want = shardify.open(tars)
+        values = [want[i]["jpg"] for i in range(30)]
+        subprocess.run([PROGRAM, "index", str(tars)] + (["-o", str(tmp_path / "apart")] if apart else []), check=True)
+        folder = tmp_path / "apart" if apart else tars
+        ds = shardify.open(folder)
+        assert [ds[i]["jpg"] for i in range(30)] == values and ds.fields == want.fields
+        with shardify.Loader(str(folder), 4, last="short", device="cpu", columns=["v"]) as loader:
+            assert sum(len(batch.ids) for batch in loader) == 30
+    write_tar(tars / "01.tar", [("x/%d.jpg" % i, b"new %d" % i) for i in range(5)])
+    with pytest.warns(UserWarning, match="1 of them were read again"):
+        ds = shardify.open(folder)
+    assert len(ds) == 25 and [ds[i]["jpg"] for i in range(10, 15)] == [b"new %d" % i for i in range(5)]
+    (folder / "shardify.tars").write_bytes(b"shtars1\n")
+    with pytest.raises(shardify.CorruptError, match="shardify.tars"):
+        shardify.open(folder)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -291,5 +292,44 @@ func TestModesAreThoseOfTheUmask(t *testing.T) {
 				t.Errorf("%s: %v of group %d, want %v of %d", name, st.Mode(), st.Sys().(*syscall.Stat_t).Gid, want, group)
 			}
 		}
+	}
+}
+
+// TestPlace: a file comes into a folder of others at once, replaces one, and what a killed process left there is gone
+// afterwards; nothing else is.
+func TestPlace(t *testing.T) {
+	dir := t.TempDir()
+	d := NewDir(dir, SyncShard)
+	left := thisProcess()
+	left.pid = 1 << 30 // no process has it
+	f, err := left.create(dir, ".x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	for _, name := range []string{".x.of.a.user.with.many.9.dots", ".y.0.0.h.1.00000000"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, text := range []string{"one", "two"} {
+		if err := storage.Place(t.Context(), d, "x", []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := os.ReadFile(filepath.Join(dir, "x")); err != nil || string(b) != text {
+			t.Fatalf("%q, %v", b, err)
+		}
+	}
+	instead(t, &rename, func(string, string) error { return syscall.EIO })
+	if err := d.Place(t.Context(), "x", []byte("three")); !errors.Is(err, syscall.EIO) {
+		t.Error(err)
+	}
+	entries, err := os.ReadDir(dir)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if want := []string{".x.of.a.user.with.many.9.dots", ".y.0.0.h.1.00000000", "x"}; err != nil || !slices.Equal(names, want) {
+		t.Errorf("%q, %v, want %q", names, err, want)
 	}
 }

@@ -52,6 +52,48 @@ func (d *Dir) Replace(ctx context.Context, name string, content []byte) error {
 	return f.Commit(ctx)
 }
 
+// Place implements storage.Placer. The file that is being written is hidden beside its final name; the next Place
+// removes one that a killed process has left.
+func (d *Dir) Place(ctx context.Context, name string, content []byte) error {
+	err := storage.CheckName(name)
+	if err == nil {
+		err = d.mkdir("")
+	}
+	if err != nil {
+		return err
+	}
+	hidden := "." + name
+	if err = d.owner.clean(d.root, hidden+"."); err == nil {
+		err = d.place(ctx, hidden, name, content)
+	}
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return &shardify.Error{Op: "publish", File: d.path(name), Sample: -1, Offset: -1, Err: d.failed(d.root, err)}
+}
+
+func (d *Dir) place(ctx context.Context, hidden, name string, content []byte) error {
+	f, err := d.owner.create(d.root, hidden)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(content)
+	if err == nil && d.sync != SyncNone {
+		err = syncFile(f)
+	}
+	if err = errors.Join(err, closeFile(f)); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err = rename(f.Name(), d.path(name)); err == nil && d.sync != SyncNone {
+		err = syncDir(d.root)
+	}
+	return err
+}
+
 // Swap publishes content in the place of a file that the caller has read. Between comparing and publishing
 // another process may come: callers hold a lock.
 func (d *Dir) Swap(ctx context.Context, name string, old, content []byte) error {

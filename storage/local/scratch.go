@@ -28,7 +28,7 @@ func (d *Dir) SetScratch(dir string) error {
 	if err := os.MkdirAll(d.scratch, 0o700); err != nil {
 		return d.failed(dir, err)
 	}
-	return d.owner.clean(d.scratch)
+	return d.owner.clean(d.scratch, "")
 }
 
 // DropScratch removes the folder of scratch files, unless another process uses it.

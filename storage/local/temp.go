@@ -82,9 +82,10 @@ func (o *owner) create(dir, base string) (*os.File, error) {
 }
 
 // Temps lists the temporary files.
-func (d *Dir) Temps() ([]storage.Temp, error) { return d.owner.temps(d.path(tempDir)) }
+func (d *Dir) Temps() ([]storage.Temp, error) { return d.owner.temps(d.path(tempDir), "") }
 
-func (o *owner) temps(dir string) ([]storage.Temp, error) {
+// temps lists those of a folder whose names begin so.
+func (o *owner) temps(dir, prefix string) ([]storage.Temp, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -94,6 +95,9 @@ func (o *owner) temps(dir string) ([]storage.Temp, error) {
 	}
 	var out []storage.Temp
 	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), prefix) {
+			continue
+		}
 		st, err := e.Info()
 		if err != nil || !st.Mode().IsRegular() {
 			continue // gone meanwhile, or none of ours
@@ -115,10 +119,10 @@ func (d *Dir) RemoveTemp(name string) error { return d.Remove(tempDir + "/" + na
 
 // Clean removes temporary files whose process is gone: it was one of this host, or
 // they are old. Files of other users, that may not be removed, stay.
-func (d *Dir) Clean() error { return d.owner.clean(d.path(tempDir)) }
+func (d *Dir) Clean() error { return d.owner.clean(d.path(tempDir), "") }
 
-func (o *owner) clean(dir string) error {
-	list, err := o.temps(dir)
+func (o *owner) clean(dir, prefix string) error {
+	list, err := o.temps(dir, prefix)
 	for _, t := range list {
 		if !t.Gone && t.Age <= TempAge {
 			continue

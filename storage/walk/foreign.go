@@ -26,6 +26,7 @@ var foreignKinds = []foreignKind{
 	{".xlsx", `a spreadsheet; in Python: pandas.read_excel("x.xlsx").to_csv("x.csv", index=False)`},
 	{".xls", `a spreadsheet; in Python: pandas.read_excel("x.xls").to_csv("x.csv", index=False)`},
 	{".ods", `a spreadsheet; in Python: pandas.read_excel("x.ods").to_csv("x.csv", index=False)`},
+	{".tars", "the index of tars of others: shardify convert takes the folder of the tars"},
 	{".pt", "in Python: torch.load and numpy.savez"},
 	{".pth", "in Python: torch.load and numpy.savez"},
 	{".pkl", "in Python: pickle.load and numpy.savez"},

@@ -1,0 +1,266 @@
+package dataset
+
+import (
+	stdtar "archive/tar"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
+)
+
+// opens counts the bytes that are read of tars.
+type opens struct {
+	storage.FS
+	read int64
+}
+
+type openedFile struct {
+	storage.File
+	o *opens
+}
+
+func (o *opens) Open(ctx context.Context, name string) (storage.File, error) {
+	f, err := o.FS.Open(ctx, name)
+	if err != nil || !isTar(name) {
+		return f, err
+	}
+	return openedFile{f, o}, nil
+}
+
+func (f openedFile) ReadAt(b []byte, at int64) (int, error) {
+	f.o.read += int64(len(b))
+	return f.File.ReadAt(b, at)
+}
+
+// tarsFolder is a folder with tars of others.
+func tarsFolder(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "a.tar"), foreignTar(t, stdtar.FormatUSTAR))
+	put(t, filepath.Join(dir, "b", "c.tar"), foreignTar(t, stdtar.FormatPAX))
+	return dir
+}
+
+func put(t testing.TB, name string, b []byte) {
+	t.Helper()
+	err := os.MkdirAll(filepath.Dir(name), 0o777)
+	if err = errors.Join(err, os.WriteFile(name, b, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// made puts the index of a folder beside its tars, or into another folder.
+func made(t testing.TB, dir, to string) (*Set, []byte) {
+	t.Helper()
+	s, b, err := IndexTars(t.Context(), storages.Files, dir, to)
+	if err != nil || s == nil {
+		t.Fatal(s, err)
+	}
+	if to == "" {
+		to = dir
+	}
+	put(t, filepath.Join(to, TarsIndexName), b)
+	return s, b
+}
+
+// reopened is a set, and how many bytes of tars were read for that.
+func reopened(t testing.TB, path string) (*Set, int64, error) {
+	t.Helper()
+	in := &opens{FS: storages.Files}
+	s, err := Open(t.Context(), in, path, index.FormatWDS, index.FormatMDS)
+	return s, in.read, err
+}
+
+// alike compares two sets but for what they say of their index.
+func alike(t testing.TB, a, b *Set) {
+	t.Helper()
+	if !reflect.DeepEqual(a.Manifest, b.Manifest) || !reflect.DeepEqual(a.loose.places, b.loose.places) || !reflect.DeepEqual(a.loose.members, b.loose.members) || a.Path != b.Path {
+		t.Errorf("%+v %v, want %+v %v", a.Manifest, a.loose, b.Manifest, b.loose)
+	}
+}
+
+// TestKeptIndexes: a set that is opened by its index is the one that is opened by its headers, and these are not read.
+func TestKeptIndexes(t *testing.T) {
+	dir := tarsFolder(t)
+	want, headers, err := reopened(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, b := made(t, dir, "")
+	alike(t, s, want)
+	got, read, err := reopened(t, dir)
+	if err != nil || read >= headers || read != 4*tar.Block {
+		t.Fatalf("%d bytes read, %d without an index; %v", read, headers, err)
+	}
+	alike(t, got, want)
+	if !slices.Equal(got.loose.left, want.loose.left) {
+		t.Errorf("%q", got.loose.left)
+	}
+	if _, again := made(t, dir, ""); !bytes.Equal(b, again) {
+		t.Error("made twice, the index has other bytes")
+	}
+	for _, path := range []string{filepath.Join(dir, "a.tar"), filepath.Join(dir, "[a].tar")} {
+		one, read, err := reopened(t, path)
+		if err != nil || one.Samples != 4 || read != 2*tar.Block || strings.Contains(strings.Join(one.loose.left, ""), TarsIndexName) {
+			t.Errorf("%s: %v, %d bytes, %v", path, one, read, err)
+		}
+	}
+
+	// In a folder of its own.
+	apart := filepath.Join(t.TempDir(), "apart")
+	os.Remove(filepath.Join(dir, TarsIndexName))
+	made(t, dir, apart)
+	got, read, err = reopened(t, apart)
+	if err != nil || read != 4*tar.Block {
+		t.Fatal(read, err)
+	}
+	alike(t, got, want)
+	if _, again, err := IndexTars(t.Context(), storages.Files, apart, ""); err != nil || !bytes.Contains(again, []byte(`"folder":`)) {
+		t.Errorf("an index in a folder of its own is not made again: %v", err)
+	}
+	for what, to := range map[string]string{"tars of its own": dir + "/b", "a data set": t.TempDir()} {
+		if what == "a data set" {
+			put(t, filepath.Join(to, index.ManifestName), []byte("{}"))
+		}
+		if _, _, err := IndexTars(t.Context(), storages.Files, dir, to); !errors.Is(err, shardify.ErrUsage) || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestStaleIndexes: what changed since an index was made is read again and named.
+func TestStaleIndexes(t *testing.T) {
+	other := foreignTar(t, stdtar.FormatUSTAR)
+	at := bytes.Index(other, []byte("./d/3.JPG"))
+	copy(other[at:], "./d/7.JPG")
+	resumTar(other[at : at+tar.Block])
+	for what, change := range map[string]func(dir string, when time.Time) error{
+		"longer":                   func(dir string, _ time.Time) error { return os.WriteFile(dir+"/a.tar", foreignTar(t, stdtar.FormatGNU), 0o666) },
+		"later":                    func(dir string, when time.Time) error { return os.Chtimes(dir+"/a.tar", when, when.Add(time.Second)) },
+		"other headers, same time": func(dir string, when time.Time) error { return errors.Join(os.WriteFile(dir+"/a.tar", other, 0o666), os.Chtimes(dir+"/a.tar", when, when)) },
+		"one more":                 func(dir string, _ time.Time) error { return os.WriteFile(dir+"/d.tar", foreignTar(t, stdtar.FormatGNU), 0o666) },
+		"one gone":                 func(dir string, _ time.Time) error { return os.Remove(dir + "/b/c.tar") },
+	} {
+		dir := tarsFolder(t)
+		made(t, dir, "")
+		st, err := os.Stat(dir + "/a.tar")
+		if err = errors.Join(err, change(dir, st.ModTime())); err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := reopened(t, dir)
+		kept := filepath.Join(dir, TarsIndexName)
+		b, e := os.ReadFile(kept)
+		if err = errors.Join(err, e, os.Remove(kept)); err != nil {
+			if what == "other headers, same time" && errors.Is(err, shardify.ErrSchema) {
+				continue
+			}
+			t.Fatal(what, err)
+		}
+		want, _, err := reopened(t, dir)
+		if err != nil {
+			t.Fatal(what, err)
+		}
+		alike(t, got, want)
+		if text := strings.Join(got.loose.left, "\n"); !strings.Contains(text, "shardify index "+dir+" makes it again") {
+			t.Errorf("%s: %s", what, text)
+		}
+		put(t, kept, b)
+		_, wrong, err := CheckTarsIndex(t.Context(), storages.Files, dir)
+		if err != nil || (len(wrong) == 0) != (what == "later") {
+			t.Errorf("%s: %q, %v", what, wrong, err)
+		}
+	}
+}
+
+// TestHostileIndexes: no index, whatever its bytes are, gives anything but an error or a set that is as large as its
+// tars.
+func TestHostileIndexes(t *testing.T) {
+	dir := tarsFolder(t)
+	_, b := made(t, dir, "")
+	kept := filepath.Join(dir, TarsIndexName)
+	try := func(c []byte) error {
+		put(t, kept, c)
+		s, _, err := reopened(t, dir)
+		if err == nil {
+			for i, at := range s.loose.places {
+				if n := len(at); int64(n-1) != s.Shards[i].Samples || at[n-1] > s.Shards[i].Bytes {
+					t.Fatalf("%d samples at %v in %d bytes", s.Shards[i].Samples, at, s.Shards[i].Bytes)
+				}
+			}
+			return nil
+		}
+		if !errors.Is(err, shardify.ErrCorrupt) && !errors.Is(err, shardify.ErrUnsupported) && !errors.Is(err, shardify.ErrSchema) || !strings.Contains(err.Error(), dir) {
+			t.Fatal(err)
+		}
+		return err
+	}
+	sealed := func(c []byte) []byte {
+		c = c[:len(c)-16]
+		sum := xxh3.Hash128(c).Bytes()
+		return append(c, sum[:]...)
+	}
+	rng := rand.New(rand.NewPCG(7, 8))
+	for n := range 400 { // without a new sum each of them is found
+		c := bytes.Clone(b)
+		if n%4 == 0 {
+			c = c[:rng.IntN(len(c))]
+		} else {
+			c[rng.IntN(len(c))] ^= byte(1 + rng.IntN(255))
+		}
+		if try(c) == nil {
+			t.Fatal("a changed byte is no error")
+		}
+	}
+	for range 2000 {
+		c := bytes.Clone(b)
+		for range 1 + rng.IntN(2) {
+			switch at := 16 + rng.IntN(len(c)-32); rng.IntN(3) {
+			case 0:
+				c[at] = "0123456789-\"{}[],:"[rng.IntN(18)]
+			case 1:
+				c[at] ^= byte(1 + rng.IntN(255))
+			default:
+				at = len(c) - 16 - 8*(1+rng.IntN(10))
+				binary.LittleEndian.PutUint64(c[at:], rng.Uint64()>>rng.IntN(64))
+			}
+		}
+		_ = try(sealed(c))
+	}
+	edit := func(old, new string) []byte {
+		head := bytes.Clone(b[16 : len(b)-16-8*10])
+		if !bytes.Contains(head, []byte(old)) {
+			t.Fatalf("no %s in %s", old, head)
+		}
+		head = bytes.Replace(head, []byte(old), []byte(new), 1)
+		c := binary.LittleEndian.AppendUint64([]byte(tarsMagic), uint64(len(head)))
+		return sealed(append(append(c, head...), b[len(b)-16-8*10:]...))
+	}
+	for _, c := range [][2]string{
+		{`"samples":4`, `"samples":4611686018427387904`}, {`"samples":4`, `"samples":-1`}, {`"samples":4`, `"samples":3`}, {`"members":4`, `"members":5`},
+		{`"dims":[2]`, `"dims":[4611686018427387904,4]`}, {`"dims":[2]`, `"dims":[-2]`}, {`"dims":[2]`, `"dims":null`}, {`"dtype":"f32"`, `"dtype":"f99"`},
+		{`"cls":{`, `"../x":{`}, {`"hidden files"`, `"\u001b[2J"`}, {`"b/c.tar"`, `"a.tar"`}, {`"class":true`, `"inner":true`}, {`"tars":[`, `"tars":[null,`},
+	} {
+		if err := try(edit(c[0], c[1])); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), TarsIndexName) {
+			t.Errorf("%s for %s: %v", c[1], c[0], err)
+		}
+	}
+	if err := try(edit(`"cls":{`, `"cls":{`)); err != nil {
+		t.Errorf("the edits are not sound: %v", err)
+	}
+}
