@@ -151,11 +151,17 @@ func TestStaleIndexes(t *testing.T) {
 	copy(other[at:], "./d/7.JPG")
 	resumTar(other[at : at+tar.Block])
 	for what, change := range map[string]func(dir string, when time.Time) error{
-		"longer":                   func(dir string, _ time.Time) error { return os.WriteFile(dir+"/a.tar", foreignTar(t, stdtar.FormatGNU), 0o666) },
-		"later":                    func(dir string, when time.Time) error { return os.Chtimes(dir+"/a.tar", when, when.Add(time.Second)) },
-		"other headers, same time": func(dir string, when time.Time) error { return errors.Join(os.WriteFile(dir+"/a.tar", other, 0o666), os.Chtimes(dir+"/a.tar", when, when)) },
-		"one more":                 func(dir string, _ time.Time) error { return os.WriteFile(dir+"/d.tar", foreignTar(t, stdtar.FormatGNU), 0o666) },
-		"one gone":                 func(dir string, _ time.Time) error { return os.Remove(dir + "/b/c.tar") },
+		"longer": func(dir string, _ time.Time) error {
+			return os.WriteFile(dir+"/a.tar", foreignTar(t, stdtar.FormatGNU), 0o666)
+		},
+		"later": func(dir string, when time.Time) error { return os.Chtimes(dir+"/a.tar", when, when.Add(time.Second)) },
+		"other headers, same time": func(dir string, when time.Time) error {
+			return errors.Join(os.WriteFile(dir+"/a.tar", other, 0o666), os.Chtimes(dir+"/a.tar", when, when))
+		},
+		"one more": func(dir string, _ time.Time) error {
+			return os.WriteFile(dir+"/d.tar", foreignTar(t, stdtar.FormatGNU), 0o666)
+		},
+		"one gone": func(dir string, _ time.Time) error { return os.Remove(dir + "/b/c.tar") },
 	} {
 		dir := tarsFolder(t)
 		made(t, dir, "")
