@@ -85,26 +85,19 @@ func TestPlanningAsksFewTimes(t *testing.T) {
 			{"web pages", func(*testing.T) (http.Handler, string) { return webFolder{dir, false}, "" }, false, 1},
 		} {
 			t.Run(c.name+ext, func(t *testing.T) {
-				// A busy machine asks late, and so more often than it would have to.
-				for _, quiet := range []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, time.Second} {
-					requests, rounds := planning(t, c.server, names, c.named, quiet)
-					per := in.per + c.more
-					const once = 20 // about the folder
-					few := 0
-					if c.named {
-						few = 3 * 64 // the first ones show the format
-					}
-					t.Logf("%d requests, %d rounds", requests, rounds)
-					if most := files*per + once + few; requests > most {
-						t.Fatalf("%d requests for %d files, want %d at most", requests, files, most)
-					}
-					most := (files*per+few)/32 + per + once
-					if rounds <= most {
-						return
-					}
-					if quiet == time.Second {
-						t.Errorf("%d requests one after the other, want %d at most", rounds, most)
-					}
+				requests, rounds := planning(t, c.server, names, c.named)
+				per := in.per + c.more
+				const once = 20 // about the folder
+				few := 0
+				if c.named {
+					few = 3 * 64 // the first ones show the format
+				}
+				t.Logf("%d requests, %d rounds", requests, rounds)
+				if most := files*per + once + few; requests > most {
+					t.Fatalf("%d requests for %d files, want %d at most", requests, files, most)
+				}
+				if most := (files*per+few)/32 + per + once; rounds > most {
+					t.Errorf("%d requests one after the other, want %d at most", rounds, most)
 				}
 			})
 		}
@@ -112,9 +105,9 @@ func TestPlanningAsksFewTimes(t *testing.T) {
 }
 
 // planning makes a plan of the named files of a server, and counts the requests it took.
-func planning(t *testing.T, of func(t *testing.T) (http.Handler, string), names []string, named bool, quiet time.Duration) (requests, answered int) {
+func planning(t *testing.T, of func(t *testing.T) (http.Handler, string), names []string, named bool) (requests, answered int) {
 	h, address := of(t)
-	s := &servertest.Rounds{Handler: h, Quiet: quiet}
+	s := &servertest.Rounds{Handler: h}
 	server := httptest.NewServer(s)
 	defer server.Close()
 	t.Setenv("AWS_ENDPOINT_URL", server.URL)

@@ -4,17 +4,16 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/shardify/shardify/tests/busy"
 )
 
-// Rounds is a server that answers its requests together, once no more arrive, so that it counts how
-// often a client waits. On a busy machine one round may be taken for two: repeat a check that
-// counts too many with a longer Quiet.
+// Rounds is a server that answers its requests together, once no more arrive and this process
+// waits for their answers, so that it counts how often a client of this process waits.
 type Rounds struct {
 	http.Handler
-	Quiet time.Duration // without a request
 
 	mu       sync.Mutex
-	timer    *time.Timer
 	next     chan struct{} // closed when the round ends
 	off      bool
 	rounds   int
@@ -35,24 +34,31 @@ func (s *Rounds) wait() {
 	}
 	s.requests++
 	if s.next == nil {
-		next := make(chan struct{})
-		s.next = next
-		s.timer = time.AfterFunc(s.Quiet, func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if s.next != next {
-				return // the timer was set again when it had fired
-			}
-			s.rounds++
-			s.next = nil
-			close(next)
-		})
-	} else {
-		s.timer.Reset(s.Quiet)
+		s.next = make(chan struct{})
+		go s.round(s.next)
 	}
 	next := s.next
 	s.mu.Unlock()
 	<-next
+}
+
+// quiet is without a request, and without anything else that this process does.
+const quiet = 20 * time.Millisecond
+
+func (s *Rounds) round(next chan struct{}) {
+	seen := 0
+	busy.Quiet(quiet, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		before := seen
+		seen = s.requests
+		return seen > before
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rounds++
+	s.next = nil
+	close(next)
 }
 
 // Count is how many requests came, in how many rounds. Later ones are answered at once.
