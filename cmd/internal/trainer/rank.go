@@ -16,6 +16,7 @@ type rank struct {
 	events *recorder // or nil
 
 	begin    time.Time // the return of the first batch
+	computed time.Duration
 	atBegin  usage
 	atEnd    usage
 	last     time.Time // the return of the last one
@@ -71,10 +72,11 @@ func (r *rank) step(ctx context.Context, b *gpuload.Batch, entered time.Time) er
 			r.deadline = now.Add(r.o.Time)
 		}
 	} else {
-		wait := now.Sub(entered)
+		wait, step := now.Sub(entered), entered.Sub(r.last)
+		r.computed += step
 		r.wait.add(int64(wait))
 		r.samples, r.bytes = r.samples+samples, r.bytes+bytes
-		r.flow.add(int64(r.last.Sub(r.begin)), int64(now.Sub(r.begin)), float64(samples), float64(bytes), wait.Seconds(), entered.Sub(r.last).Seconds())
+		r.flow.add(int64(r.last.Sub(r.begin)), int64(now.Sub(r.begin)), float64(samples), float64(bytes), wait.Seconds(), step.Seconds())
 	}
 	r.last = now
 	r.allBytes += bytes

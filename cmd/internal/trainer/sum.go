@@ -11,7 +11,6 @@ import (
 func report(set *gpuload.Dataset, o *Options, ranks []*rank, before usage) *Report {
 	r := &Report{Settings: settings(set, o, ranks[0]), Notes: ranks[0].loader.Notes(), Device: DeviceOf(ranks[0].device), Storage: -1}
 	var wait histogram
-	var busy, waited float64
 	var first, last time.Time
 	atFirst, atEnd := ranks[0].atBegin, ranks[0].atEnd
 	worst := ranks[0]
@@ -23,9 +22,8 @@ func report(set *gpuload.Dataset, o *Options, ranks []*rank, before usage) *Repo
 		r.Bytes += k.bytes
 		r.ReadBytes += s.ReadBytes
 		r.First.Wait, r.First.Fill, r.First.Stage = max(r.First.Wait, s.FirstWait), max(r.First.Fill, s.Fill), max(r.First.Stage, s.Stage)
-		r.Work.Read, r.Work.Gather, r.Work.Copy, r.Work.Step = r.Work.Read+s.Read, r.Work.Gather+s.Gather, r.Work.Copy+s.Copy, r.Work.Step+s.Compute
+		r.Work.Read, r.Work.Gather, r.Work.Copy, r.Work.Step = r.Work.Read+s.Read, r.Work.Gather+s.Gather, r.Work.Copy+s.Copy, r.Work.Step+k.computed.Seconds()
 		r.Memory.Host, r.Memory.Device, r.Memory.Staged = r.Memory.Host+s.Memory, r.Memory.Device+s.DeviceMemory, max(r.Memory.Staged, s.Staged)
-		busy, waited = busy+s.Compute, waited+s.Wait
 		wait.merge(&k.wait)
 		if first.IsZero() || k.begin.Before(first) {
 			first, atFirst = k.begin, k.atBegin
@@ -45,13 +43,13 @@ func report(set *gpuload.Dataset, o *Options, ranks []*rank, before usage) *Repo
 	if r.Seconds > 0 {
 		r.SamplesPerSecond, r.BytesPerSecond = float64(r.Samples)/r.Seconds, float64(r.Bytes)/r.Seconds
 	}
-	if busy+waited > 0 {
-		r.Utilization = busy / (busy + waited)
+	r.Wait = waits(&wait)
+	if all := r.Work.Step + r.Wait.Total; all > 0 {
+		r.Utilization = r.Work.Step / all
 	}
 	if asked := o.Step.Seconds() * float64(wait.n); asked > 0 {
-		r.Late = max(busy/asked-1, 0)
+		r.Late = max(r.Work.Step/asked-1, 0)
 	}
-	r.Wait = waits(&wait)
 	r.Limit, r.Verdict = worst.stats.Bound, worst.stats.Verdict
 	if len(ranks) > 1 && r.Verdict != "" {
 		r.Verdict = fmt.Sprintf("rank %d: %s", worst.number, r.Verdict)

@@ -106,10 +106,10 @@ func TestARunEndsWhereItShould(t *testing.T) {
 // TestTheTimeAddsUp: a trainer computes or waits, and nothing else.
 func TestTheTimeAddsUp(t *testing.T) {
 	r := mustRun(t, openSet(t, 1000), Options{Load: load(10), Steps: 40, Step: 2 * time.Millisecond, Bound: time.Second})
-	if sum := r.Wait.Total + r.Work.Step; math.Abs(sum-r.Seconds) > 0.05*r.Seconds {
+	if sum := r.Wait.Total + r.Work.Step; math.Abs(sum-r.Seconds) > 1e-9*r.Seconds {
 		t.Errorf("waited %g s and computed %g s of %g s", r.Wait.Total, r.Work.Step, r.Seconds)
 	}
-	if want := r.Work.Step / r.Seconds; math.Abs(r.Utilization-want) > 0.05 {
+	if want := r.Work.Step / r.Seconds; math.Abs(r.Utilization-want) > 1e-9 {
 		t.Errorf("utilisation %g, computed %g of the time", r.Utilization, want)
 	}
 	if r.Work.Step < 39*0.002 {
