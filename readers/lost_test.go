@@ -19,7 +19,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -30,6 +29,7 @@ import (
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/storage/memory"
+	"github.com/shardify/shardify/tests/busy"
 	"github.com/shardify/shardify/tests/race"
 )
 
@@ -741,9 +741,9 @@ func lostAll(t *testing.T, count int, seeds []*lostSeed, way lostWay) {
 			x = &lostTally{}
 			tally[s.kind] = x
 		}
-		before, lost := processorTime(), len(x.lost)
+		before, lost := busy.Processor(), len(x.lost)
 		s.one(t, &w, x, way, uint64(i))
-		took := processorTime() - before
+		took := busy.Processor() - before
 		if slowest = max(slowest, took); took > lostTime {
 			x.lost = append(x.lost, fmt.Sprintf("mutation %d of %s: %v of the processor", i, s.kind, took))
 		}
@@ -782,12 +782,6 @@ func lostFolder(t *testing.T) string {
 	return t.TempDir()
 }
 
-func processorTime() time.Duration {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // mutant is damaged files of a seed, and how they are read.
 func (s *lostSeed) mutant(i uint64) (files map[string][]byte, beside bool, onError string) {
 	rng := rand.New(rand.NewPCG(41, i))
@@ -813,12 +807,12 @@ func (s *lostSeed) one(t *testing.T, w *readertest.Watch, x *lostTally, way lost
 	if beside {
 		inputs = []map[string][]byte{s.files, files}
 	}
-	before := processorTime()
+	before := busy.Processor()
 	is, err := way(s, onError, inputs...)
 	switch {
-	case errors.Is(err, context.DeadlineExceeded) && processorTime()-before < lostTime/2: // the machine has no time for it
+	case errors.Is(err, context.DeadlineExceeded) && busy.Processor()-before < lostTime/2: // the machine has no time for it
 		x.count--
-		t.Logf("mutation %d of %s: no end after %v, of which the processor had %v: it does not count", i, s.kind, 3*lostTime, processorTime()-before)
+		t.Logf("mutation %d of %s: no end after %v, of which the processor had %v: it does not count", i, s.kind, 3*lostTime, busy.Processor()-before)
 		return
 	case errors.Is(err, context.DeadlineExceeded):
 		x.lost = append(x.lost, fmt.Sprintf("mutation %d of %s: no end after %v", i, s.kind, 3*lostTime))

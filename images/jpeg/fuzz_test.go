@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+
+	"github.com/shardify/shardify/tests/busy"
 )
 
 // seeds are small files of all kinds that are decoded. They are beside the tests, where
@@ -114,11 +116,11 @@ func TestMutatedFiles(t *testing.T) {
 			o.X0, o.Y0 = rng.IntN(20), rng.IntN(20)
 			o.X1, o.Y1 = o.X0+1+rng.IntN(30), o.Y0+1+rng.IntN(30)
 		}
-		start := time.Now()
+		start := busy.Processor()
 		if tried(t, &d, src, o) {
 			good++
 		}
-		slowest = max(slowest, time.Since(start))
+		slowest = max(slowest, busy.Processor()-start)
 		if slowest > 10*time.Second {
 			t.Fatalf("mutation %d took %v", i, slowest)
 		}
