@@ -111,7 +111,7 @@ def check(kind, batch, schema):
     return ids
 
 
-def run(text, *, ok=True, timeout=60, **env):
+def run(text, *, ok=True, timeout=300, **env):
     """A Python program of its own. Returns what it wrote."""
     path = os.pathsep.join([PYTHON, os.path.dirname(os.path.abspath(__file__))])
     p = subprocess.run(

@@ -193,7 +193,7 @@ def test_control_c(tmp_path):
     p = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code), str(tmp_path / "a")],
         env=dict(os.environ, PYTHONPATH=PYTHON),
-        timeout=60,
+        timeout=300,
         stderr=subprocess.PIPE,
         text=True,
     )

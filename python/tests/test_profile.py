@@ -184,9 +184,9 @@ def test_a_loader_tells_its_stages(tmp_path):
     schema = [{"name": "x", "dtype": "f32", "shape": [256]}, {"name": "y", "dtype": "i64"}]
     fixture.write(tmp_path / "set", schema, [{"x": np.full(256, k), "y": k} for k in range(2000)], shards=[2000])
     try:
-        loader = shardify.Loader(str(tmp_path / "set"), 32, transform=lambda b: time.sleep(0.003) or b, device="cpu")
+        loader = shardify.Loader(str(tmp_path / "set"), 32, transform=lambda b: time.sleep(0.03) or b, device="cpu")
     except shardify.UnsupportedError as e:
         pytest.skip(str(e))
     p = profile(loader, 20, 0.001, quiet=True)
     assert p.samples == 20 * 32 and p.bytes == 20 * 32 * (1024 + 8)
-    assert p.bound == "transform" and "the transform" in p.verdict and p.stages["transform"] >= 0.05
+    assert p.bound == "transform" and "the transform" in p.verdict and p.stages["transform"] >= 0.5
