@@ -411,11 +411,18 @@ func TestTraceIsJSONWithEveryStep(t *testing.T) {
 func TestStatsFindWhatLimits(t *testing.T) {
 	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[100]", samples: 400}))
 	l := mustLoader(t, d, Config{Batch: 50})
-	if err := readAll(l, func(*Batch) { time.Sleep(20 * time.Millisecond) }); err != nil {
-		t.Fatal(err)
+	var s Stats
+	for epoch := int64(1); epoch == 1 || s.Utilization < enough && epoch < 20; epoch++ {
+		// On a busy machine it waits for its turn, too: it computes for longer than that.
+		if err := readAll(l, func(*Batch) { time.Sleep(20*time.Millisecond + time.Duration(l.Stats().Wait*40e9)) }); err != nil {
+			t.Fatal(err)
+		}
+		s = l.Stats()
+		if s.Batches != 8*epoch || s.Samples != 400*epoch || s.Bytes != 160_000*epoch || s.Memory < 160_000 {
+			t.Errorf("epoch %d: %+v", epoch, s)
+		}
 	}
-	s := l.Stats()
-	if s.Bound != "consumer" || s.Utilization < enough || s.Batches != 8 || s.Samples != 400 || s.Bytes != 160_000 || s.Memory < 160_000 {
+	if s.Bound != "consumer" || s.Utilization < enough {
 		t.Errorf("slow consumer: %+v", s)
 	}
 	slow := Stats{Batches: 9, Wait: 3, Compute: 1, Utilization: 0.25, Read: 2, Gather: 1, Cores: 1}

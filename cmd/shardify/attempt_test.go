@@ -41,7 +41,7 @@ func TestStatusTellsHowAProcessEnded(t *testing.T) {
 			c.Process.Kill()
 			c.Wait()
 		})
-		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 			r := report(t, dir)
 			if r.State == cluster.StatusRunning && r.Stages[0].Units.Running > 0 && r.Stages[0].Units.Done > 2*i {
 				break

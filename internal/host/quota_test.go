@@ -82,7 +82,7 @@ esac`)
 	quotaPatience = 200 * time.Millisecond
 	t.Cleanup(func() { quotaPatience = 3 * time.Second })
 	start := time.Now()
-	if s := ask("quota"); s != "" || time.Since(start) > 20*quotaPatience {
+	if s := ask("quota"); s != "" || time.Since(start) > 30*time.Second {
 		t.Errorf("a command that hangs: %q after %v", s, time.Since(start))
 	}
 	if s := ask("no-such-command-" + strings.Repeat("x", 5)); s != "" {

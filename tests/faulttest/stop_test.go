@@ -56,6 +56,10 @@ func TestTermEndsAnyCommandInTime(t *testing.T) {
 		took map[string]time.Duration // by command
 	}
 	known := map[string]*unbroken{}
+	limit := time.Minute // where other programs use the processors, too
+	if Long() {
+		limit = 5 * time.Second
+	}
 	var times []time.Duration
 	codes := map[string]int{}
 	for i := range trials {
@@ -101,7 +105,7 @@ func TestTermEndsAnyCommandInTime(t *testing.T) {
 		default:
 			t.Errorf("%s: exit %d", what, code)
 		}
-		if took > 5*time.Second {
+		if took >= limit {
 			t.Errorf("%s: took %v", what, took)
 		}
 		Must(t, append([]string{"shardify"}, args...)...)
