@@ -220,7 +220,9 @@ bench-records: build ## bench/RECORDS.md: TFRecord, LMDB, Parquet and Arrow agai
 	@[ -x build/bench/records-venv/bin/python ] || { python3 -m venv build/bench/records-venv && build/bench/records-venv/bin/python -m pip install --quiet --disable-pip-version-check numpy pyarrow lmdb tfrecord; }
 	@[ -x build/bench/tensorflow-venv/bin/python ] || { python3 -m venv build/bench/tensorflow-venv && build/bench/tensorflow-venv/bin/python -m pip install --quiet --disable-pip-version-check tensorflow-cpu; }
 	CGO_ENABLED=0 go test -c -o build/bench/mdb.test ./readers/lmdb/mdb
-	SHARDIFY=bin/shardify build/bench/records-venv/bin/python bench/records.py build/bench/records --tensorflow build/bench/tensorflow-venv/bin/python --walk build/bench/mdb.test --out bench/RECORDS.md
+	CGO_ENABLED=0 go test -c -o build/bench/tfrecord.test ./readers/tfrecord
+	@go build -o build/bench/floor ./bench/floor
+	SHARDIFY=bin/shardify build/bench/records-venv/bin/python bench/records.py build/bench/records --tensorflow build/bench/tensorflow-venv/bin/python --walk build/bench/mdb.test --read build/bench/tfrecord.test --floor build/bench/floor --out bench/RECORDS.md
 
 bench-labels: build ## a million boxes of a CSV beside 100,000 images, and 100,000 pairs, against scripts with pandas and Pillow (2 GB of disk)
 	@[ -x build/bench/tables-venv/bin/python ] || { python3 -m venv build/bench/tables-venv && build/bench/tables-venv/bin/python -m pip install --quiet --disable-pip-version-check pandas pyarrow polars; }

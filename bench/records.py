@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Processor time of reading TFRecord and LMDB, and of writing Parquet, Arrow and TFRecord, beside the libraries of each.
 
-    python3 bench/records.py WORK --tensorflow PYTHON --walk mdb.test --out bench/RECORDS.md
+    python3 bench/records.py WORK --tensorflow PYTHON --walk mdb.test --read tfrecord.test --floor floor --out bench/RECORDS.md
 
-SHARDIFY names the program, PYTHON one that has TensorFlow, which does not load beside tfrecord; mdb.test is
-`go test -c ./readers/lmdb/mdb`. Wants numpy, pyarrow, lmdb, tfrecord. Each round runs all, one after the other.
+SHARDIFY names the program, PYTHON one that has TensorFlow, which does not load beside tfrecord; mdb.test and tfrecord.test
+are `go test -c` of ./readers/lmdb/mdb and ./readers/tfrecord, floor is ./bench/floor. Wants numpy, pyarrow, lmdb, tfrecord. Each round runs all, one after the other.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import glob
 import importlib.metadata
+import json
 import os
 import platform
 import re
@@ -19,7 +20,7 @@ import resource
 import shutil
 import statistics
 import subprocess
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 import lmdb
 import numpy as np
@@ -33,7 +34,21 @@ BINARY = os.environ.get("SHARDIFY", "bin/shardify")
 HERE = os.path.dirname(os.path.abspath(__file__))
 RECORDS, ROWS = 60_000, 2_000_000
 DATABASES = {"100 B": (100, 1_000_000), "3 kB": (3000, 100_000), "50 kB": (50_000, 6000)}
-Case = Tuple[str, str, Callable[[], float], Callable[[], float]]
+
+
+class Case(NamedTuple):
+    what: str
+    peer: str
+    ours: Callable[[], float]
+    theirs: Callable[[], float]
+    floor: Callable[[], float]
+
+
+class Programs(NamedTuple):
+    tensorflow: str
+    walk: str
+    read: str
+    floor: str
 
 
 def child(command: List[str], **kw: Any) -> Tuple[float, str]:
@@ -84,12 +99,20 @@ def cursor(path: str) -> None:
             pass
 
 
-def walk(program: str, path: str) -> float:
-    """Seconds of one walk, by the test program of package mdb."""
-    _, text = child([program, "-test.run", "xxx", "-test.bench", "Walk", "-test.benchtime", "3x", "-test.cpu", "1"], env=dict(os.environ, SHARDIFY_LMDB=path))
+def benchmark(program: str, name: str, **env: str) -> float:
+    """Seconds of one round of a benchmark, by the test program of a package."""
+    _, text = child([program, "-test.run", "xxx", "-test.bench", name, "-test.benchtime", "3x", "-test.cpu", "1"], env=dict(os.environ, **env))
     found = re.search(r"([\d.]+) cpu-ns/op", text)
     assert found, text
     return float(found.group(1)) / 1e9
+
+
+def least(program: str, source: str, out: str, *parts: str) -> float:
+    """Seconds of the least that some parts take: read what is below source, sum it, write as many bytes."""
+    size = sum(os.path.getsize(f) for f in [source] + glob.glob(source + "/**", recursive=True) if os.path.isfile(f))
+    took = json.loads(child([program, "parts", source, str(size), out])[1])
+    os.remove(out)
+    return sum(took[p] for p in parts)
 
 
 def loader(path: str, kinds: Dict[str, str]) -> None:
@@ -103,9 +126,9 @@ def parquet(files: List[str], out: str) -> None:
         pq.write_table(pa.ipc.open_file(pa.memory_map(f)).read_all(), os.path.join(out, "%d.parquet" % i), row_group_size=1000, use_dictionary=False, compression="none")
 
 
-def cases(work: str, tensorflow: str, program: str) -> List[Case]:
+def cases(work: str, p: Programs) -> List[Case]:
     at = lambda name: os.path.join(work, name)  # noqa: E731
-    other = lambda *args: float(child([tensorflow, os.path.join(HERE, "records_tensorflow.py"), *args])[1].split()[-1])  # noqa: E731
+    other = lambda *args: float(child([p.tensorflow, os.path.join(HERE, "records_tensorflow.py"), *args])[1].split()[-1])  # noqa: E731
     records, out = at("a.tfrecord"), at("out")
     convert([at("set")], at("arrow"), "--format", "arrow")
     mapped = sorted(glob.glob(at("arrow/*.arrow")))
@@ -121,23 +144,32 @@ def cases(work: str, tensorflow: str, program: str) -> List[Case]:
         shutil.rmtree(out, ignore_errors=True)
         return child(["cp", "-r", at("set"), out])[0]
 
-    all_cases: List[Case] = [
-        ("TFRecord in, 2.3 kB a record", "tfrecord, a loop", read(records), lambda: timed(lambda: loader(records, kinds[0]))),
-        ("TFRecord in, 2.3 kB a record", "tf.data, `batch(256)`, `parse_example`", read(records), lambda: other("read", records)),
-        ("TFRecord in, 0.2 kB a record", "tfrecord, a loop", read(short), lambda: timed(lambda: loader(short, kinds[1]))),
-        ("TFRecord in, 0.2 kB a record", "tf.data, `batch(256)`, `parse_example`", read(short), lambda: other("short", short)),
-    ]
+    def floor(source: str, *parts: str) -> Callable[[], float]:
+        return lambda: least(p.floor, source, at("floor"), *parts)
+
+    all_cases: List[Case] = []
+    for size, path, kind, how in (("2.3 kB", records, kinds[0], "read"), ("0.2 kB", short, kinds[1], "short")):
+        alone = lambda path=path: benchmark(p.read, "Read", SHARDIFY_TFRECORD=path)  # noqa: E731
+        loop = lambda path=path, kind=kind: timed(lambda: loader(path, kind))  # noqa: E731
+        batches = lambda path=path, how=how: other(how, path)  # noqa: E731
+        for what, ours, parts in (("read", alone, ("read", "sum")), ("converted", read(path), ("read", "sum", "write"))):
+            title = "TFRecord in, %s a record, %s" % (size, what)
+            all_cases.append(Case(title, "tfrecord, a loop", ours, loop, floor(path, *parts)))
+            all_cases.append(Case(title, "tf.data, `batch(256)`, `parse_example`", ours, batches, floor(path, *parts)))
     for name in DATABASES:
         path = at(name.replace(" ", "") + ".lmdb")
-        all_cases.append(("LMDB, a walk over values of " + name, "py-lmdb", lambda path=path: walk(program, path), lambda path=path: timed(lambda: cursor(path))))  # type: ignore
+        ours = lambda path=path: benchmark(p.walk, "Walk", SHARDIFY_LMDB=path)  # noqa: E731
+        all_cases.append(Case("LMDB, a walk over values of " + name, "py-lmdb", ours, lambda path=path: timed(lambda: cursor(path)), floor(path, "read")))  # type: ignore
+    out_of = floor(at("set"), "read", "sum", "write")
     all_cases += [
-        ("Parquet out", "pyarrow", lambda: convert([at("set")], out, "--format", "parquet"), lambda: timed(lambda: parquet(mapped, at("pyarrow")))),
-        ("Arrow out", "`cp -r` of the mmap set", lambda: convert([at("set")], out, "--format", "arrow"), copied),
-        (
+        Case("Parquet out", "pyarrow", lambda: convert([at("set")], out, "--format", "parquet"), lambda: timed(lambda: parquet(mapped, at("pyarrow"))), out_of),
+        Case("Arrow out", "`cp -r` of the mmap set", lambda: convert([at("set")], out, "--format", "arrow"), copied, out_of),
+        Case(
             "TFRecord out",
             "a TensorFlow loop",
             lambda: convert([at("small")], out, "--format", "tfrecord"),
             lambda: other("write", at("loop.tfrecord"), str(ROWS // 20)),
+            floor(at("small"), "read", "sum", "write"),
         ),
     ]
     return all_cases
@@ -153,16 +185,18 @@ def main() -> None:
     p.add_argument("work")
     p.add_argument("--tensorflow", required=True)
     p.add_argument("--walk", required=True)
+    p.add_argument("--read", required=True)
+    p.add_argument("--floor", required=True)
     p.add_argument("--out", default="")
     p.add_argument("--rounds", type=int, default=5)
     a = p.parse_args()
     pa.set_cpu_count(1)
     make(a.work)
-    todo = cases(a.work, a.tensorflow, a.walk)
-    found: List[List[Tuple[float, float]]] = [[] for _ in todo]
+    todo = cases(a.work, Programs(a.tensorflow, a.walk, a.read, a.floor))
+    found: List[List[Tuple[float, float, float]]] = [[] for _ in todo]
     for _ in range(a.rounds):
-        for times, (_, _, ours, theirs) in zip(found, todo):
-            times.append((ours(), theirs()))
+        for times, case in zip(found, todo):
+            times.append((case.ours(), case.theirs(), case.floor()))
     lines = [
         "# Records in, sets out",
         "",
@@ -171,19 +205,24 @@ def main() -> None:
         " Commit %s, Python %s, tfrecord %s, TensorFlow %s, py-lmdb %s, pyarrow %s."
         % (a.rounds, os.cpu_count() or 0, os.getloadavg()[0], page.commit(), platform.python_version(), *versions(a.tensorflow)),
         "",
-        "- TFRecord: %s records of 2 kB of bytes, 64 f32 and a number, and %s of 33 f32 and a number. shardify writes an mmap set of them, the others only read."
-        % (format(RECORDS, ","), format(ROWS // 4, ",")),
-        "  It reads all records twice, for the plan and for the set, with both checksums; tfrecord checks none.",
+        "- TFRecord: %s records of 2 kB of bytes, 64 f32 and a number, and %s of 33 f32 and a number."
+        " Read: the reader alone, into batches, as the others; converted: an mmap set is written." % (format(RECORDS, ","), format(ROWS // 4, ",")),
+        "  shardify reads all records twice, for the plan and for the set, with both checksums each time; tfrecord checks none.",
         "- LMDB: a walk over all keys and values. py-lmdb copies values out of a memory map; shardify reads pages, so that a file that is cut is an error.",
         "- Out: %s samples of `f32[32]`, an i64 and an f32, from an mmap set; for TFRecord a twentieth." % format(ROWS, ","),
         "  pyarrow writes the same columns in the same row groups from memory maps.",
         "",
-        "| what | beside | shardify | the other | times as fast |",
-        "|---|---|---|---|---|",
+        "- The floor (`bench/floor parts`): reading the file or the set once in pieces of 1 MiB, summing it by CRC-32C (not for LMDB, which has no checksums),"
+        " and where a set is written, writing as many bytes; without the start of a program. No converter that reads with calls of read takes less;"
+        " `cp` has the kernel copy, which sums nothing.",
+        "",
+        "| what | beside | shardify | the other | the floor | times as fast | at the floor |",
+        "|---|---|---|---|---|---|---|",
     ]
-    for times, (title, peer, *_) in zip(found, todo):
-        ours, theirs = (statistics.median(x[k] for x in times) for k in (0, 1))
-        lines.append("| %s | %s | %.2f s | %.2f s | %.2f |" % (title, peer, ours, theirs, statistics.median(x[1] / max(x[0], 1e-9) for x in times)))
+    for times, case in zip(found, todo):
+        ours, theirs, floor = (statistics.median(x[k] for x in times) for k in (0, 1, 2))
+        fast, most = (statistics.median(x[k] / max(x[by], 1e-9) for x in times) for k, by in ((1, 0), (1, 2)))
+        lines.append("| %s | %s | %.2f s | %.2f s | %.2f s | %.2f | %.1f |" % (case.what, case.peer, ours, theirs, floor, fast, most))
     page.publish("\n".join(lines) + "\n", a.out)
 
 

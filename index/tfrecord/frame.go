@@ -38,10 +38,9 @@ const (
 const MaxRecord = 1<<31 - 1
 
 // mask is a checksum as it is stored.
-func mask(b []byte) uint32 {
-	c := crc32c.Update(0, b)
-	return (c>>15 | c<<17) + 0xa282ead8
-}
+func mask(b []byte) uint32 { return masked(crc32c.Update(0, b)) }
+
+func masked(c uint32) uint32 { return (c>>15 | c<<17) + 0xa282ead8 }
 
 // ParseHead returns the length of the record that begins with b, HeadBytes or more; false if the
 // checksum is that of another length.

@@ -8,11 +8,15 @@ import (
 	"io"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/codecs/crc32c"
 	"github.com/shardify/shardify/codecs/inflate"
 )
 
 // firstRead is the least that a Scanner asks for at once.
 const firstRead = 1 << 20
+
+// longRecord is the least record that is summed before it is in memory.
+const longRecord = 16 << 20
 
 // Scanner passes over the records of a file in order. It checks both checksums of each.
 type Scanner struct {
@@ -22,6 +26,8 @@ type Scanner struct {
 	own  []byte // its memory, while buf is that of others
 	lent bool
 	lo   int
+	base int64 // of r in the file
+	sure int   // bytes that are known to be there, from buf[lo] on
 	off  int64 // of buf[lo]
 	at   int64
 	// Hold, if set, is called with the bytes that it will have in memory before that grows.
@@ -29,7 +35,8 @@ type Scanner struct {
 }
 
 // NewScanner reads records from r, which begins at byte off of a file and has size bytes; -1 if
-// that is not known.
+// that is not known. An r that is an io.ReaderAt, too, reads long records twice: only if their checksums are right, all of
+// one is in memory.
 func NewScanner(r io.Reader, off, size int64) *Scanner {
 	s := &Scanner{}
 	s.Reset(r, off, size)
@@ -41,7 +48,7 @@ func (s *Scanner) Reset(r io.Reader, off, size int64) {
 	if s.lent {
 		s.buf, s.own, s.lent = s.own, nil, false
 	}
-	s.r, s.off, s.left, s.buf, s.lo = r, off, size, s.buf[:0], 0
+	s.r, s.base, s.off, s.left, s.buf, s.lo = r, off, off, size, s.buf[:0], 0
 }
 
 // Over begins again with bytes in memory, which begin at byte off of a file. It does not copy them.
@@ -82,19 +89,55 @@ func (s *Scanner) Next() ([]byte, error) {
 	case n > MaxRecord:
 		return nil, shardify.Unsupported("a record of %d bytes at byte %d: at most %d are read", n, s.at, MaxRecord)
 	}
-	if err := s.fill(HeadBytes + int(n) + TailBytes); err != nil {
-		if err == io.EOF {
-			err = shardify.Corrupt(s.at, "a record of %d bytes is announced, the file ends earlier", n)
-		}
-		return nil, err
+	err := s.look(int64(n))
+	if err == nil {
+		err = s.fill(HeadBytes + int(n) + TailBytes)
+	}
+	if s.sure = 0; err != nil {
+		return nil, s.early(int64(n), err)
 	}
 	b := s.buf[s.lo+HeadBytes:][:n+TailBytes]
 	s.lo, s.off = s.lo+HeadBytes+len(b), s.off+int64(HeadBytes+len(b))
 	b = b[:n:len(b)]
-	if mask(b) != binary.LittleEndian.Uint32(b[n:n+TailBytes]) {
-		return nil, shardify.Corrupt(s.at+HeadBytes, "the checksum of the data of a record is wrong")
+	return b, s.check(mask(b), b[n:n+TailBytes])
+}
+
+func (s *Scanner) check(sum uint32, tail []byte) error {
+	if sum != binary.LittleEndian.Uint32(tail) {
+		return shardify.Corrupt(s.at+HeadBytes, "the checksum of the data of a record is wrong")
 	}
-	return b, nil
+	return nil
+}
+
+// look checks the checksum of a long record of n bytes piece by piece, before all of it is in memory.
+func (s *Scanner) look(n int64) error {
+	f, ok := s.r.(io.ReaderAt)
+	if !ok || s.left < 0 || n < longRecord {
+		return nil
+	}
+	buf, sum := make([]byte, firstRead), uint32(0)
+	at := s.at + HeadBytes - s.base
+	for left := n; left > 0; {
+		k, err := f.ReadAt(buf[:min(left, int64(len(buf)))], at)
+		if err != nil && (err != io.EOF || k == 0) {
+			return err
+		}
+		sum = crc32c.Update(sum, buf[:k])
+		at, left = at+int64(k), left-int64(k)
+	}
+	if k, err := f.ReadAt(buf[:TailBytes], at); k < TailBytes {
+		return err
+	}
+	s.sure = HeadBytes + int(n) + TailBytes
+	return s.check(masked(sum), buf)
+}
+
+// early is the error of a file that ends inside of a record.
+func (s *Scanner) early(n int64, err error) error {
+	if err == io.EOF {
+		return shardify.Corrupt(s.at, "a record of %d bytes is announced, the file ends earlier", n)
+	}
+	return err
 }
 
 // fill has n bytes or more in memory; io.EOF if there are fewer.
@@ -109,6 +152,9 @@ func (s *Scanner) fill(n int) error {
 		}
 		if len(s.buf) == cap(s.buf) { // twice as much each time: a length is a claim until the bytes come
 			size := max(min(2*cap(s.buf), n+firstRead), firstRead)
+			if n <= s.sure {
+				size = n
+			}
 			if s.left >= 0 {
 				size = int(min(int64(size), int64(len(s.buf))+max(s.left, HeadBytes)))
 			}

@@ -7,6 +7,9 @@ import (
 // maxKeys bounds the different keys of a file: more of them are data.
 const maxKeys = 10000
 
+// maxKey is the longest key: a longer one is data.
+const maxKey = 4096
+
 // Slot is what a record has under a key.
 type Slot struct {
 	Key   string
@@ -31,6 +34,9 @@ func (t *Table) Find(key []byte) (int, error) {
 	}
 	if err := CheckKey(key); err != nil {
 		return 0, err
+	}
+	if len(key) > maxKey {
+		return 0, shardify.Unsupported("the key of a feature has %d bytes (%.40q...): are the keys data?", len(key), key)
 	}
 	if i = len(t.Slots); i >= maxKeys {
 		return 0, shardify.Unsupported("more than %d different features: are the keys data?", maxKeys)

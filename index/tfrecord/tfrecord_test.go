@@ -211,3 +211,39 @@ func TestTheUsualFormOfAnEntryIsReadAsAnyOther(t *testing.T) {
 		t.Errorf("%d entries were in the usual form", taken)
 	}
 }
+
+// TestALongRecordIsSummedBeforeItIsHeld: a damaged one takes no memory; a good one is the same as a short one.
+func TestALongRecordIsSummedBeforeItIsHeld(t *testing.T) {
+	first := AppendRecord(nil, []byte("short"))
+	good := AppendRecord(nil, bytes.Repeat([]byte("0123456789abcdef"), longRecord>>4+1))
+	for name, c := range map[string]struct {
+		damage func(b []byte) []byte
+		off    int64
+		want   error
+	}{
+		"good": {func(b []byte) []byte { return b }, 100, nil},
+		"bit":  {func(b []byte) []byte { b[len(b)/2] ^= 1; return b }, 0, shardify.ErrCorrupt},
+		"tail": {func(b []byte) []byte { b[len(b)-1] ^= 1; return b }, 0, shardify.ErrCorrupt},
+		"cut":  {func(b []byte) []byte { return b[:len(b)-1] }, 0, shardify.ErrCorrupt},
+	} {
+		b := c.damage(slices.Concat(first, good))
+		held := int64(0)
+		// The file is longer than what is there, as one that is cut while it is read.
+		s := NewScanner(bytes.NewReader(b), c.off, int64(len(first)+len(good)))
+		s.Hold = func(n int64) error { held = max(held, n); return nil }
+		if x, err := s.Next(); string(x) != "short" || err != nil {
+			t.Fatal(err)
+		}
+		x, err := s.Next()
+		if c.want == nil && (err != nil || !bytes.Equal(x, good[HeadBytes:len(good)-TailBytes]) || held > int64(len(good)+8<<20)) {
+			t.Errorf("%s: %d bytes, %d held, %v", name, len(x), held, err)
+		}
+		if c.want != nil && (!errors.Is(err, c.want) || held > 4<<20) {
+			t.Errorf("%s: %d bytes held, %v", name, held, err)
+		}
+	}
+	var x Table
+	if _, err := x.Find(bytes.Repeat([]byte("k"), maxKey+1)); !errors.Is(err, shardify.ErrUnsupported) || len(err.Error()) > 200 {
+		t.Error(err)
+	}
+}
