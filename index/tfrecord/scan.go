@@ -30,6 +30,8 @@ type Scanner struct {
 	sure int   // bytes that are known to be there, from buf[lo] on
 	off  int64 // of buf[lo]
 	at   int64
+	// Most, if set, is the most bytes that a record of a packed file can have.
+	Most int64
 	// Hold, if set, is called with the bytes that it will have in memory before that grows.
 	Hold func(n int64) error
 }
@@ -84,7 +86,7 @@ func (s *Scanner) Next() ([]byte, error) {
 	switch {
 	case !ok:
 		return nil, shardify.Corrupt(s.at, "the checksum of the length of a record is wrong")
-	case s.left >= 0 && n+TailBytes > uint64(s.left)+uint64(len(s.buf)-s.lo-HeadBytes) || n > 1<<50:
+	case s.left >= 0 && n+TailBytes > uint64(s.left)+uint64(len(s.buf)-s.lo-HeadBytes) || n > 1<<50 || s.Most > 0 && n > uint64(s.Most):
 		return nil, shardify.Corrupt(s.at, "a record of %d bytes is announced, the file ends earlier", n)
 	case n > MaxRecord:
 		return nil, shardify.Unsupported("a record of %d bytes at byte %d: at most %d are read", n, s.at, MaxRecord)
@@ -188,6 +190,9 @@ func (s *Scanner) fill(n int) error {
 	}
 	return nil
 }
+
+// Expands is how many bytes one of DEFLATE can be at most.
+const Expands = 1032
 
 // Unpack reads the records of a packed file of size bytes, from r, which begins there.
 func Unpack(p Packing, f io.ReaderAt, r io.Reader) io.Reader {

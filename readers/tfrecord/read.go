@@ -114,7 +114,9 @@ func begin(f storage.File, size int64) (scanner, error) {
 	}
 	r := io.NewSectionReader(f, 0, size)
 	if p == tfrecord.Gzip || p == tfrecord.Zlib {
-		return scanner{tfrecord.NewScanner(tfrecord.Unpack(p, f, r), 0, -1), true}, nil
+		s := tfrecord.NewScanner(tfrecord.Unpack(p, f, r), 0, -1)
+		s.Most = size * tfrecord.Expands
+		return scanner{s, true}, nil
 	}
 	return scanner{tfrecord.NewScanner(r, 0, size), false}, nil
 }

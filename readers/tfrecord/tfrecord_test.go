@@ -471,6 +471,7 @@ func TestHostileRecordsAreRefusedAtOnce(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"nested groups": tfrecord.AppendRecord(nil, deep), "a length of 2^63": head(1 << 63), "a length of 2^64-1": head(math.MaxUint64), "a length of 2^64-4": head(math.MaxUint64 - 3),
 		"a length of 2^40": head(1 << 40), "a field of 2^63": tfrecord.AppendRecord(nil, cut), "packed 2^63": []byte(readertest.Gzip(head(1 << 62))),
+		"packed zeros": []byte(readertest.Gzip(append(head(1<<30), make([]byte, 100<<20)...))),
 	} {
 		path := readertest.Put(t, "a.tfrecord", string(b))
 		var before, after runtime.MemStats
