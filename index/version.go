@@ -45,6 +45,15 @@ func KeptName(version int64, split string) string {
 	return fmt.Sprintf("%s/%06d%s.json", KeptDir, version, split)
 }
 
+// Changed reports whether a set has had several versions. Its plan describes only the first one, and must not be
+// taken for that of the set.
+func Changed(s storage.Store) bool {
+	for range storage.Names(s, KeptDir) {
+		return true
+	}
+	return false
+}
+
 func (m *Manifest) checkChange() error {
 	c := m.Change
 	if c == nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/questions"
@@ -39,6 +40,10 @@ func Reopen(ctx context.Context, output string, s Settings) (*Prepared, error) {
 		return nil, shardify.Hint(fmt.Errorf("%s holds no plan", output), "make one: shardify plan INPUT... -o "+printable.Quote(output))
 	} else if err != nil {
 		return nil, err
+	}
+	if index.Changed(p.Store) {
+		err := shardify.Unsupported("%s has had versions: its plan is that of the first one, whose samples are not made again", output)
+		return nil, shardify.Hint(err, "which there are: shardify log "+printable.Quote(output))
 	}
 	sink, ok := writers.Lookup(p.Plan.Out.Format)
 	if !ok {

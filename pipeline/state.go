@@ -52,8 +52,12 @@ func (p *Prepared) compare(fresh bool) error {
 			"or replace the conversion there: the same command with --fresh")
 	}
 	p.State = StateResume
-	if hasManifest(p.Store) {
+	switch {
+	case hasManifest(p.Store):
 		p.State = StateComplete
+	case index.Changed(p.Store):
+		err := fmt.Errorf("%s has had versions, and its %s is gone: another convert would make the first version again: %w", p.Output, index.ManifestName, shardify.ErrExists)
+		return shardify.Hint(err, "take "+index.ManifestName+" from a copy of the set, or start again without the versions: the same command with --fresh")
 	}
 	p.before = old
 	return nil

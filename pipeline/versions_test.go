@@ -131,6 +131,12 @@ func TestRemoveIsAConversionWithoutTheSamples(t *testing.T) {
 				}
 			}
 			os.Remove(old + "/notes")
+			for _, inside := range []string{set + "/old", set + "/train/old"} {
+				err := Change(ctx, &Edit{Dir: set, Op: "checkout", Version: 1, To: inside}, Hooks{})
+				if _, left := os.Stat(inside); !errors.Is(err, shardify.ErrUnsupported) || left == nil {
+					t.Errorf("into %s: %v", inside, err)
+				}
+			}
 		}
 		mustEdit(t, Edit{Dir: set, Op: "checkout", Version: 1, To: old})
 		sound(t, old)
@@ -294,6 +300,43 @@ func TestRemoveByName(t *testing.T) {
 	}
 }
 
+// TestRemoveByAField: the lines of the file are values of a field, whole numbers, names of classes or texts.
+func TestRemoveByAField(t *testing.T) {
+	ctx := context.Background()
+	t.Chdir(t.TempDir())
+	people(t, "a.csv", rand.New(rand.NewPCG(1, 1)), 60)
+	for k, c := range []struct{ by, lines, where, unknown string }{
+		{"id", "7\n12\n\n59\n7\n", "id in [7, 12, 59]", "60"},
+		{"cls", "owl\ncat\n", `cls in ["owl", "cat"]`, "cow"},
+		{"text", "xx\nxxxx\n", `text == "xx" || text == "xxxx"`, "y"},
+	} {
+		s := Settings{Inputs: []string{"a.csv"}, Output: fmt.Sprint("set", k), ShardSamples: 7, Split: []string{"", "train=0.5,val=0.5"}[k%2]}
+		if c.by == "cls" {
+			s.Encode = []string{"cls"}
+		}
+		mustConvert(t, s)
+		os.WriteFile("wrong", []byte(c.lines+c.unknown+"\n"), 0o666)
+		os.WriteFile("lines", []byte(c.lines), 0o666)
+		for _, wrong := range []Edit{{Keys: "wrong", By: c.by}, {Keys: "lines", By: "v"}, {Keys: "lines", By: "none"}, {Keys: "lines"}} {
+			wrong.Dir, wrong.Op = s.Output, "remove"
+			if err := Change(ctx, &wrong, Hooks{}); !errors.Is(err, shardify.ErrSchema) && !errors.Is(err, shardify.ErrUnsupported) {
+				t.Errorf("%+v: %v", wrong, err)
+			}
+		}
+		e := mustEdit(t, Edit{Dir: s.Output, Op: "remove", Keys: "lines", By: c.by})
+		if c.by == "cls" {
+			c.where = strings.NewReplacer("cls", "lower(cls)").Replace(c.where)
+		}
+		s.Output, s.Where = fmt.Sprint("want", k), []string{"!(" + c.where + ")"}
+		mustConvert(t, s)
+		d, err := Diff(ctx, e.Dir, s.Output, Comparison{Memory: 1 << 28})
+		if err != nil || d.Changed+d.Added+d.Removed+d.Moved != 0 || e.Before.Samples == e.After.Samples {
+			t.Errorf("by %s: %+v, %v", c.by, d, err)
+		}
+		sound(t, e.Dir)
+	}
+}
+
 // TestRemovedRowsAreInNoWindow compares views of rows with those that follow from the rows alone.
 func TestRemovedRowsAreInNoWindow(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -334,6 +377,9 @@ func TestRemovedRowsAreInNoWindow(t *testing.T) {
 		}
 		if got := is.Rows(); !slices.Equal(got, want) {
 			t.Errorf("seed %d, %s without %v: anchors %v, want %v", seed, window, gone, got, want)
+		}
+		if n := e.Windows["window"]; n != [2]int64{was.Len(), is.Len()} || !strings.Contains(e.WindowsText(), "view window: ") {
+			t.Errorf("seed %d: %v windows are reported, there are %d: %s", seed, n, is.Len(), e.WindowsText())
 		}
 		sound(t, "set")
 	}
@@ -579,6 +625,54 @@ func TestASplitHasNoVersionsOfItsOwn(t *testing.T) {
 		t.Error(err)
 	}
 	sound(t, "set")
+}
+
+// TestPlansMakeNoRemovedSampleAgain: the plan of a set that has versions is that of the first one. Nothing is
+// made by it, whether the manifest is there or not.
+func TestPlansMakeNoRemovedSampleAgain(t *testing.T) {
+	ctx := context.Background()
+	t.Chdir(t.TempDir())
+	people(t, "a.csv", rand.New(rand.NewPCG(1, 1)), 30)
+	s := Settings{Inputs: []string{"a.csv"}, Output: "set", ShardSamples: 10}
+	mustConvert(t, s)
+	mustEdit(t, Edit{Dir: "set", Op: "remove", Where: "id == 3"})
+	mustEdit(t, Edit{Dir: "set", Op: "gc", Version: 1})
+	files := func() []string {
+		list, err := filepath.Glob("set/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	before := files()
+	check := func(what string, err, want error) {
+		if !errors.Is(err, want) || !strings.Contains(err.Error(), "versions") {
+			t.Errorf("%s: %v", what, err)
+		}
+		if now := files(); !slices.Equal(now, before) {
+			t.Errorf("%s: %v, before %v", what, now, before)
+		}
+	}
+	for _, gone := range []bool{false, true} {
+		if gone {
+			os.Remove("set/" + index.ManifestName)
+			before = files()
+			_, err := Convert(ctx, s)
+			check("convert", err, shardify.ErrExists)
+		} else if r, err := Convert(ctx, s); err != nil || !r.Already || r.Manifest.Samples != 29 {
+			t.Errorf("convert: %+v, %v", r, err)
+		}
+		_, err := Work(ctx, "set", Task{Tasks: 1}, Settings{})
+		check("work", err, shardify.ErrUnsupported)
+		_, err = Merge(ctx, "set", Settings{})
+		check("merge", err, shardify.ErrUnsupported)
+	}
+	s.Fresh = true
+	mustConvert(t, s)
+	sound(t, "set")
+	if list, err := Versions("set"); err != nil || len(list) != 1 {
+		t.Errorf("%v, %v", list, err)
+	}
 }
 
 // TestSplitsAreThoseOfTheManifestOfTheSet: where a kill came between the manifests of the splits, or before

@@ -69,7 +69,7 @@ func (o *Options) removeCommand(rm string, names ...string) string {
 // remakeCommand makes shards again from the inputs. The manifest goes first: a
 // folder that has one is left unchanged.
 func (o *Options) remakeCommand(names ...string) string {
-	if extended(o.Store) {
+	if index.Changed(o.Store) {
 		return "take it from a copy of the set, or convert its inputs again: parts in " + index.ManifestName + " lists them (its first plan covers only a part)"
 	}
 	if !o.hasPlan() {
@@ -96,7 +96,7 @@ func next(c *collector, o *Options) string {
 			}
 		}
 		if len(names) > maxNamed {
-			if extended(o.Store) || !o.hasPlan() {
+			if index.Changed(o.Store) || !o.hasPlan() {
 				return o.remakeCommand()
 			}
 			return fmt.Sprintf("remove %s and the %d damaged files, then %s", index.ManifestName, len(names), againCommand(printable.Quote(o.Dir)))
@@ -118,16 +118,7 @@ func next(c *collector, o *Options) string {
 
 // hasPlan looks for a plan, which remaking needs.
 func (o *Options) hasPlan() bool {
-	return !extended(o.Store) && there(o.Store, plan.FileName)
-}
-
-// extended reports whether a set has had several versions. Its plan describes only the shards of the
-// first one, and must not be taken for that of the whole.
-func extended(s storage.Store) bool {
-	for range storage.Names(s, index.KeptDir) {
-		return true
-	}
-	return false
+	return !index.Changed(o.Store) && there(o.Store, plan.FileName)
 }
 
 func there(s storage.Store, name string) bool {
@@ -141,7 +132,7 @@ func there(s storage.Store, name string) bool {
 
 // loadPlan is the plan of the whole set, if it has one.
 func loadPlan(s storage.Store) (*plan.Plan, error) {
-	if extended(s) {
+	if index.Changed(s) {
 		return nil, &fs.PathError{Op: "open", Path: plan.FileName, Err: fs.ErrNotExist}
 	}
 	return plan.Load(s)

@@ -25,20 +25,21 @@ func (p *program) edit(ctx context.Context, e *pipeline.Edit) error {
 	was, is := &e.Before, &e.After
 	version := is.VersionNumber()
 	p.Object(e.Op, struct {
-		Folder  string `json:"folder"`
-		Version int64  `json:"version"`
-		Dry     bool   `json:"dry_run"`
-		Before  int64  `json:"samples_before"`
-		Samples int64  `json:"samples"`
-		Changed int64  `json:"samples_changed"`
-		Shards  int    `json:"shards_written"`
-		Bytes   int64  `json:"bytes_written"`
-	}{e.Dir, version, e.Dry, was.Samples, is.Samples, e.Changed, e.Written, e.Bytes})
+		Folder  string              `json:"folder"`
+		Version int64               `json:"version"`
+		Dry     bool                `json:"dry_run"`
+		Before  int64               `json:"samples_before"`
+		Samples int64               `json:"samples"`
+		Changed int64               `json:"samples_changed"`
+		Shards  int                 `json:"shards_written"`
+		Bytes   int64               `json:"bytes_written"`
+		Windows map[string][2]int64 `json:"windows,omitempty"`
+	}{e.Dir, version, e.Dry, was.Samples, is.Samples, e.Changed, e.Written, e.Bytes, e.Windows})
 	what := printable.Of(is.Samples, "sample") + ", before " + printable.Count(was.Samples)
 	if e.Changed > 0 {
 		what += ", " + printable.Count(e.Changed) + " with other values"
 	}
-	what += "; " + printable.Of(int64(e.Written), "shard") + ", " + shardify.FormatSize(e.Bytes) + ", written again"
+	what += "; " + printable.Of(int64(e.Written), "shard") + ", " + shardify.FormatSize(e.Bytes) + ", written again" + e.WindowsText()
 	switch {
 	case e.To != "" && e.Dry:
 		p.Result("version %d: %s would be in %s", e.Version, printable.Of(is.Samples, "sample"), e.To)

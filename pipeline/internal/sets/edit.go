@@ -38,23 +38,24 @@ const (
 type Edit struct {
 	Dir string
 	Op  string // remove, relabel, checkout, gc
-	// Where chooses samples by a condition, Keys by the file with their names.
-	Where, Keys string
-	Labels      string // the file with values of fields, for relabel
-	Version     int64  // to check out, or how many are kept
-	To          string // the folder that gets it; "" makes it the present one again
-	Note        string // for the log
-	Dry         bool   // find out and write nothing
-	Jobs        int
-	Memory      int64
-	Sync        string // as local.Sync
-	Steps       *stall.Board
+	// Where chooses samples by a condition, Keys by the file with their names, or with values of the field By.
+	Where, Keys, By string
+	Labels          string // the file with values of fields, for relabel
+	Version         int64  // to check out, or how many are kept
+	To              string // the folder that gets it; "" makes it the present one again
+	Note            string // for the log
+	Dry             bool   // find out and write nothing
+	Jobs            int
+	Memory          int64
+	Sync            string // as local.Sync
+	Steps           *stall.Board
 
 	// What was done, or would be.
 	Before, After index.Manifest
-	Written       int   // shards, or files that are deleted
-	Bytes         int64 // of those
-	Changed       int64 // samples that get other values
+	Written       int                 // shards, or files that are deleted
+	Bytes         int64               // of those
+	Changed       int64               // samples that get other values
+	Windows       map[string][2]int64 // of rows: how many before, and after a removal
 }
 
 // editor is an Edit at work.

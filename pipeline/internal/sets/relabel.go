@@ -109,8 +109,8 @@ func (x *editor) table(schema []shardify.Field) (*labels, error) {
 		case k < 0:
 			return nil, bad(shardify.Mismatch("the set has no field %q", name))
 		case i == 0:
-			if l.by = name; schema[k].Elem() != 1 || schema[k].Nullable || !(schema[k].Levels == 0 && schema[k].DType.IsInt() || schema[k].Levels == 1 && schema[k].Media == "txt") {
-				return nil, bad(shardify.Unsupported("samples by field %s: want whole numbers or texts", name))
+			if l.by = name; namesSamples(schema, name) != nil {
+				return nil, bad(namesSamples(schema, name))
 			}
 			continue
 		case schema[k].Levels > 0 || schema[k].Elem() != 1 || schema[k].Nullable || shardify.Companion(schema, k) || slices.Contains(head[:i], name):
@@ -140,6 +140,18 @@ func (x *editor) table(schema []shardify.Field) (*labels, error) {
 		}
 		l.values[row[0]] = all
 	}
+}
+
+// namesSamples refuses a field by whose values no samples can be named.
+func namesSamples(schema []shardify.Field, name string) error {
+	k := shardify.FieldIndex(schema, name)
+	if k < 0 {
+		return shardify.Mismatch("the set has no field %q", name)
+	}
+	if f := &schema[k]; f.Elem() != 1 || f.Nullable || !(f.Levels == 0 && f.DType.IsInt() || f.Levels == 1 && f.Media == "txt") {
+		return shardify.Unsupported("samples by field %s: want whole numbers or texts", name)
+	}
+	return nil
 }
 
 // valueOf is a text as a value of a field: the name of a class where the field has such.
@@ -233,23 +245,15 @@ func (x *editor) given(ctx context.Context, s *Set, l *labels) ([]given, error) 
 	for i := range l.fields {
 		columns = append(columns, l.fields[i].Name)
 	}
-	if len(s.Manifest.Shards) == 0 {
-		return nil, nil
-	}
-	o, err := x.open(ctx, s, columns)
-	if err != nil {
-		return nil, err
-	}
-	defer o.Source.Close()
 	var all []given
-	err = x.scan(ctx, s, o, func(first int64, b *shardify.Batch) error {
+	see := func(first int64, b *shardify.Batch) error {
 		var list []given
 		found := map[string]bool{}
 		at, err := l.columns(b)
 		if err != nil {
 			return err
 		}
-		key := l.key(b)
+		key := keyOf(b, l.by)
 		for i := range b.Samples {
 			key := key(i)
 			values, ok := l.values[string(key)]
@@ -274,7 +278,8 @@ func (x *editor) given(ctx context.Context, s *Set, l *labels) ([]given, error) 
 			l.found[k] = true
 		}
 		return nil
-	})
+	}
+	err := x.look(ctx, s, columns, func([]shardify.Field) (func(int64, *shardify.Batch) error, error) { return see, nil })
 	slices.SortFunc(all, func(a, b given) int { return cmp.Compare(a.sample, b.sample) })
 	return all, err
 }
@@ -290,12 +295,12 @@ func (l *labels) columns(b *shardify.Batch) (at []int, err error) {
 	return at, err
 }
 
-// key returns what a sample of a batch is called in the table.
-func (l *labels) key(b *shardify.Batch) func(i int) []byte {
-	if l.by == "" {
+// keyOf returns what a sample of a batch is called: its name, or its value of a field as text.
+func keyOf(b *shardify.Batch, by string) func(i int) []byte {
+	if by == "" {
 		return b.Key
 	}
-	c := &b.Columns[slices.IndexFunc(b.Columns, func(c shardify.Column) bool { return c.Name == l.by })]
+	c := &b.Columns[slices.IndexFunc(b.Columns, func(c shardify.Column) bool { return c.Name == by })]
 	if c.Levels == 1 {
 		return func(i int) []byte { return c.Data[c.Offsets[0][i]:c.Offsets[0][i+1]] }
 	}

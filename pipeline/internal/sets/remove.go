@@ -88,6 +88,7 @@ func (x *editor) remove(ctx context.Context) error {
 			}
 		}
 		m.Windows = viewsWithout(old.Manifest.Windows, gone[i])
+		x.count(old.Manifest.Windows, m.Windows)
 		made = append(made, m)
 	}
 	if x.Dry {
@@ -101,11 +102,12 @@ type chooser struct {
 	where string
 	keys  map[string]bool // found or not; nil with where
 	from  string          // the file of keys
+	by    string          // the field that they are values of; "" names
 	mu    sync.Mutex
 }
 
 func (x *editor) chooser() (*chooser, error) {
-	c := &chooser{where: x.Where, from: x.Keys}
+	c := &chooser{where: x.Where, from: x.Keys, by: x.By}
 	if x.Keys == "" {
 		return c, nil
 	}
@@ -139,13 +141,23 @@ func (c *chooser) missed() error {
 		return nil
 	}
 	slices.Sort(missing)
-	return shardify.Mismatch("%s of %s in %s not in the set, the first is %q: nothing was removed", printable.Count(int64(len(missing))), printable.Of(int64(len(c.keys)), "name"), c.from, missing[0])
+	what := "name"
+	if c.by != "" {
+		what = "value"
+	}
+	return shardify.Mismatch("%s of %s in %s not in the set, the first is %q: nothing was removed", printable.Count(int64(len(missing))), printable.Of(int64(len(c.keys)), what), c.from, missing[0])
 }
 
 // bind prepares the choice among the samples of a set: the fields that it reads, and what marks them.
 func (c *chooser) bind(m *index.Manifest) (columns []string, mark func(schema []shardify.Field) (func(b *shardify.Batch, marks []byte) error, error), err error) {
+	if c.keys != nil && c.by != "" {
+		if err := namesSamples(m.Schema, c.by); err != nil {
+			return nil, nil, err
+		}
+		columns = []string{c.by}
+	}
 	if c.keys != nil {
-		return nil, func([]shardify.Field) (func(b *shardify.Batch, marks []byte) error, error) { return c.byName, nil }, nil
+		return columns, func([]shardify.Field) (func(b *shardify.Batch, marks []byte) error, error) { return c.byName, nil }, nil
 	}
 	cond, err := condition.New(&op.Env{Keyed: m.Keyed}, "where", c.where)
 	if err != nil {
@@ -157,12 +169,13 @@ func (c *chooser) bind(m *index.Manifest) (columns []string, mark func(schema []
 }
 
 func (c *chooser) byName(b *shardify.Batch, marks []byte) error {
-	if b.Keys == nil {
-		return shardify.Unsupported("the samples have no names: choose them by a condition (--where)")
+	if c.by == "" && b.Keys == nil {
+		return shardify.Unsupported("the samples have no names: choose them by the values of a field (--by) or a condition (--where)")
 	}
+	key := keyOf(b, c.by)
 	for i := range b.Samples {
 		marks[i] = 0
-		if _, ok := c.keys[string(b.Key(i))]; ok { // only the values of the map change
+		if _, ok := c.keys[string(key(i))]; ok { // only the values of the map change
 			marks[i] = 1
 		}
 	}
@@ -170,7 +183,7 @@ func (c *chooser) byName(b *shardify.Batch, marks []byte) error {
 	defer c.mu.Unlock()
 	for i := range b.Samples {
 		if marks[i] == 1 {
-			c.keys[string(b.Key(i))] = true
+			c.keys[string(key(i))] = true
 		}
 	}
 	return nil
@@ -198,41 +211,49 @@ func (x *editor) open(ctx context.Context, s *Set, columns []string) (*readers.O
 	return o, nil
 }
 
+// look reads fields of all samples of a set, in parts side by side. first is the number of the first sample of a batch.
+func (x *editor) look(ctx context.Context, s *Set, columns []string, bind func(schema []shardify.Field) (do func(first int64, b *shardify.Batch) error, err error)) error {
+	if len(s.Manifest.Shards) == 0 {
+		return nil
+	}
+	o, err := x.open(ctx, s, columns)
+	if err != nil {
+		return err
+	}
+	defer o.Source.Close()
+	do, err := bind(o.Source.Schema())
+	if err != nil {
+		return err
+	}
+	return x.scan(ctx, s, o, do)
+}
+
 // choose reads what decides, and returns the samples that are meant.
 func (x *editor) choose(ctx context.Context, s *Set, c *chooser) (all []stretch, err error) {
 	columns, bind, err := c.bind(s.Manifest)
 	if err != nil {
 		return nil, err
 	}
-	if len(s.Manifest.Shards) == 0 {
-		return nil, nil
-	}
-	o, err := x.open(ctx, s, columns)
-	if err != nil {
-		return nil, err
-	}
-	defer o.Source.Close()
-	mark, err := bind(o.Source.Schema())
-	if err != nil {
-		return nil, err
-	}
 	var mu sync.Mutex
 	found := map[int64][]stretch{}
-	err = x.scan(ctx, s, o, func(first int64, b *shardify.Batch) error {
-		marks := make([]byte, b.Samples)
-		if err := mark(b, marks); err != nil {
-			return err
-		}
-		var list []stretch
-		for k, m := range marks {
-			list = addTo(list, first+int64(k), m != 0)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if list != nil {
-			found[first] = list
-		}
-		return nil
+	err = x.look(ctx, s, columns, func(schema []shardify.Field) (func(int64, *shardify.Batch) error, error) {
+		mark, err := bind(schema)
+		return func(first int64, b *shardify.Batch) error {
+			marks := make([]byte, b.Samples)
+			if err := mark(b, marks); err != nil {
+				return err
+			}
+			var list []stretch
+			for k, m := range marks {
+				list = addTo(list, first+int64(k), m != 0)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if list != nil {
+				found[first] = list
+			}
+			return nil
+		}, err
 	})
 	for _, first := range slices.Sorted(maps.Keys(found)) {
 		for _, s := range found[first] {
@@ -246,7 +267,7 @@ func (x *editor) choose(ctx context.Context, s *Set, c *chooser) (all []stretch,
 	return all, err
 }
 
-// scan reads all samples of a set, in parts side by side. first is the number of the first sample of a batch.
+// scan is look for a set that is open.
 func (x *editor) scan(ctx context.Context, s *Set, o *readers.Opened, do func(first int64, b *shardify.Batch) error) error {
 	parts, total, err := pass.Split(ctx, o.Source)
 	if err == nil && total != s.Manifest.Samples {
@@ -516,6 +537,26 @@ func viewsWithout(views map[string]index.View, gone []stretch) map[string]index.
 		out[name] = v
 	}
 	return out
+}
+
+// count adds up the windows before and after an edit, by their names.
+func (e *Edit) count(before, after map[string]index.View) {
+	for name, v := range before {
+		if e.Windows == nil {
+			e.Windows = map[string][2]int64{}
+		}
+		n, now := e.Windows[name], after[name]
+		e.Windows[name] = [2]int64{n[0] + v.Len(), n[1] + now.Len()}
+	}
+}
+
+// WindowsText says how many windows of rows are left; "" where there were none.
+func (e *Edit) WindowsText() (text string) {
+	for _, name := range slices.Sorted(maps.Keys(e.Windows)) {
+		n := e.Windows[name]
+		text += fmt.Sprintf("; view %s: %s, before %s", name, printable.Of(n[1], "window"), printable.Count(n[0]))
+	}
+	return text
 }
 
 // anchor appends a row to runs of anchors.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -131,6 +132,15 @@ func (x *editor) vacant(old *Set) error {
 	}
 	if _, err := Open(x.To); err == nil {
 		return taken("")
+	}
+	set, err := storage.Abs(x.Dir)
+	to, failed := storage.Abs(x.To)
+	if err = cmp.Or(err, failed); err != nil {
+		return err
+	}
+	if in, err := filepath.Rel(set, to); err == nil && filepath.IsLocal(in) {
+		err := shardify.Unsupported("the folder is in that of the set, where all files are those of the set")
+		return shardify.Hint(shardify.Annotate(err, x.Op, x.To, ""), "choose a folder beside it: -o "+printable.Quote(set+fmt.Sprint("-", x.Version)))
 	}
 	ours := map[string]bool{storage.Private: true}
 	for name := range old.Splits {
