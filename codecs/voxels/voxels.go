@@ -73,7 +73,7 @@ func Place(dst, planes []byte, dims []int, item, from, n int) {
 
 // A tile is turned at once: so many values of a line, of so many planes.
 const (
-	tileSide   = 32
+	tileSide   = 64
 	tilePlanes = 64
 )
 
@@ -134,7 +134,7 @@ func placeLine[T shardify.Number](b *blocks, dst, src, tile []T, m, to int) {
 			copy(tile[k*tileSide:], src[k*step+m*b.first+at:][:side])
 		}
 		d := dst[(at*b.middle+to)*b.last+b.from:]
-		i := 0
+		i := words(d, tile, b.item, next, b.n, side)
 		for ; i+4 <= side; i += 4 {
 			d0, d1, d2, d3 := d[i*next:][:b.n], d[(i+1)*next:][:b.n], d[(i+2)*next:][:b.n], d[(i+3)*next:][:b.n]
 			for k := range d0 {
