@@ -89,11 +89,16 @@ func (c *Cursor) bytes(no, n uint64) ([]byte, error) {
 			want = max(n, ahead)
 		}
 		want = min(want, c.f.last+1-no)
+		kept := 0 // what the window has of them already
+		if no >= c.first && no < c.first+have {
+			kept = copy(c.window, c.window[(no-c.first)*size:])
+		}
 		if uint64(cap(c.window)) < want*size {
-			c.window = make([]byte, want*size)
+			c.window = append(make([]byte, 0, want*size), c.window[:kept]...)
 		}
 		c.window, c.first = c.window[:want*size], no
-		k, err := c.f.r.ReadAt(c.window, int64(no*size))
+		k, err := c.f.r.ReadAt(c.window[kept:], int64(no*size)+int64(kept))
+		k += kept
 		if err != nil && err != io.EOF {
 			c.window = c.window[:0]
 			return nil, err

@@ -296,3 +296,37 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+// counted counts the bytes that are read.
+type counted struct {
+	*bytes.Reader
+	n int
+}
+
+func (c *counted) ReadAt(b []byte, off int64) (int, error) {
+	n, err := c.Reader.ReadAt(b, off)
+	c.n += n
+	return n, err
+}
+
+// TestPagesInOrderAreReadOnce: also those that a window has in part.
+func TestPagesInOrderAreReadOnce(t *testing.T) {
+	const pages, page = 1000, 4096
+	b := make([]byte, pages*page)
+	for i := range b {
+		b[i] = byte(i * (i >> 12))
+	}
+	for _, n := range []uint64{1, 3, 13, 63, 64, 65, 100} {
+		r := &counted{bytes.NewReader(b), 0}
+		f := &File{r: r, size: int64(len(b)), meta: meta{page: page, last: pages - 1}}
+		c := f.Cursor(Tree{})
+		for no := uint64(2); no+n <= pages; no += n {
+			if got, err := c.bytes(no, n); err != nil || !bytes.Equal(got, b[no*page:(no+n)*page]) {
+				t.Fatalf("%d pages from %d on: %v", n, no, err)
+			}
+		}
+		if r.n > len(b) {
+			t.Errorf("%d pages at a time: %d bytes of %d are read", n, r.n, len(b))
+		}
+	}
+}
