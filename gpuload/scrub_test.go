@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,13 +90,19 @@ func TestAWaitingLoaderChecksAll(t *testing.T) {
 		for _, c := range []Config{{Shuffle: None, Workers: 1}, {Shuffle: Global}, {Shuffle: Block, ShuffleWindow: 40, Streams: 4}} {
 			c.Tier, c.Batch, c.Depth, c.World = TierStream, 2, 3, 1
 			l := asLarge(t, mustOpen(t, dir), c)
+			var looks atomic.Int64 // of the check, whether it may read
+			delivered := l.from.scrub.Delivered
+			l.from.scrub.Delivered = func() int64 { looks.Add(1); return delivered() }
 			var err error
 			for epoch := 0; epoch < 3 && err == nil; epoch++ { // without the waiting it takes eight
 				err = readAll(l, func(*Batch) {
 					for wait := time.Now(); !l.queue.spare() && time.Since(wait) < 50*time.Millisecond; {
 						time.Sleep(time.Millisecond)
 					}
-					time.Sleep(8 * time.Millisecond) // the check looks every 5
+					n := looks.Load()
+					for wait := time.Now(); looks.Load() < n+2 && time.Since(wait) < 100*time.Millisecond; {
+						time.Sleep(time.Millisecond)
+					}
 				})
 			}
 			if !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), filepath.Base(name)) {
