@@ -60,8 +60,19 @@ type sections struct {
 
 // found is what the survey found.
 type found struct {
-	Image shardify.Field
-	Sizes map[string]int64 // of the stacks
+	Image  shardify.Field
+	Stacks map[string]stamp
+}
+
+// stamp is how a stack was when the rows were surveyed. Time is 0 where the storage does not know it.
+type stamp struct {
+	Size, Time int64
+	Version    string `json:",omitempty"`
+}
+
+func stampOf(f storage.File) stamp {
+	now := f.Stamp()
+	return stamp{f.Size(), now.ModTime, now.Version}
 }
 
 // isImage begins the state of sections: the length of found as JSON, found, and the state of the rows.
@@ -117,6 +128,9 @@ func section(name []byte) (number int64, file string, err error) {
 	if !ok || bad != nil || number < 1 || len(path) == 0 {
 		return 0, "", shardify.Unsupported("%s is %.80q; want the number of a section and a stack, as 000001@stack.mrcs", nameField, name)
 	}
+	if slices.Contains(strings.Split(string(path), "/"), "..") {
+		return 0, "", shardify.Unsupported("%s is %.80q, which leaves the folder of --stacks; name a folder above with --stacks, and write the paths from there", nameField, name)
+	}
 	return number, string(path), nil
 }
 
@@ -126,7 +140,7 @@ func (s *sections) survey(ctx context.Context) error {
 		return shardify.Mismatch("no column %s, which names the sections of --stacks", nameField)
 	}
 	most, first := map[string]int64{}, ""
-	s.Sizes = map[string]int64{}
+	s.Stacks = map[string]stamp{}
 	r, err := s.table.Reader(0)
 	if err != nil {
 		return err
@@ -163,11 +177,11 @@ func (s *sections) survey(ctx context.Context) error {
 			}
 		}
 	}) {
-		st, err := s.open(ctx, file, -1, most[file])
+		st, err := s.open(ctx, file, nil, most[file])
 		if err != nil {
 			return err
 		}
-		s.Sizes[file] = st.in.Size()
+		s.Stacks[file] = stampOf(st.in)
 		st.in.Close()
 		if s.Image.Name == "" {
 			s.Image, first = st.field, file
@@ -209,15 +223,24 @@ type stack struct {
 	head  *mrc.Header
 }
 
-// open opens a stack of size bytes, or of any with -1, that must have so many sections.
-func (s *sections) open(ctx context.Context, file string, size, most int64) (*stack, error) {
-	name := storage.Join(s.folder, file)
+// open opens a stack that is as it was, unless was is nil, and must have so many sections.
+func (s *sections) open(ctx context.Context, file string, was *stamp, most int64) (*stack, error) {
+	name, size := storage.Join(s.folder, file), int64(-1)
+	if was != nil {
+		size = was.Size
+	}
 	in, err := rows.OpenFile(ctx, s.fs, name, size)
 	if err != nil {
 		return nil, err
 	}
 	st := &stack{in: in}
-	if err = st.parse(most); err != nil {
+	if now := stampOf(in); was != nil && (now.Version != was.Version || now.Time != was.Time && now.Time != 0 && was.Time != 0) {
+		err = fmt.Errorf("%w: it was written to, and has the size that it had", shardify.ErrChanged)
+	}
+	if err == nil {
+		err = st.parse(most)
+	}
+	if err != nil {
 		in.Close()
 		return nil, shardify.Annotate(err, "open", name, "")
 	}
@@ -335,11 +358,11 @@ func (r *reader) stack(ctx context.Context, file string) (*stack, error) {
 		delete(r.open, r.order[0])
 		r.order = r.order[1:]
 	}
-	size, ok := r.s.Sizes[file]
+	was, ok := r.s.Stacks[file]
 	if !ok {
 		return nil, fmt.Errorf("%w: the rows name another stack, %s", shardify.ErrChanged, file)
 	}
-	st, err := r.s.open(ctx, file, size, 1)
+	st, err := r.s.open(ctx, file, &was, 1)
 	if err == nil && !alike(&r.s.Image, &st.field) {
 		st.in.Close()
 		err = fmt.Errorf("%w: sections are %s %v, were %s %v", shardify.ErrChanged, st.field.DType, st.field.Shape, r.s.Image.DType, r.s.Image.Shape)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -126,6 +127,8 @@ func TestNoSections(t *testing.T) {
 		"0@a.mrcs 1\n":                  "want the number of a section",
 		"99999999999999999999@a.mrcs 1": "want the number of a section",
 		"1@b.mrcs 1\n":                  "b.mrcs",
+		"1@../a.mrcs 1\n":               "leaves the folder of --stacks",
+		"1@x/../../a.mrcs 1\n":          "leaves the folder of --stacks",
 		"1@cut.mrcs 1\n2@cut.mrcs 1\n":  "section 2 ends at byte 1072, and the file has 1068",
 		"1@a.mrcs 1\n1@turned.mrcs 1\n": "sections of a.mrcs are f32 [2 3], those of turned.mrcs f32 [3 2]",
 		"1@packed.mrcs 1\n":             "gunzip",
@@ -143,8 +146,14 @@ func TestNoSections(t *testing.T) {
 	}
 }
 
-// TestChangedStack: a stack that has another size than in the plan is an error.
+// TestChangedStack: a stack that has another size than in the plan, or another time, is an error.
 func TestChangedStack(t *testing.T) {
+	for _, sections := range []int{2, 3} {
+		changedStack(t, sections)
+	}
+}
+
+func changedStack(t *testing.T, sections int) {
 	dir := t.TempDir()
 	mrcs(t, dir, "a.mrcs", 1, 2)
 	star, o := readertest.Put(t, "p.star", picked+"1@a.mrcs 1\n2@a.mrcs 2\n"), format.Options{"stacks": dir}
@@ -156,7 +165,11 @@ func TestChangedStack(t *testing.T) {
 	if src.Close(); err != nil {
 		t.Fatal(err)
 	}
-	mrcs(t, dir, "a.mrcs", 2, 3)
+	mrcs(t, dir, "a.mrcs", 2, sections)
+	later := time.Now().Add(time.Hour) // clocks of file systems are coarse
+	if err := os.Chtimes(filepath.Join(dir, "a.mrcs"), later, later); err != nil {
+		t.Fatal(err)
+	}
 	if src, err = openFile(star, state, nil, o); err != nil {
 		t.Fatal(err)
 	}
