@@ -47,7 +47,7 @@ func TestAutoDeliversWhileItFillsMemory(t *testing.T) {
 			x.Release()
 			y.Release()
 		}
-		for i := 0; i < 1000 && !a.from.Pinned.Filled(); i++ {
+		for i := 0; i < 12_000 && !a.from.Pinned.Filled(); i++ {
 			time.Sleep(10 * time.Millisecond)
 		}
 		if !a.from.Pinned.Filled() || a.Stats().Tier != TierPinned {
@@ -78,7 +78,7 @@ func TestAutoDeliversWhileItFillsMemory(t *testing.T) {
 			t.Errorf("%d bytes are not given back", n)
 		}
 	}
-	for i := 0; i < 1000 && runtime.NumGoroutine() > goroutines; i++ {
+	for i := 0; i < 12_000 && runtime.NumGoroutine() > goroutines; i++ {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if n := runtime.NumGoroutine(); n > goroutines {
@@ -100,7 +100,7 @@ func TestAutoFindsDamageWhileItFillsMemory(t *testing.T) {
 	f.WriteAt(b[:], 5<<20)
 	f.Close()
 	l := mustLoader(t, mustOpen(t, dir), Config{Batch: 8, Memory: 1 << 30})
-	for end := time.Now().Add(20 * time.Second); err == nil && time.Now().Before(end); {
+	for end := time.Now().Add(2 * time.Minute); err == nil && time.Now().Before(end); {
 		err = readAll(l, nil)
 	}
 	var e *shardify.Error

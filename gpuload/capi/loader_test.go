@@ -82,7 +82,7 @@ func (l *loader) numbers() []int64 { return make([]int64, stepHead+tensorEach*le
 func mustNext(t testing.TB, l *loader, lend bool) (*batch, []int64) {
 	t.Helper()
 	step := l.numbers()
-	code, err := l.next(10*time.Second, 0, lend, step)
+	code, err := l.next(2*time.Minute, 0, lend, step)
 	if code != ok || err != nil {
 		t.Fatal(code, err)
 	}
@@ -129,7 +129,7 @@ func TestALentBatchComesBackWhenNobodyHoldsIt(t *testing.T) {
 		t.Errorf("a lent batch after close: %v", x)
 	}
 	atomic.AddInt64(&c.views.held, -1)
-	for range 1500 {
+	for range 6000 {
 		if n.Load() == 0 {
 			return
 		}
@@ -227,7 +227,7 @@ func TestADetachedTensorIsTheCallers(t *testing.T) {
 		}
 		drop(k.lease)
 	}
-	for range 1500 {
+	for range 6000 {
 		if n.Load() == 1 { // the loader's own list
 			return
 		}

@@ -122,7 +122,7 @@ func sweep(t *testing.T, f *fake, ctx context.Context, name string, n, number in
 	var err error
 	select {
 	case err = <-done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatalf("%s, call %d, error %d: it hangs", name, n, number)
 	}
 	// A registration that is refused, or whose visit fails, is made otherwise, an attribute that is not
