@@ -260,6 +260,16 @@ func (x *lostRead) leave(list []format.Leftover) {
 	}
 }
 
+// leaves reports whether a field is left out by its name, or with all of a group.
+func (x *lostRead) leaves(name string) bool {
+	for l, unreadable := range x.left {
+		if l == name || unreadable && strings.HasPrefix(name, l+"/") {
+			return true
+		}
+	}
+	return false
+}
+
 func (x *lostRead) field(f *shardify.Field) {
 	x.fields[f.Name] = fmt.Sprint(f.DType, f.Shape, f.Levels, f.Media, f.Ragged)
 }
@@ -658,7 +668,7 @@ func (x *lostTally) judge(s *lostSeed, files map[string][]byte, is *lostRead, ti
 			unread++
 		}
 	}
-	named := !slices.ContainsFunc(missing, func(name string) bool { _, ok := is.left[name]; return !ok })
+	named := !slices.ContainsFunc(missing, func(name string) bool { return !is.leaves(name) })
 	note := ""
 	for n := range is.notes {
 		if !s.whole.notes[n] {

@@ -153,6 +153,37 @@ func TestGenesWithoutNamesAreNamed(t *testing.T) {
 	}
 }
 
+// TestChunksThatAreNotCountedAreMissed: a tree of chunks whose root has none any more is damage, not a matrix of zeros.
+func TestChunksThatAreNotCountedAreMissed(t *testing.T) {
+	for _, name := range []string{"small.loom", "tenx_gzip.h5"} {
+		b, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at, trees := 0, 0; ; trees++ {
+			i := bytes.Index(b[at:], []byte("TREE\x01\x00"))
+			if i < 0 {
+				if trees == 0 {
+					t.Errorf("%s has no tree of chunks", name)
+				}
+				break
+			}
+			at += i + 6
+			bad := bytes.Clone(b)
+			copy(bad[at:], []byte{0, 0})
+			p := readertest.Put(t, name, string(bad))
+			src, err := open(p, format.OpenArgs{Table: readertest.TableOf(p)})
+			if err == nil {
+				_, err = readertest.Load(src, 1<<20)
+				src.Close()
+			}
+			if !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), "no entries, and a chunk where the first would be") {
+				t.Errorf("%s, tree at %d: %v", name, at-6, err)
+			}
+		}
+	}
+}
+
 // TestMutatedOthers reads files of others with damage anywhere.
 func TestMutatedOthers(t *testing.T) {
 	var seeds [][]byte

@@ -1,6 +1,7 @@
 package btree
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/shardify/shardify"
@@ -93,8 +94,17 @@ func (t *v1) parse(addr int64, b []byte, level int) (Node, error) {
 	} else if t.kind == Groups && d.Rest() >= step+t.KeySize {
 		size = step + t.KeySize
 	}
+	if t.kind == Chunks && n == 0 && d.Rest() >= step && t.chunk(d.Bytes(step)) { // a library leaves nothing of the last one that it removes
+		return Node{}, d.CorruptAt(6, "no entries, and a chunk where the first would be")
+	}
 	body := d.Bytes(size)
 	return Node{addr, n, body, step}, d.Err()
+}
+
+// chunk reports whether an entry is of a chunk in the file.
+func (t *v1) chunk(entry []byte) bool {
+	size, addr := int64(binary.LittleEndian.Uint32(entry)), t.f.Offset(entry[t.KeySize:][:t.f.OffsetSize])
+	return size > 0 && addr > 0 && addr <= t.f.Size()-size
 }
 
 // rootLevel reads the level of the root.
