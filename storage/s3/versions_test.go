@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,7 +20,7 @@ import (
 
 // edits are what makes versions, one after the other.
 var edits = []pipeline.Edit{
-	{Op: "remove", Where: "y % 7 == 3", Jobs: 1}, {Op: "checkout", Version: 1}, {Op: "remove", Where: "y % 5 == 2", Note: "more", Jobs: 1}, {Op: "gc", Version: 2},
+	{Op: "remove", Where: "y % 7 == 3", Jobs: 1}, {Op: "relabel", Jobs: 1}, {Op: "checkout", Version: 1}, {Op: "remove", Where: "y % 5 == 2", Note: "more", Jobs: 1}, {Op: "gc", Version: 2},
 }
 
 func edit(t testing.TB, dir string, e pipeline.Edit) error {
@@ -30,12 +31,25 @@ func edit(t testing.TB, dir string, e pipeline.Edit) error {
 // versioned are conversions whose sets have versions.
 func versioned(t *testing.T) (list []conversion) {
 	t.Helper()
+	in := table(t, "in.csv", 60)
 	for _, format := range []string{"mmap", "wds"} {
-		c := conversion{name: format, Settings: pipeline.Settings{From: "synth", Format: format, ShardSamples: 20, Jobs: 1}}
-		c.Options = map[string]string{"samples": "60", "schema": "x:f32[3],y:i64"}
-		list = append(list, c)
+		list = append(list, conversion{name: format, Settings: pipeline.Settings{Inputs: []string{in}, Format: format, ShardSamples: 20, Jobs: 1}})
 	}
 	return list
+}
+
+// table writes a table of n samples and returns its name.
+func table(t *testing.T, name string, n int) string {
+	t.Helper()
+	text := "y,z\n"
+	for i := range n {
+		text += fmt.Sprintf("%d,%d.5\n", i, n-i)
+	}
+	name = filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return name
 }
 
 func healthy(t testing.TB, name, dir string) {
@@ -61,6 +75,7 @@ func TestVersionsAreThoseOfAFolder(t *testing.T) {
 		step = 1
 	}
 	points := 0
+	labels := table(t, "labels.csv", 3)
 	for _, c := range versioned(t) {
 		dir := filepath.Join(t.TempDir(), "set")
 		if _, err := pipeline.Convert(t.Context(), c.to(dir)); err != nil {
@@ -73,6 +88,9 @@ func TestVersionsAreThoseOfAFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, e := range edits {
+			if e.Op == "relabel" {
+				e.Labels = labels
+			}
 			name := c.name + " " + e.Op
 			before, old := srv.Objects("/bucket/set/"), folder(t, dir)
 			if err := edit(t, dir, e); err != nil {
