@@ -58,7 +58,11 @@ func SplitsPage(title string, lead []string, all []SplitReport, empty []string) 
 			}
 		}
 		if side != nil {
-			p.Sections = append(p.Sections, page.Section{ID: id, Title: name, Text: text, Parts: []page.Part{side}})
+			section := page.Section{ID: id, Title: name, Text: text, Parts: []page.Part{side}}
+			if l := together(fields, all); len(l.Series) > 1 && len(all)*len(names) <= compactFrom {
+				section.Parts = slices.Insert(section.Parts, 0, page.Part(l))
+			}
+			p.Sections = append(p.Sections, section)
 		}
 		for i := range fields {
 			if fields[i].Name == "" {
@@ -76,4 +80,32 @@ func SplitsPage(title string, lead []string, all []SplitReport, empty []string) 
 		}
 	}
 	return p
+}
+
+// together is one chart of a field's numbers in all splits, on one scale: the area below each line is the
+// share of its values.
+func together(fields []stats.Field, all []SplitReport) *page.Lines {
+	l := &page.Lines{Caption: "All splits", Y: "density"}
+	for i := range fields {
+		f := &fields[i]
+		if f.Values == nil || f.Values.Histogram == nil || len(f.Values.Histogram.Counts) < 2 || asClasses(f) {
+			continue
+		}
+		h, shift := f.Values.Histogram, 0.0
+		if f.Values.Whole {
+			shift = 0.5
+		}
+		sum := h.Below + h.Above
+		for _, n := range h.Counts {
+			sum += n
+		}
+		line := page.Series{Name: all[i].Split, Tone: page.Tone(i)}
+		for k, n := range h.Counts {
+			line.X = append(line.X, h.Edge(k)+shift)
+			line.Y = append(line.Y, n/sum/(h.Edge(k+1)-h.Edge(k)))
+		}
+		line.X = append(line.X, h.Hi+shift)
+		l.X, l.Series = unitOf(f), append(l.Series, line)
+	}
+	return l
 }

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/shardify/shardify/dataset/stats"
 )
 
 // TestSplitsStandSideBySide: a page of splits has a section for each field, with the chart of each
@@ -42,5 +45,42 @@ func TestSplitsStandSideBySide(t *testing.T) {
 	}
 	if i := strings.Index(page, "<h2>only"); strings.Count(page, "<h3>") != 3 || strings.Contains(page[:i], "Classes") {
 		t.Errorf("other columns, or charts of two kinds:\n%s", page)
+	}
+}
+
+// TestSplitsShareAChart: the lines of the splits have the area of the values that they show.
+func TestSplitsShareAChart(t *testing.T) {
+	field := func(lo, step, above float64, counts ...float64) stats.Field {
+		h := &stats.Histogram{Lo: lo, Hi: lo + step*float64(len(counts)), Step: step, Counts: counts, Above: above}
+		return stats.Field{Name: "x", Values: &stats.Summary{Histogram: h}}
+	}
+	all := []SplitReport{{Split: "train"}, {Split: "none"}, {Split: "val"}}
+	fields := []stats.Field{field(0, 2, 10, 10, 20, 0), {}, field(-1, 0.5, 0, 1, 1)}
+	l := together(fields, all)
+	if len(l.Series) != 2 || l.Series[0].Name != "train" || l.Series[1].Name != "val" || l.Series[0].Tone == l.Series[1].Tone {
+		t.Fatalf("%+v", l)
+	}
+	if s := l.Series[0]; !slices.Equal(s.X, []float64{0, 2, 4, 6}) || !slices.Equal(s.Y, []float64{0.125, 0.25, 0}) {
+		t.Errorf("train: %v, %v", s.X, s.Y)
+	}
+	if s := l.Series[1]; !slices.Equal(s.X, []float64{-1, -0.5, 0}) || !slices.Equal(s.Y, []float64{1, 1}) {
+		t.Errorf("val: %v, %v", s.X, s.Y)
+	}
+	for _, whole := range []bool{true, false} {
+		for i := range all {
+			if all[i].Report = new(stats.Report); fields[i].Name != "" {
+				all[i].Fields = fields[i : i+1]
+			}
+		}
+		if !whole {
+			all = all[:1]
+		}
+		var b bytes.Buffer
+		if err := SplitsPage("x", nil, all, nil).Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if has := strings.Contains(b.String(), "All splits"); has != whole {
+			t.Errorf("a chart of %d splits: %v", len(all), has)
+		}
 	}
 }
