@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -268,5 +269,40 @@ func TestHostileIndexes(t *testing.T) {
 	}
 	if err := try(edit(`"cls":{`, `"cls":{`)); err != nil {
 		t.Errorf("the edits are not sound: %v", err)
+	}
+}
+
+// BenchmarkOpenTars opens 20 tars of others, or those in SHARDIFY_BENCH_TARS, by their headers and by an index.
+func BenchmarkOpenTars(b *testing.B) {
+	dir := os.Getenv("SHARDIFY_BENCH_TARS")
+	if dir == "" {
+		dir = b.TempDir()
+		for k := range 20 {
+			var t bytes.Buffer
+			w := stdtar.NewWriter(&t)
+			for i := range 1000 {
+				err := w.WriteHeader(&stdtar.Header{Name: fmt.Sprintf("%02d%04d.%s", k, i/2, []string{"jpg", "txt"}[i%2]), Size: 900, Mode: 0o644, Format: stdtar.FormatUSTAR})
+				if _, e := w.Write(make([]byte, 900)); err != nil || e != nil {
+					b.Fatal(err, e)
+				}
+			}
+			if err := w.Close(); err != nil {
+				b.Fatal(err)
+			}
+			put(b, filepath.Join(dir, fmt.Sprintf("%02d.tar", k)), t.Bytes())
+		}
+	}
+	for _, how := range []string{"headers", "index"} {
+		if how == "index" {
+			made(b, dir, "")
+			defer os.Remove(filepath.Join(dir, TarsIndexName))
+		}
+		b.Run(how, func(b *testing.B) {
+			for range b.N {
+				if _, _, err := reopened(b, dir); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
