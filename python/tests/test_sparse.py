@@ -181,6 +181,33 @@ def test_it_goes_with_the_rest(tmp_path, framework, shuffle, copy):
                 assert all(np.array_equal(x, want[i]) for i, x in rest)
 
 
+@pytest.mark.parametrize("size", [dict(batch_size=7), dict(budget={"X/data": 40})], ids=["count", "budget"])
+@pytest.mark.parametrize("how", ["weights", "balance", "mix", "order", "indices"])
+def test_drawn_rows(tmp_path, how, size):
+    """Samples by weight, class, share of an input or an order of the user's own are the rows of those samples."""
+    width, rows = 50, [dict(r, label=k % 3) for k, r in enumerate(cells(64, 50, 2))]
+    folder, want = write(tmp_path / "set", rows, pair(width=width)), dense(rows, width)
+    chosen = np.random.default_rng(4).permutation(64)[:40]
+    given = {
+        "weights": dict(weights=np.arange(64.0), samples=90, shuffle="global"),
+        "balance": dict(balance="label", samples=90, shuffle="global"),
+        "mix": dict(samples=90, shuffle="global"),
+        "order": dict(order=chosen),
+        "indices": dict(indices=chosen, shuffle="global"),
+    }[how]
+    paths = {folder: 3, folder + "/": 1} if how == "mix" else folder
+    seen = []
+    with shardify.Loader(paths, sparse="dense", framework="numpy", device="cpu", seed=3, last="short", **size, **given) as loader:
+        for b in loader:
+            assert np.array_equal(array(b["X"]), want[b.ids % 64]) and ("budget" not in size or np.count_nonzero(b["X"]) <= 40)
+            seen += b.ids.tolist()
+    assert len(seen) == {"order": 40, "indices": 40}.get(how, 90)
+    if how in ("order", "indices"):
+        assert sorted(seen) == sorted(chosen.tolist())
+    if how == "weights":
+        assert 0 not in seen
+
+
 def test_kept_batches_stay(tmp_path):
     rows = cells(64, 30, 5)
     folder, want = write(tmp_path / "set", rows, pair(width=30)), dense(rows, 30)
