@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
 
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 )
@@ -45,7 +45,7 @@ func Published(ctx context.Context, in storage.FS, name string, b []byte) ([]byt
 			m, err = index.DecodeManifest(root)
 		}
 		if err != nil {
-			return nil, shardify.Annotate(err, "open", storage.Join(whole, index.ManifestName), "")
+			return nil, fmt.Errorf("%s, of which this is a split: %w", storage.Join(whole, index.ManifestName), err)
 		}
 		want := m.Splits[split].Digest
 		if now, err := index.DecodeManifest(b); want == "" || err != nil || now.Digest == want {
