@@ -76,6 +76,9 @@ func PlainName(s string) string {
 type UnknownField struct {
 	Name    string
 	Suggest string // the field that was meant, perhaps
+	// Meant is that of another name in the same text: the name itself if there is such a field, "" if none is
+	// known. nil: the text has no other names.
+	Meant func(name string) string
 }
 
 // Error names the field, and the one that was meant.

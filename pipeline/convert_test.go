@@ -68,6 +68,7 @@ func TestWrongSettingsAreUsage(t *testing.T) {
 		"--labels is an option of":         func(s *Settings) { s.Options["labels"] = "folder" },
 		"--where: z > 1: no field z":       func(s *Settings) { s.Where = []string{"z > 1"} },
 		"try --where 'y > 1'":              func(s *Settings) { s.Where = []string{"yy > 1"} },
+		"try --where 'y > 1 and y < 9'":    func(s *Settings) { s.Where = []string{"yy > 1 and y1 < 9"} },
 	} {
 		_, err := Convert(t.Context(), synth(filepath.Join(t.TempDir(), "out"), change))
 		text := ""

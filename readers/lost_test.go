@@ -537,15 +537,9 @@ func lostPlace(whole []byte) func(map[string][]byte, int64, *lostRead, *lostRead
 			if len(b) != len(whole) {
 				return false
 			}
-			first, last := len(b), 0
-			for i := range b {
-				if b[i] != whole[i] {
-					first, last = min(first, i), i
-				}
-			}
-			for at := max(last-7, 0); at <= min(first, len(b)-8); at++ {
+			for at := range len(b) - 7 {
 				was, is := binary.LittleEndian.Uint64(whole[at:]), binary.LittleEndian.Uint64(b[at:])
-				if max(was, is) < uint64(len(b)) && min(was, is) >= 1<<9 {
+				if was != is && max(was, is) < uint64(len(b)) && was >= 1<<9 && is > 0 {
 					return true
 				}
 			}

@@ -125,7 +125,7 @@ func shown(text string) string {
 	return text
 }
 
-// Correct is the flag of an error with the field that was meant in it, "" if that is not known.
+// Correct is the flag of an error with the fields that were meant in it, "" if one of them is not known.
 func (s Settings) Correct(err error) string {
 	u, ok := errors.AsType[*format.UnknownField](err)
 	if !ok || u.Suggest == "" {
@@ -133,17 +133,46 @@ func (s Settings) Correct(err error) string {
 	}
 	for i := range Table {
 		for _, t := range s[Table[i].Name] {
-			if fixed := replaceWord(t, u.Name, u.Suggest); fixed != t {
-				return fmt.Sprintf("--%s '%s'", Table[i].Name, fixed)
+			if fixed := s.replaceNames(t, u); fixed != t {
+				return flagOf(Table[i].Name, fixed)
 			}
 		}
 	}
 	for _, t := range s[Split] {
-		if fixed := replaceWord(t, u.Name, u.Suggest); fixed != t {
-			return fmt.Sprintf("--%s '%s'", Split, fixed)
+		if fixed := s.replaceNames(t, u); fixed != t {
+			return flagOf(Split, fixed)
 		}
 	}
 	return ""
+}
+
+func flagOf(name, text string) string {
+	if text == "" {
+		return ""
+	}
+	return fmt.Sprintf("--%s '%s'", name, text)
+}
+
+// replaceNames replaces all unknown names of a text that has this one; "" if it is not known by what.
+func (s Settings) replaceNames(text string, u *format.UnknownField) string {
+	fixed := replaceWord(text, u.Name, u.Suggest)
+	needs, err := s.needs()
+	if fixed == text || u.Meant == nil || err != nil {
+		return fixed
+	}
+	done := map[string]bool{u.Name: true}
+	for _, n := range needs {
+		if n.text != text || done[n.name] {
+			continue
+		}
+		done[n.name] = true
+		meant := u.Meant(n.name)
+		if meant == "" {
+			return ""
+		}
+		fixed = replaceWord(fixed, n.name, meant)
+	}
+	return fixed
 }
 
 // replaceWord replaces a name where it is a whole word.

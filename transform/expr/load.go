@@ -77,7 +77,12 @@ func (b *binder) defined(name string) (*value, error) {
 			known = append(known, n)
 		}
 		slices.Sort(known)
-		unknown := &format.UnknownField{Name: name, Suggest: suggested(name, known)}
+		unknown := &format.UnknownField{Name: name, Suggest: suggested(name, known), Meant: func(other string) string {
+			if slices.Contains(known, other) || IsGlob(other) {
+				return other
+			}
+			return suggested(other, known)
+		}}
 		if name == "key" {
 			return nil, fmt.Errorf("%w; key() is the sample's name", unknown)
 		}
