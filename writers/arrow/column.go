@@ -18,6 +18,7 @@ type column struct {
 	ends  [][]byte // i32: of each list of any length, then of bytes
 	last  []int64  // of each of them
 	data  []byte
+	lent  []byte // in place of data: what the batch has, as long as Write has it
 	bits  []byte // marks as they are stored
 	path  []byte // the two buffers of paths, which are all missing
 	blank []byte // the bytes of a missing value
@@ -41,10 +42,16 @@ func newColumn(c *table.Column) column {
 }
 
 func (c *column) reset() {
-	c.rows, c.nulls, c.valid, c.data = 0, 0, c.valid[:0], c.data[:0]
+	c.rows, c.nulls, c.valid, c.data, c.lent = 0, 0, c.valid[:0], c.data[:0], nil
 	for i := range c.ends {
 		c.ends[i], c.last[i] = append(c.ends[i][:0], 0, 0, 0, 0), 0
 	}
+}
+
+// own copies what is lent.
+func (c *column) own() {
+	c.data = append(c.data, c.lent...)
+	c.lent = nil
 }
 
 // end closes a list, or a value of bytes.
@@ -88,6 +95,7 @@ func (c *column) put(col *shardify.Column, lo, hi int) {
 			if c.nulls++; len(c.ends) > 0 {
 				c.end(0, c.last[0])
 			}
+			c.own()
 			c.data = append(c.data, c.blank...)
 			i++
 		}
@@ -107,6 +115,11 @@ func (c *column) values(col *shardify.Column, lo, hi int) {
 		c.last[i] = base + o[len(o)-1]
 	}
 	if c.DType == c.From || c.From.Size() == 8 {
+		if len(c.data) == 0 && len(c.lent) == 0 {
+			c.lent = col.Data[from:to]
+			return
+		}
+		c.own()
 		c.data = append(c.data, col.Data[from:to]...)
 		return
 	}
@@ -140,14 +153,19 @@ func (c *column) buffers(nodes []arrow.Node, bufs [][]byte) ([]arrow.Node, [][]b
 	if c.File {
 		next()
 	}
+	data := c.data
+	if len(c.lent) > 0 {
+		data = c.lent
+	}
 	switch next(); {
 	case c.Media != "":
-		bufs = append(bufs, c.ends[jagged], c.data)
+		bufs = append(bufs, c.ends[jagged], data)
 	case c.DType == shardify.Bool:
+		c.own()
 		c.data = pack(c.data[:0], c.data) // eight behind one
 		bufs = append(bufs, c.data)
 	default:
-		bufs = append(bufs, c.data)
+		bufs = append(bufs, data)
 	}
 	if c.File {
 		for int64(len(c.path)) < 4*(n+1) {

@@ -50,7 +50,7 @@ func newSink(st storage.Store, spec format.ShardSpec) (shardify.Sink, error) {
 func (s *sink) Write(b *shardify.Batch) error { return s.Shard.Write(b, s.write) }
 
 func (s *sink) write(b *shardify.Batch) error {
-	return s.group.Each(b, func(lo, hi int) {
+	err := s.group.Each(b, func(lo, hi int) {
 		for k := range s.cols {
 			c := &s.cols[k]
 			if c.Field >= 0 {
@@ -62,6 +62,10 @@ func (s *sink) write(b *shardify.Batch) error {
 			}
 		}
 	}, s.flush)
+	for k := range s.cols {
+		s.cols[k].own() // the rest of the batch, which goes
+	}
+	return err
 }
 
 var zeros [arrow.Align]byte
