@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	_ "github.com/shardify/shardify/tests/race"
 )
 
 // TestQuietWaitsForWhatRuns, and for what is ready to run; and for what the caller says.

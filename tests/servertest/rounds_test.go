@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+
+	_ "github.com/shardify/shardify/tests/race"
 )
 
 // TestRoundsAreWhatAClientWaitsFor: requests at the same time are one round, however many they are.
