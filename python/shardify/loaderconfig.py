@@ -83,13 +83,15 @@ def shuffle(value: Any) -> str:
 
 
 def whole(name: str, n: Any, least: int = 0, bits: int = 63, most: Optional[int] = None) -> Any:
-    """A whole number; None stays where 0 may be. 64.5 and "64" are errors."""
+    """A whole number; None stays where 0 may be. 64.5, "64" and True are errors."""
     if n is None and least == 0:
         return n
     try:
         i = index(n)  # type: ignore[arg-type,unused-ignore]
     except TypeError:
-        raise ValueError("%s=%r: want a whole number" % (name, n)) from None
+        i = None
+    if i is None or isinstance(n, bool):
+        raise ValueError("%s=%r: want a whole number" % (name, n))
     if not least <= i < 1 << bits:
         raise ValueError("%s=%d: want %d or more%s" % (name, i, least, "" if i < least else ", less than 2^%d" % bits))
     if most is not None and i > most:

@@ -136,6 +136,7 @@ def test_wrong_weights(data, wrong, text):
         (dict(budget={}), TypeError, "want {field: most}"),
         (dict(budget={"tokens": -1}), ValueError, "want 0 or more"),
         (dict(budget={"tokens": 1.5}), ValueError, "want a whole number"),
+        (dict(budget={"tokens": True}), ValueError, "tokens=True: want a whole number"),
         (dict(budget={"x": 9}), shardify.SchemaError, "neither a list"),
         (dict(budget={"tokens": 99}, last="pad"), shardify.UnsupportedError, "last='pad'"),
         (dict(budget=Budget({"tokens": 99}, oversize="skip")), ValueError, "oversize"),
