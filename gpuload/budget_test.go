@@ -1,6 +1,7 @@
 package gpuload
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -118,5 +119,8 @@ func TestWrongBudgets(t *testing.T) {
 	r := l.Order().Packs().Report(0)
 	if r.Samples+r.Dropped != 60 || r.Dropped == 0 {
 		t.Errorf("%+v", r)
+	}
+	if want := fmt.Sprintf("%d of 60 samples are more than the budget by themselves", r.Dropped); !strings.Contains(strings.Join(l.Notes(), "\n"), want) {
+		t.Errorf("no note %q in %q", want, l.Notes())
 	}
 }

@@ -60,5 +60,9 @@ func (w *samples) notePacks(p *order.Packs) {
 	}
 	if p.Batches(w.cfg.Epoch) == 0 {
 		w.notes.add("an epoch of %s samples has no batch: each sample is more than the budget", printable.Count(w.Steps.Length))
+	} else if p.Oversize == order.Skip && !w.Order.Listed() {
+		if n := p.Over(); n > 0 {
+			w.notes.add("%s of %s samples are more than the budget by themselves, and in no batch: oversize=drop", printable.Count(n), printable.Count(w.Order.Items()))
+		}
 	}
 }

@@ -146,6 +146,17 @@ func (p *Packs) checkSizes(n int64, item func(int64) int64) error {
 	return nil
 }
 
+// Over is how many of the samples that epochs are made of are over a budget by themselves.
+func (p *Packs) Over() (n int64) {
+	for q := range p.order.Items() {
+		s := p.order.Item(q)
+		if slices.ContainsFunc(p.Budgets, func(b Budget) bool { return b.Lengths.Of(s) > b.Most }) {
+			n++
+		}
+	}
+	return n
+}
+
 // forget drops what was computed of epochs.
 func (p *Packs) forget() {
 	p.mu.Lock()
