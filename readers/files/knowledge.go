@@ -259,10 +259,13 @@ func (f *knowledge) uniform(strays map[*kind]bool) bool {
 	return true
 }
 
-// pictures reports whether all samples are single pictures.
+// pictures reports whether all samples are single pictures, and other files are about the folder: --pair takes any.
 func (f *knowledge) pictures(strays map[*kind]bool) bool {
 	return !f.many && !slices.ContainsFunc(f.kinds, func(k *kind) bool {
-		return !strays[k] && (len(k.exts) != 1 || !imageTypes[media(k.exts[0])])
+		if strays[k] {
+			return !k.about
+		}
+		return len(k.exts) != 1 || !imageTypes[media(k.exts[0])]
 	})
 }
 

@@ -261,6 +261,7 @@ func TestPicturesThatArePartsByTheirNames(t *testing.T) {
 		"other words":      {files: []string{"0.png", "0_old.png"}},
 		"numbers":          {files: []string{"0.png", "0_1.png"}},
 		"no pictures":      {files: []string{"0.txt", "0_text.txt"}},
+		"beside a table":   {files: []string{"0.png", "0_mask.png", "1.png", "1_mask.png", "notes.csv"}},
 		"with other files": {files: []string{"0.png", "0.json", "0_mask.png", "0_mask.json"}},
 	} {
 		table := listing(t, folder(t, c.files...))
