@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -224,4 +225,74 @@ func (s Settings) Check(schema []shardify.Field) error {
 		return shardify.Misused(fmt.Errorf("--%s '%s': %w", n.flag, n.text, unknown))
 	}
 	return nil
+}
+
+// Correct is the flag of an error with the fields that were meant in it, "" if one of them is not known.
+func (s Settings) Correct(err error) string {
+	u, ok := errors.AsType[*format.UnknownField](err)
+	if !ok || u.Suggest == "" {
+		return ""
+	}
+	needs, _ := s.needs()
+	for i := range Table {
+		for _, t := range s[Table[i].Name] {
+			if fixed := replaceNames(needs, t, u); fixed != t {
+				return flagOf(Table[i].Name, fixed)
+			}
+		}
+	}
+	for _, t := range s[Split] {
+		if fixed := replaceNames(needs, t, u); fixed != t {
+			return flagOf(Split, fixed)
+		}
+	}
+	return ""
+}
+
+func flagOf(name, text string) string {
+	if text == "" {
+		return ""
+	}
+	return fmt.Sprintf("--%s '%s'", name, text)
+}
+
+// replaceNames replaces all unknown names of a text that has this one; "" if it is not known by what.
+func replaceNames(needs []need, text string, u *format.UnknownField) string {
+	fixed := replaceWord(text, u.Name, u.Suggest)
+	if fixed == text || u.Meant == nil {
+		return fixed
+	}
+	done := map[string]bool{u.Name: true}
+	for _, n := range needs {
+		if n.text != text || done[n.name] {
+			continue
+		}
+		done[n.name] = true
+		meant := u.Meant(n.name)
+		if meant == "" {
+			return ""
+		}
+		fixed = replaceWord(fixed, n.name, meant)
+	}
+	return fixed
+}
+
+// replaceWord replaces a name where it is a whole word.
+func replaceWord(s, old, by string) string {
+	part := func(c byte) bool {
+		return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	}
+	for at := 0; ; {
+		i := strings.Index(s[at:], old)
+		if i < 0 || old == "" {
+			return s
+		}
+		i += at
+		end := i + len(old)
+		if (i == 0 || !part(s[i-1])) && (end == len(s) || !part(s[end])) {
+			s = s[:i] + by + s[end:]
+			end = i + len(by)
+		}
+		at = end
+	}
 }

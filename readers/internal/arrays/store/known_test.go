@@ -46,7 +46,7 @@ func TestNodesAreParsedOnce(t *testing.T) {
 	}
 }
 
-// TestChangedNodesAreParsed: what is known goes by all of the metadata, and few nodes are kept.
+// TestChangedNodesAreParsed: a change of any part of the metadata is another node, and few nodes are kept.
 func TestChangedNodesAreParsed(t *testing.T) {
 	k := &Known{}
 	group := func(attrs string) any {
