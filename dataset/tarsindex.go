@@ -125,7 +125,7 @@ func (x *tarsIndex) encode() ([]byte, error) {
 	return append(b, sum[:]...), nil
 }
 
-// readTarsIndex reads the index in a folder; nil if there is none.
+// readTarsIndex reads the index in a folder, if it has one.
 func readTarsIndex(ctx context.Context, in storage.FS, folder string) (*tarsIndex, error) {
 	name := storage.Join(folder, TarsIndexName)
 	b, err := storage.ReadOwn(ctx, in, name, maxManifest)
@@ -315,7 +315,7 @@ func CheckTarsIndex(ctx context.Context, in storage.FS, folder string) (root str
 			if ctx.Err() != nil {
 				return root, nil, context.Cause(ctx)
 			}
-			continue // whoever reads the tar says what is wrong with it
+			continue // the reader of the tar says what is wrong with it
 		}
 		was.Modified, was.Version = now.Modified, now.Version
 		a, errA := json.Marshal(was)

@@ -124,15 +124,15 @@ func TestKeptIndexes(t *testing.T) {
 	}
 
 	// In a folder of its own.
-	apart := filepath.Join(t.TempDir(), "apart")
+	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
 	os.Remove(filepath.Join(dir, TarsIndexName))
-	made(t, dir, apart)
-	got, read, err = reopened(t, apart)
+	made(t, dir, elsewhere)
+	got, read, err = reopened(t, elsewhere)
 	if err != nil || read != 4*tar.Block {
 		t.Fatal(read, err)
 	}
 	alike(t, got, want)
-	if _, again, err := IndexTars(t.Context(), storages.Files, apart, ""); err != nil || !bytes.Contains(again, []byte(`"folder":`)) {
+	if _, again, err := IndexTars(t.Context(), storages.Files, elsewhere, ""); err != nil || !bytes.Contains(again, []byte(`"folder":`)) {
 		t.Errorf("an index in a folder of its own is not made again: %v", err)
 	}
 	for what, to := range map[string]string{"tars of its own": dir + "/b", "a data set": t.TempDir()} {

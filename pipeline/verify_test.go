@@ -102,13 +102,13 @@ func TestIndexOfTarsOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	apart := filepath.Join(t.TempDir(), "apart")
-	for _, to := range []string{"", apart} {
+	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
+	for _, to := range []string{"", elsewhere} {
 		r, err := pipeline.Index(t.Context(), dir, to)
 		if err != nil || len(r.Done) == 0 || !strings.Contains(r.Done[0], "shardify.tars") {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if entries, err := os.ReadDir(r.Path); err != nil || len(entries) != map[string]int{"": 3, apart: 1}[to] {
+		if entries, err := os.ReadDir(r.Path); err != nil || len(entries) != map[string]int{"": 3, elsewhere: 1}[to] {
 			t.Errorf("%v, %v", entries, err)
 		}
 		if r, err = pipeline.Verify(t.Context(), []string{r.Path}, verify.Options{}, pipeline.Hooks{}); err != nil || r.Total != 0 || r.Counts.Shards != 2 {
@@ -116,7 +116,7 @@ func TestIndexOfTarsOfOthers(t *testing.T) {
 		}
 	}
 	os.Remove(filepath.Join(dir, "shard-000002.tar"))
-	for _, folder := range []string{dir, apart} {
+	for _, folder := range []string{dir, elsewhere} {
 		r, err := pipeline.Verify(t.Context(), []string{folder}, verify.Options{Keep: 9}, pipeline.Hooks{})
 		if err != nil || r.Total != 1 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].What, "is gone") || r.Next != "shardify index "+folder {
 			t.Errorf("%+v, %v", r, err)
@@ -137,7 +137,7 @@ func TestIndexOfTarsOfOthers(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for path, want := range map[string]string{t.TempDir(): "", sets: "-o is for tars of other programs"} {
-		if _, err := pipeline.Index(t.Context(), path, apart); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := pipeline.Index(t.Context(), path, elsewhere); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

@@ -38,11 +38,11 @@ func Lint(ctx context.Context, paths []string, o Options) (*Report, error) {
 		o.Sinks = writers.Formats
 	}
 	l := &lint{o: &o, c: newCollector(o.Keep)}
-	stale, apart, err := l.indexes(ctx, paths)
+	stale, roots, err := l.indexes(ctx, paths)
 	if err != nil {
 		return nil, err
 	}
-	files, err := l.files(append(slices.Clone(paths), apart...))
+	files, err := l.files(append(slices.Clone(paths), roots...))
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +78,8 @@ func Lint(ctx context.Context, paths []string, o Options) (*Report, error) {
 }
 
 // indexes compares the indexes of tars in folders with the tars. stale is a folder whose index has to be made again,
-// apart are the folders of tars of those that are elsewhere.
-func (l *lint) indexes(ctx context.Context, paths []string) (stale string, apart []string, err error) {
+// roots are the folders of tars whose index is in another folder.
+func (l *lint) indexes(ctx context.Context, paths []string) (stale string, roots []string, err error) {
 	for _, p := range paths {
 		root, wrong, err := dataset.CheckTarsIndex(ctx, storages.Files, p)
 		if ctx.Err() != nil {
@@ -96,10 +96,10 @@ func (l *lint) indexes(ctx context.Context, paths []string) (stale string, apart
 			stale = p
 		}
 		if root != "" && root != p {
-			apart = append(apart, root)
+			roots = append(roots, root)
 		}
 	}
-	return stale, apart, nil
+	return stale, roots, nil
 }
 
 type lint struct {

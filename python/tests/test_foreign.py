@@ -155,15 +155,15 @@ def test_images_of_tars_are_decoded(tmp_path, nullable):
 
 
 @pytest.mark.skipif(not os.access(PROGRAM, os.X_OK), reason="the converter is not built: SHARDIFY=bin/shardify names it")
-@pytest.mark.parametrize("apart", [False, True])
-def test_tars_with_an_index(tars, tmp_path, apart):
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_tars_with_an_index(tars, tmp_path, elsewhere):
     """What shardify index keeps is used beside the tars and from a folder of its own; what changed since is named."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         want = shardify.open(tars)
         values = [want[i]["jpg"] for i in range(30)]
-        subprocess.run([PROGRAM, "index", str(tars)] + (["-o", str(tmp_path / "apart")] if apart else []), check=True)
-        folder = tmp_path / "apart" if apart else tars
+        subprocess.run([PROGRAM, "index", str(tars)] + (["-o", str(tmp_path / "elsewhere")] if elsewhere else []), check=True)
+        folder = tmp_path / "elsewhere" if elsewhere else tars
         ds = shardify.open(folder)
         assert [ds[i]["jpg"] for i in range(30)] == values and ds.fields == want.fields
         with shardify.Loader(str(folder), 4, last="short", device="cpu", columns=["v"]) as loader:

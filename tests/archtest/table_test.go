@@ -235,7 +235,7 @@ var table = []row{
 	{"bench/floor", "commands", "codecs/crc32c codecs/inflate"},
 	{"bench/licences", "commands", ""},
 	{"bench/opentime", "commands", "format plan readers shardify"},
-	{"cmd/shardify", "commands", "cmd/internal/benchcmd cmd/internal/cli cmd/internal/verifycmd convert internal/host internal/printable internal/value internal/version pipeline pipeline/cluster pipeline/driver pipeline/inspect pipeline/queues readers shardify storage/cache storage/storages view writers"},
+	{"cmd/shardify", "commands", "cmd/internal/benchcmd cmd/internal/cli cmd/internal/verifycmd convert internal/host internal/printable internal/value internal/version pipeline pipeline/cluster pipeline/driver pipeline/inspect pipeline/queues readers shardify storage/cache storage/storages verify view writers"},
 	{"cmd/shardify-gpu", "commands", "cmd/internal/benchcmd cmd/internal/cli cmd/internal/trainer gpuload internal/printable internal/version shardify"},
 	{"cmd/verify", "commands", "cmd/internal/cli cmd/internal/verifycmd internal/version"},
 	{"gpuload/capi", "commands", "convert dataset format gpuload gpuload/internal/device gpuload/internal/images gpuload/internal/sparse gpuload/order index pipeline pipeline/settings readers shardify storage storage/storages writers"},

@@ -20,7 +20,7 @@ func TestContract(t *testing.T) { writertest.Run(t, tfrecord.Format, nil) }
 
 func TestContractOfArrayRecord(t *testing.T) { writertest.Run(t, tfrecord.ArrayRecord, nil) }
 
-// TestNumbersThatAnExampleDoesNotHold: the error names sample and field, and there is no shard. What lies below a missing
+// TestNumbersThatAnExampleDoesNotHold: the error names sample and field, and there is no shard. What is stored of a missing
 // value is not written.
 func TestNumbersThatAnExampleDoesNotHold(t *testing.T) {
 	column := func(nullable bool, levels int) writertest.Schema {

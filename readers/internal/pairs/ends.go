@@ -142,7 +142,7 @@ func parts(list []*end) (are, whole bool) {
 }
 
 // Ends is the error about files whose names end in _mask or the like, beside others with the same names without
-// it; nil if there are none.
+// it, or nil.
 func Ends(t *format.Table) *format.Ambiguous { return refuseEnds(t, true) }
 
 // anyWord reports whether a name ends in _mask or the like: most lists have none, and are long.
