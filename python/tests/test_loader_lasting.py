@@ -120,9 +120,9 @@ def test_an_interrupt_ends_an_epoch_at_once(data, way, threads):
                     pass
         except KeyboardInterrupt:
             late = time.monotonic() - sent[0]
-        # It goes on from there.
+        # It goes on from there, which may be the end of an epoch.
         state = loader.state_dict()
-        rest = sum(1 for b in loader)
+        rest = sum(1 for b in loader) or sum(1 for b in loader)
         print(late < 100, rest > 0, state["epoch"] > 0)
         loader.close()
         """
