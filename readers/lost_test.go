@@ -529,22 +529,26 @@ func lostFrames(name string) func(map[string][]byte, int64, *lostRead, *lostRead
 	}
 }
 
-// lostPlace knows a file one place of which has become another one in the file: what is read from there may
-// be zeros, and the file has no sums.
+// lostPlace knows a file of which places, and nothing else, have become other ones in the file: what is read from
+// there may be zeros, and the file has no sums.
 func lostPlace(whole []byte) func(map[string][]byte, int64, *lostRead, *lostRead) bool {
 	return func(files map[string][]byte, _ int64, _, _ *lostRead) bool {
 		for _, b := range files {
 			if len(b) != len(whole) {
 				return false
 			}
-			for at := range len(b) - 7 {
+			seen := 0 // all changes before it are of places
+			for at := 0; at+8 <= len(b); at++ {
 				was, is := binary.LittleEndian.Uint64(whole[at:]), binary.LittleEndian.Uint64(b[at:])
-				if was != is && max(was, is) < uint64(len(b)) && was >= 1<<9 && is > 0 {
-					return true
+				if was != is && max(was, is) < uint64(len(b)) && was >= 1<<9 && is > 0 && bytes.Equal(whole[seen:max(seen, at)], b[seen:max(seen, at)]) {
+					seen = at + 8
 				}
 			}
+			if seen == 0 || !bytes.Equal(whole[seen:], b[seen:]) {
+				return false
+			}
 		}
-		return false
+		return true
 	}
 }
 
