@@ -17,6 +17,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/index/megatron"
 	"github.com/shardify/shardify/index/tar"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/walk"
 )
@@ -224,7 +225,7 @@ func survey(ctx context.Context, in storage.FS, path, name string) (*shardify.Sh
 		return nil, 0, err
 	}
 	if h.Modes {
-		return nil, 0, shardify.Unsupported("a multimodal index, with a mode of each sequence: shardify convert %s -o FOLDER makes a data set with both fields", path)
+		return nil, 0, shardify.Unsupported("a multimodal index, with a mode of each sequence: shardify convert %s -o FOLDER makes a data set with both fields", printable.Quote(path))
 	}
 	data := megatron.Data(path)
 	st, err := in.Stat(ctx, data)

@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -70,7 +71,7 @@ func open(ctx context.Context, in storage.FS, path string, formats []string) (*S
 	case len(m.Splits) > 0:
 		return nil, errSplits(Folder(path), m)
 	case !slices.Contains(formats, m.Format):
-		return nil, shardify.Unsupported("a data set of %s shards: want %s; shardify convert %s -o FOLDER converts it", m.Format, strings.Join(formats, " or "), Folder(path))
+		return nil, shardify.Unsupported("a data set of %s shards: want %s; shardify convert %s -o FOLDER converts it", m.Format, strings.Join(formats, " or "), printable.Quote(Folder(path)))
 	}
 	if m.Format == index.FormatMDS {
 		return openMDS(ctx, in, path, m)

@@ -21,6 +21,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/index/npy"
 	"github.com/shardify/shardify/index/tar"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/walk"
 )
@@ -53,6 +54,8 @@ func openTars(ctx context.Context, in storage.FS, path string, indexed bool) (*S
 		if known != nil && known.Root != "" {
 			if path != root {
 				known = nil
+			} else if err := emptyOfSets(ctx, in, path); err != nil {
+				return nil, shardify.Annotate(err, "open", storage.Join(path, TarsIndexName), "")
 			} else {
 				path, root = known.Root, known.Root
 			}
@@ -74,7 +77,7 @@ func openTars(ctx context.Context, in storage.FS, path string, indexed bool) (*S
 		if name == nil {
 			name = &path
 		}
-		return nil, shardify.Unsupported("%s is compressed, and has to be read from its beginning for each sample: shardify convert %s -o FOLDER converts it", filepath.Base(*name), path)
+		return nil, shardify.Unsupported("%s is compressed, and has to be read from its beginning for each sample: shardify convert %s -o FOLDER converts it", filepath.Base(*name), printable.Quote(path))
 	}
 	if errors.Is(err, walk.ErrNone) || ours.Load() {
 		return nil, nil

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/zeebo/xxh3"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/index/npy"
 	"github.com/shardify/shardify/index/tar"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/walk"
 )
@@ -63,7 +65,7 @@ type tarRecord struct {
 func IndexTars(ctx context.Context, in storage.FS, path, to string) (s *Set, content []byte, err error) {
 	root, x := Folder(path), &tarsIndex{}
 	if old, err := readTarsIndex(ctx, in, root); err == nil && old != nil && old.Root != "" {
-		if root, x.Root = old.Root, old.Root; to == "" {
+		if root = old.Root; to == "" {
 			to = Folder(path)
 		}
 	}
@@ -110,6 +112,11 @@ func emptyOfSets(ctx context.Context, in storage.FS, folder string) error {
 }
 
 func (x *tarsIndex) encode() ([]byte, error) {
+	for _, t := range x.Tars {
+		if name := storage.Join(x.Root, t.Name); !utf8.ValidString(name) {
+			return nil, shardify.Unsupported("the name %q is not UTF-8, and cannot be in an index: rename it, or open the tars without one", name)
+		}
+	}
 	text, err := json.Marshal(x)
 	if err != nil {
 		return nil, err
@@ -129,7 +136,7 @@ func (x *tarsIndex) encode() ([]byte, error) {
 func readTarsIndex(ctx context.Context, in storage.FS, folder string) (*tarsIndex, error) {
 	name := storage.Join(folder, TarsIndexName)
 	b, err := storage.ReadOwn(ctx, in, name, maxManifest)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrPermission) { // the headers say the same
 		return nil, nil
 	}
 	x := &tarsIndex{folder: folder, byName: map[string]*tarScan{}}
@@ -140,6 +147,15 @@ func readTarsIndex(ctx context.Context, in storage.FS, folder string) (*tarsInde
 		return nil, shardify.Annotate(err, "open", name, "")
 	}
 	return x, nil
+}
+
+// TarsOf returns the folder of the tars whose index a folder has instead of them; "" if it has none.
+func TarsOf(ctx context.Context, in storage.FS, folder string) (string, error) {
+	x, err := readTarsIndex(ctx, in, folder)
+	if x == nil {
+		return "", err
+	}
+	return x.Root, nil
 }
 
 // parse decodes an index. What it returns is as sound as if it came from headers.
@@ -203,7 +219,7 @@ func (x *tarScan) decode(b []byte) (bad int64, err error) {
 		case f.Class && ext != "cls", (f.DType == nil) != (f.Dims == nil), f.Array() && !strings.HasSuffix("."+ext, ".npy"), f.Inner && len(f.Dims) == 0:
 			err = errors.New("no value of such a member")
 		case f.Array():
-			if n, ok := npy.Bytes(*f.DType, f.Dims); !ok || n > x.Bytes || len(f.Dims) > 32 || slices.ContainsFunc(f.Dims, func(d int64) bool { return d < 0 || d > x.Bytes }) {
+			if n, ok := npy.Bytes(*f.DType, f.Dims); !ok || n > x.Bytes || len(f.Dims) > 32 || slices.ContainsFunc(f.Dims, func(d int64) bool { return d < 0 }) {
 				err = fmt.Errorf("an array of %v in a tar of %d bytes", f.Dims, x.Bytes)
 			}
 		}
@@ -282,7 +298,7 @@ func (x *tarsIndex) note(list []tarScan, whole bool) string {
 	if again+gone == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s is older than the tars: the headers of %d of them were read again, %d are gone; shardify index %s makes it again", TarsIndexName, again, gone, x.folder)
+	return fmt.Sprintf("%s is older than the tars: the headers of %d of them were read again, %d are gone; shardify index %s makes it again", TarsIndexName, again, gone, printable.Quote(x.folder))
 }
 
 // CheckTarsIndex reads the headers of the tars that the index in a folder has, and compares. root is the folder of

@@ -272,6 +272,96 @@ func TestHostileIndexes(t *testing.T) {
 	}
 }
 
+// TestUnusualTars: where a set is read without an index, there is none, or it is read with one, too.
+func TestUnusualTars(t *testing.T) {
+	array := func(shape string) string {
+		head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': %s, }", shape)
+		head += strings.Repeat(" ", 127-10-len(head)) + "\n"
+		return "\x93NUMPY\x01\x00" + string(rune(len(head))) + "\x00" + head
+	}
+	made := func(dir, name, member, value string) {
+		var b bytes.Buffer
+		w := stdtar.NewWriter(&b)
+		err := w.WriteHeader(&stdtar.Header{Name: member, Size: int64(len(value)), Mode: 0o666, Format: stdtar.FormatGNU})
+		_, e := w.Write([]byte(value))
+		if err = errors.Join(err, e, w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		put(t, filepath.Join(dir, name), b.Bytes())
+	}
+	for what, files := range map[string][][3]string{
+		"an extension":            {{"a.tar", "1.größe", "x"}, {"b.tar", "2.<&>\u2028", "x"}},
+		"no values of long lines": {{"a.tar", "1.npy", array("(0, 1000000000)")}},
+		"no values at all":        {{"a.tar", "1.npy", array("(0, 1099511627776, 1099511627776)")}, {"b.tar", "2.npy", array("(1, 1099511627776, 0)")}},
+		"an array of no rank":     {{"a.tar", "1.npy", array("()") + "abcd"}, {"b.tar", "2.npy", array("(1,)") + "abcd"}},
+		"names that are no UTF-8": {{"a\xff.tar", "1.txt", "x"}, {"a\xfe.tar", "2.txt", "x"}},
+	} {
+		dir := t.TempDir()
+		for _, f := range files {
+			made(dir, f[0], f[1], f[2])
+		}
+		want, _, err := reopened(t, dir)
+		if err != nil {
+			t.Fatal(what, err)
+		}
+		_, b, err := IndexTars(t.Context(), storages.Files, dir, "")
+		if what == "names that are no UTF-8" {
+			if !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), `\xfe.tar`) {
+				t.Errorf("%s: %v", what, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(what, err)
+		}
+		put(t, filepath.Join(dir, TarsIndexName), b)
+		got, _, err := reopened(t, dir)
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		alike(t, got, want)
+	}
+}
+
+// TestIndexesElsewhere: an index does not stand for tars that came beside it, moves back to its tars, and is
+// not needed by those who may not read it.
+func TestIndexesElsewhere(t *testing.T) {
+	dir, elsewhere := tarsFolder(t), filepath.Join(t.TempDir(), "my index")
+	made(t, dir, elsewhere)
+	if root, err := TarsOf(t.Context(), storages.Files, elsewhere); root != dir || err != nil {
+		t.Errorf("%q, %v", root, err)
+	}
+	_, b, err := IndexTars(t.Context(), storages.Files, elsewhere, dir)
+	if err != nil || bytes.Contains(b, []byte(`"folder":`)) {
+		t.Errorf("beside its tars an index names their folder, which may move: %v", err)
+	}
+	if err := os.Remove(filepath.Join(dir, "b", "c.tar")); err != nil {
+		t.Fatal(err)
+	}
+	s, _, err := reopened(t, elsewhere)
+	if err != nil || !strings.Contains(strings.Join(s.loose.left, "\n"), "shardify index '"+elsewhere+"' makes it again") {
+		t.Errorf("%v, %v", s, err)
+	}
+	put(t, filepath.Join(elsewhere, "d.tar"), foreignTar(t, stdtar.FormatUSTAR))
+	if _, _, err := reopened(t, elsewhere); !errors.Is(err, shardify.ErrUsage) || !strings.Contains(err.Error(), "tars of its own") {
+		t.Errorf("with tars beside it: %v", err)
+	}
+	if s, err := Open(t.Context(), forbidden{storages.Files}, filepath.Join(dir, "a.tar"), index.FormatMDS); err != nil || s.Samples != 4 {
+		t.Errorf("where the index may not be read: %v", err)
+	}
+}
+
+// forbidden has indexes of tars that may not be read.
+type forbidden struct{ storage.FS }
+
+func (f forbidden) Open(ctx context.Context, name string) (storage.File, error) {
+	if filepath.Base(name) == TarsIndexName {
+		return nil, os.ErrPermission
+	}
+	return f.FS.Open(ctx, name)
+}
+
 // BenchmarkOpenTars opens 20 tars of others, or those in SHARDIFY_BENCH_TARS, by their headers and by an index.
 func BenchmarkOpenTars(b *testing.B) {
 	dir := os.Getenv("SHARDIFY_BENCH_TARS")

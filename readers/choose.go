@@ -16,6 +16,7 @@ import (
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/storages"
@@ -206,7 +207,7 @@ func (at place) detectFile(name string) (f format.Input, why string, err error) 
 				return f, "", shardify.Unsupported("%s is a set of %s shards, which other programs read", dir, m.Format)
 			}
 		}
-		return f, "", shardify.Corrupt(-1, "%s is not the manifest of a data set; shardify verify %s says more", name, dir)
+		return f, "", shardify.Corrupt(-1, "%s is not the manifest of a data set; shardify verify %s says more", name, printable.Quote(dir))
 	}
 	if dir := storage.Dir(name); strings.HasPrefix(base, "shard-") && at.isFile(storage.Join(dir, index.ManifestName)) {
 		return f, "", shardify.Unsupported("%s is one shard of a data set: name its folder, %s", name, dir)
@@ -253,7 +254,7 @@ func (at place) detectFolder(dir string) (f format.Input, why string, err error)
 		return f, "data set with " + index.ManifestName, err
 	}
 	if set := at.unfinished(dir); set != "" {
-		return f, "", shardify.Unsupported("%s: the conversion is not finished: shardify status %s shows what is missing", dir, set)
+		return f, "", shardify.Unsupported("%s: the conversion is not finished: shardify status %s shows what is missing", dir, printable.Quote(set))
 	}
 	if f, root, ok := at.rooted(dir); ok {
 		return f, "folder with " + root, nil
@@ -264,6 +265,9 @@ func (at place) detectFolder(dir string) (f format.Input, why string, err error)
 		}
 	}
 	c, err := at.count(dir)
+	if err == nil && c.files == 1 {
+		err = at.indexAlone(dir)
+	}
 	if err != nil {
 		return f, "", err
 	}
@@ -276,6 +280,19 @@ func (at place) detectFolder(dir string) (f format.Input, why string, err error)
 		f, why = at.named(f, why, c.first[f.Name])
 	}
 	return f, why, err
+}
+
+// indexAlone refuses a folder that has the index of tars of another folder, which is no sample.
+func (at place) indexAlone(dir string) error {
+	if !at.isFile(storage.Join(dir, dataset.TarsIndexName)) {
+		return nil
+	}
+	root, err := dataset.TarsOf(at.ctx, at.fs, dir)
+	if err != nil || root == "" {
+		return err
+	}
+	err = shardify.Unsupported("%s has the index of tars that are in %s", dir, root)
+	return shardify.Hint(err, "name the folder of the tars in its place: "+printable.Quote(root))
 }
 
 // unnamed finds the format of a folder whose files all may be of one that their names do not say.

@@ -3,14 +3,17 @@ package readers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // write makes files below dir; a name that ends in / is an empty folder.
@@ -256,5 +259,29 @@ func TestFoldersWithAMarkAreOfItsFormat(t *testing.T) {
 	f, why, err := Choose(context.Background(), nil, "", []string{dir})
 	if err != nil || f.Name != "tfrecord" || why != "folder with features.json" {
 		t.Errorf("%s, %s, %v", f.Name, why, err)
+	}
+}
+
+func TestIndexesOfTarsElsewhereAreNoSamples(t *testing.T) {
+	dir, to := t.TempDir(), t.TempDir()
+	const block = 512
+	head := []byte("1.txt" + strings.Repeat("\x00", 95) + "0000644\x000000000\x000000000\x0000000000001\x0000000000000\x00        0" + strings.Repeat("\x00", block-157))
+	sum := 0
+	for _, c := range head {
+		sum += int(c)
+	}
+	copy(head[148:], fmt.Sprintf("%06o\x00 ", sum))
+	write(t, dir, map[string]string{"a.tar": string(head) + "x" + strings.Repeat("\x00", 3*block-1)})
+	_, b, err := dataset.IndexTars(t.Context(), storages.Files, dir, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, to, map[string]string{dataset.TarsIndexName: string(b)})
+	if f, _, err := Choose(t.Context(), nil, "", []string{to}); !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("%q, %v", f.Name, err)
+	}
+	write(t, dir, map[string]string{dataset.TarsIndexName: string(b)})
+	if f, _, err := Choose(t.Context(), nil, "", []string{dir}); err != nil || f.Name != "tar" {
+		t.Errorf("beside tars: %q, %v", f.Name, err)
 	}
 }
