@@ -71,8 +71,12 @@ func CheckID(ctx context.Context, in storage.FS, path, want string) (digest stri
 	if err != nil || have == want {
 		return digest, err
 	}
-	if name := filepath.Base(Folder(path)); name != "." && name != "/" {
-		dir := storage.Dir(Folder(path))
+	split, err := storage.Abs(Folder(path))
+	if err != nil {
+		return "", err
+	}
+	if name := filepath.Base(split); name != "/" {
+		dir := storage.Dir(split)
 		if m, err := readManifest(ctx, in, storage.Join(dir, index.ManifestName)); err == nil && m.Splits[name].Digest == digest {
 			whole, _, err := ID(ctx, in, dir)
 			if err != nil || whole == want {

@@ -64,6 +64,11 @@ func TestIDOfSetAndSplits(t *testing.T) {
 	if _, err := Verify(ctx, []string{"a"}, verify.Options{ID: "id1:3"}, Hooks{}); !errors.Is(err, shardify.ErrUsage) {
 		t.Error(err)
 	}
+	t.Chdir("s/train")
+	if r, err := Verify(ctx, []string{"."}, verify.Options{ID: whole}, Hooks{}); err != nil || r.ID != whole {
+		t.Errorf("verify . in a split: %v", err)
+	}
+	t.Chdir("../..")
 	// A split of another conversion in the place of one of the set's.
 	os.Rename("s/val", "old")
 	os.CopyFS(filepath.Join("s", "val"), os.DirFS("a"))

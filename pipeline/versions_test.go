@@ -620,9 +620,23 @@ func TestASplitHasNoVersionsOfItsOwn(t *testing.T) {
 	t.Chdir(t.TempDir())
 	people(t, "a.csv", rand.New(rand.NewPCG(1, 1)), 30)
 	mustConvert(t, Settings{Inputs: []string{"a.csv"}, Output: "set", Split: "train=0.5,val=0.5"})
-	err := Change(context.Background(), &Edit{Dir: "set/train", Op: "remove", Where: "id == 3"}, Hooks{})
-	if !errors.Is(err, shardify.ErrUnsupported) {
-		t.Error(err)
+	if err := os.Symlink(filepath.Join("set", "val"), "link"); err != nil {
+		t.Fatal(err)
+	}
+	refused := func(dir string) {
+		t.Helper()
+		if err := Change(context.Background(), &Edit{Dir: dir, Op: "remove", Where: "id >= 0"}, Hooks{}); !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "it is a split") {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	refused("set/train")
+	refused("link")
+	t.Chdir("set/train")
+	refused(".")
+	t.Chdir("../..")
+	people(t, "b.csv", rand.New(rand.NewPCG(2, 1)), 30)
+	if _, err := Extend(context.Background(), "set/train", Settings{Inputs: []string{"b.csv"}}, false); !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "it is a split") {
+		t.Errorf("extend: %v", err)
 	}
 	sound(t, "set")
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path/filepath"
 	"slices"
 	"unicode/utf8"
 
@@ -125,10 +124,8 @@ func (x *editor) begin(ctx context.Context, here bool) (err error) {
 		err := shardify.Unsupported("a set of splits on a server gets no versions: its manifests cannot be replaced in one step")
 		return shardify.Hint(x.annotate(err), "change a copy in a folder, and publish that")
 	}
-	name := filepath.Base(x.Dir)
-	if whole, err := Open(storage.Dir(x.Dir)); err == nil && whole.Splits[name] != nil {
-		err := shardify.Unsupported("it is a split: the manifest of the set names this version of it")
-		return shardify.Hint(x.annotate(err), "name the whole set: "+storage.Dir(x.Dir))
+	if err := x.base.alone(x.Op); err != nil {
+		return err
 	}
 	for name, split := range x.base.Splits {
 		to := storage.Below(x.store, name)

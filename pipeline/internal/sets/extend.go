@@ -58,6 +58,9 @@ func OpenExtension(dir string) (*Extension, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := base.alone("extend"); err != nil {
+		return nil, err
+	}
 	return &Extension{Base: base, dir: dir, Staging: filepath.Join(dir, filepath.FromSlash(workDir))}, nil
 }
 

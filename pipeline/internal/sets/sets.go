@@ -15,12 +15,14 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"path/filepath"
 	"slices"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/writers"
@@ -61,6 +63,25 @@ func Open(dir string) (*Set, error) {
 		s.Splits[split] = one
 	}
 	return s, nil
+}
+
+// alone refuses to change a split without its set, whatever the folder is called: . or a link, too.
+func (s *Set) alone(op string) error {
+	dir, err := storage.Abs(s.Dir)
+	if err != nil {
+		return shardify.Annotate(err, op, s.Dir, "")
+	}
+	places := []string{dir}
+	if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
+		places = append(places, real)
+	}
+	for _, dir := range places {
+		if whole, err := Open(storage.Dir(dir)); err == nil && whole.Splits[filepath.Base(dir)] != nil {
+			err := shardify.Unsupported("it is a split: the manifest of the set names this version of it")
+			return shardify.Hint(shardify.Annotate(err, op, s.Dir, ""), "name the whole set: "+printable.Quote(storage.Dir(dir)))
+		}
+	}
+	return nil
 }
 
 // inputs is how many inputs all parts of a set had; one without a list of them counts
