@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/suggest"
 	"github.com/shardify/shardify/plan/splits"
 	"github.com/shardify/shardify/transform/condition"
@@ -253,6 +254,9 @@ func flagOf(name, text string) string {
 	if text == "" {
 		return ""
 	}
+	if word := printable.Quote(text); word != text {
+		return "--" + name + " " + word
+	}
 	return fmt.Sprintf("--%s '%s'", name, text)
 }
 
@@ -277,22 +281,31 @@ func replaceNames(needs []need, text string, u *format.UnknownField) string {
 	return fixed
 }
 
-// replaceWord replaces a name where it is a whole word.
+// replaceWord replaces a name where it is a whole word, and not in a text in quotes.
 func replaceWord(s, old, by string) string {
 	part := func(c byte) bool {
 		return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 	}
-	for at := 0; ; {
-		i := strings.Index(s[at:], old)
-		if i < 0 || old == "" {
-			return s
-		}
-		i += at
+	var out strings.Builder
+	quote := byte(0) // of the text around i
+	for i := 0; i < len(s); {
 		end := i + len(old)
-		if (i == 0 || !part(s[i-1])) && (end == len(s) || !part(s[end])) {
-			s = s[:i] + by + s[end:]
-			end = i + len(by)
+		if quote == 0 && old != "" && strings.HasPrefix(s[i:], old) && (i == 0 || !part(s[i-1])) && (end == len(s) || !part(s[end])) {
+			out.WriteString(by)
+			i = end
+			continue
 		}
-		at = end
+		n := 1
+		switch c := s[i]; {
+		case c == '\\' && quote != 0 && quote != '`' && i+1 < len(s):
+			n = 2
+		case c == quote:
+			quote = 0
+		case quote == 0 && (c == '"' || c == '\'' || c == '`'):
+			quote = c
+		}
+		out.WriteString(s[i : i+n])
+		i += n
 	}
+	return out.String()
 }

@@ -194,6 +194,8 @@ func TestMistakesNameFlagAndCure(t *testing.T) {
 		want, cure string
 	}{
 		{Settings{Where: {"nJets > 1"}}, "no field nJets; did you mean nJet?", "--where 'nJet > 1'"},
+		{Settings{Where: {`particle == "nJets" and nJets > 1`}}, "no field nJets", `--where 'particle == "nJets" and nJet > 1'`},
+		{Settings{Where: {`particle != 'a\'nJets' and nJets > 1`}}, "no field nJets", `--where 'particle != '\''a\'\''nJets'\'' and nJet > 1'`},
 		{Settings{Define: {"x=sum(jet_pt) + sum(Jet_pt)"}}, "no field jet_pt", "--define 'x=sum(Jet_pt) + sum(Jet_pt)'"},
 		{Settings{Stack: {"j=Jet_pt,Jet_etta"}}, "no field Jet_etta", "--stack 'j=Jet_pt,Jet_eta'"},
 		{Settings{Cast: {"ww=f32"}}, "no field ww", "--cast 'w=f32'"},
