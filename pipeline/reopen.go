@@ -43,6 +43,9 @@ func Reopen(ctx context.Context, output string, s Settings) (*Prepared, error) {
 	}
 	if index.Changed(p.Store) {
 		err := shardify.Unsupported("%s has had versions: its plan is that of the first one, whose samples are not made again", output)
+		if !hasManifest(p.Store) {
+			return nil, shardify.Hint(err, "take "+index.ManifestName+", which is gone, from a copy of the set")
+		}
 		return nil, shardify.Hint(err, "which there are: shardify log "+printable.Quote(output))
 	}
 	sink, ok := writers.Lookup(p.Plan.Out.Format)

@@ -680,6 +680,13 @@ func TestPlansMakeNoRemovedSampleAgain(t *testing.T) {
 		check("work", err, shardify.ErrUnsupported)
 		_, err = Merge(ctx, "set", Settings{})
 		check("merge", err, shardify.ErrUnsupported)
+		if hint := strings.Join(shardify.Hints(err), ""); gone == strings.Contains(hint, "shardify log") {
+			t.Errorf("merge: %s", hint)
+		}
+		r, err := Verify(ctx, []string{"set"}, verify.Options{}, Hooks{})
+		if err != nil || (r.Err() != nil) != gone || strings.Contains(r.Next, "rm ") || gone && !strings.Contains(r.Next, "from a copy of the set") {
+			t.Errorf("verify: %v, %s, %v", r, r.Next, err)
+		}
 	}
 	s.Fresh = true
 	mustConvert(t, s)

@@ -87,6 +87,8 @@ const maxNamed = 20
 // next is the command that helps most.
 func next(c *collector, o *Options) string {
 	switch {
+	case c.report.State == StateUnfinished && index.Changed(o.Store):
+		return "take " + index.ManifestName + " from a copy of the set"
 	case len(c.remake) > 0:
 		// Other damaged files would be in the way: nothing is overwritten.
 		names := slices.Sorted(maps.Keys(c.remake))

@@ -49,7 +49,9 @@ func (s *set) load(sizes map[string]int64) error {
 	}
 	if s.damaged == nil {
 		p := problem.New(problem.LevelManifest, problem.KindUnfinished, index.ManifestName, "is not there: the conversion is not finished")
-		p.Note = s.prefix == ""
+		if p.Note = s.prefix == ""; index.Changed(s.top().store) {
+			p.Note, p.What = false, "is not there: the set has had versions, and only it names the shards of the last one"
+		}
 		s.add(p)
 	}
 	return s.prepare()

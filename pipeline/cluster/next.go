@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/plan"
 )
@@ -18,6 +19,10 @@ const SubmitDir = ".shardify/submit"
 func (l *look) next() {
 	r := l.r
 	merges := false
+	if r.State != StatusComplete && index.Changed(l.store) { // its plan is not that of the last version
+		r.Next = append(r.Next, "shardify verify "+printable.Quote(r.Output))
+		return
+	}
 	switch r.State {
 	case StatusComplete:
 		r.Next = append(r.Next, "shardify verify "+printable.Quote(r.Output))
