@@ -1,8 +1,8 @@
 package gpuload
 
 import (
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/gpuload/internal/cost"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/gpuload/order"
 )
@@ -12,15 +12,17 @@ func (d *Dataset) packing(c *Config) (*order.Packing, error) {
 	p := &order.Packing{Padded: c.Padded, Batch: int64(c.Batch), Window: c.BudgetWindow, Oversize: c.Oversize}
 	schema := d.Schema()
 	for _, limit := range c.Budget {
-		i := shardify.FieldIndex(schema, limit.Field)
-		if i < 0 {
-			return nil, dataset.NoField("budget", schema, limit.Field)
-		}
-		if _, err := d.project([]string{dataset.GlobOf(limit.Field)}); err != nil {
+		what, err := cost.Parse(schema, limit.Field)
+		if err != nil {
 			return nil, err
 		}
+		for i := range what.Fields {
+			if _, err := d.project([]string{dataset.GlobOf(what.Fields[i].Name)}); err != nil {
+				return nil, err
+			}
+		}
 		l := &order.Lengths{}
-		if err := load.ReadLengths(d.sets(), &schema[i], func(list []int64) { l.Append(list...) }); err != nil {
+		if err := load.ReadLengths(d.sets(), what, func(list []int64) { l.Append(list...) }); err != nil {
 			return nil, err
 		}
 		p.Budgets = append(p.Budgets, order.Budget{Name: limit.Field, Most: limit.Most, Lengths: l})

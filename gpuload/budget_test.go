@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/order"
 	"github.com/shardify/shardify/index"
 )
@@ -90,6 +91,45 @@ func TestBatchesByABudget(t *testing.T) {
 	}
 }
 
+// TestBudgetsOfSums: a limit of a sum of products counts what its fields do together.
+func TestBudgetsOfSums(t *testing.T) {
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "h:i16*,g:f32*", samples: 300, shard: 70})
+	want := contents(t, index.FormatMmap, dir)
+	d := mustOpen(t, dir)
+	n := func(name string, i int64) int64 {
+		c := &want.Columns[slices.IndexFunc(want.Columns, func(c shardify.Column) bool { return c.Name == name })]
+		return c.Offsets[0][i+1] - c.Offsets[0][i]
+	}
+	for text, cost := range map[string]func(i int64) int64{
+		"h + 2*g":       func(i int64) int64 { return n("h", i) + 2*n("g", i) },
+		"h*h+g*3*h + 1": func(i int64) int64 { return n("h", i)*n("h", i) + 3*n("h", i)*n("g", i) + 1 },
+		"len(h)+len(g)": func(i int64) int64 { return n("h", i) + n("g", i) },
+		"len(h)":        func(i int64) int64 { return n("h", i) },
+	} {
+		var most int64
+		for i := range int64(300) {
+			most = max(most, 3*cost(i))
+		}
+		l := mustLoader(t, d, Config{Budget: []Limit{{text, most}}, Shuffle: Global, Seed: 1, Last: Short})
+		var last, total int64 // of the batch before
+		for k, ids := range epochIDs(t, l, want) {
+			if k > 0 && last+cost(ids[0]) <= most {
+				t.Errorf("%s: batch %d has room for the first sample of the next one", text, k-1)
+			}
+			last = 0
+			for _, id := range ids {
+				last += cost(id)
+			}
+			if total += int64(len(ids)); last > most {
+				t.Errorf("%s: batch %d has %d, the budget is %d", text, k, last, most)
+			}
+		}
+		if total != 300 {
+			t.Errorf("%s: %d samples", text, total)
+		}
+	}
+}
+
 func TestWrongBudgets(t *testing.T) {
 	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[2],h:i16*,n:i64", samples: 60, shard: 25})
 	d := mustOpen(t, dir)
@@ -99,6 +139,14 @@ func TestWrongBudgets(t *testing.T) {
 	}{
 		{Config{Budget: []Limit{{"y", 5}}}, "no field"},
 		{Config{Budget: []Limit{{"x", 5}}}, "neither a list"},
+		{Config{Budget: []Limit{{"h + x", 5}}}, "field x is neither a list"},
+		{Config{Budget: []Limit{{"h + y*2", 5}}}, `no field "y"`},
+		{Config{Budget: []Limit{{"h - h", 5}}}, `no field "h - h"`},
+		{Config{Budget: []Limit{{"len(n)", 5}}}, `no field "len(n)"`},
+		{Config{Budget: []Limit{{"7", 5}}}, `no field "7"`},
+		{Config{Budget: []Limit{{"", 5}}}, "no field"},
+		{Config{Budget: []Limit{{"h + 9223372036854775806*h*h", 5}}}, "2^63 or more"},
+		{Config{Budget: []Limit{{"h*9223372036854775807", 5}}}, "too large"},
 		{Config{Budget: []Limit{{"h", -1}}}, "want 0 or more"},
 		{Config{Budget: []Limit{{"h", 0}}}, `oversize="alone"`},
 		{Config{Budget: []Limit{{"h", 5}}, Last: Pad}, "last=pad"},

@@ -24,7 +24,7 @@ type (
 )
 
 // Limit bounds the elements of a batch in all: of lists or texts (bytes), or the sum of a scalar
-// field of whole numbers.
+// field of whole numbers; or a sum of products of such, as "3*atoms + edges".
 type Limit struct {
 	Field string `json:"field"`
 	Most  int64  `json:"most"`

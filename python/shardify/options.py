@@ -72,8 +72,8 @@ class Device:
 class Budget:
     """Batches of as many samples as have no more in all than each limit says: Loader(data, budget=Budget({"tokens": 4096})).
 
-    limits     {field: most}: elements of a list, bytes of a text, or the sum of a scalar field of whole numbers.
-               Several limits hold together
+    limits     {field: most}: elements of a list, bytes of a text, or the sum of a scalar field of whole numbers;
+               or a sum of products of them, as "3*atoms + edges". Several limits hold together
     padded     what counts is the samples of a batch times the longest of them
     max_batch  the most samples of a batch
     window     within how many samples of the order those of about the same length, by the first limit, come

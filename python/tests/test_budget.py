@@ -65,6 +65,15 @@ def test_every_sample_once(data, framework, copy, columns):
         assert report["batches"] == steps and report["samples"] == 200 and report["dropped"] == 0
 
 
+def test_a_sum_of_products(data):
+    want = rows()
+    loader = shardify.Loader(data, budget={"2*len(tokens) + n": 600}, shuffle="global", last="short", device="cpu", framework="numpy")
+    costs = [sum(2 * len(want[i]["tokens"]) + want[i]["n"] for i in batch.ids) for batch in loader]
+    assert max(costs) <= 600 and sum(costs) == sum(2 * len(r["tokens"]) + r["n"] for r in want)
+    with pytest.raises(shardify.SchemaError, match="no field 'm'|no field \"m\""):
+        shardify.Loader(data, budget={"n + m": 600}, device="cpu")
+
+
 def test_ranks_and_resume(data):
     """Each rank has as many steps; what a rank has not had comes after a restart, for another world, too."""
     loaders = [shardify.Loader(data, budget=Budget({"tokens": 200}, window=50), shuffle="global", rank=r, world_size=3, device="cpu", framework="numpy") for r in range(3)]

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/gpuload/internal/cost"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/index/view"
 )
@@ -62,36 +63,50 @@ func ReadFixed(sets []*dataset.Set, f *shardify.Field, runs func(*Shards) []Run,
 // lengthRows is of how many samples lengths are read at a time, several runs at once.
 const lengthRows = 4 << 20
 
-// ReadLengths gives do what a field counts of each sample, in order: the elements of a list, the bytes
+// ReadLengths gives do what a cost is of each sample, in order. A field counts the elements of a list, the bytes
 // of a text, or the value of a label.
-func ReadLengths(sets []*dataset.Set, f *shardify.Field, do func([]int64)) error {
-	if f.Levels == 0 && !IsLabel(f) {
-		return shardify.Mismatch("budget: field %s is neither a list, nor a text, nor a scalar integer without missing values", f.Name)
-	}
-	l, t, err := one(sets, f, VerifyNone)
-	if err != nil {
-		return err
-	}
-	defer l.Close()
-	defer t.Close()
-	for runs, from := l.All(), int64(0); len(runs) > 0; {
-		n, rows := 0, int64(0)
-		for n < len(runs) && rows < lengthRows {
-			runs[n].Row = rows
-			rows += runs[n].Hi - runs[n].Lo
-			n++
+func ReadLengths(sets []*dataset.Set, c *cost.Cost, do func([]int64)) error {
+	readers, tables, all := make([]*Reader, len(c.Fields)), make([]*Table, len(c.Fields)), make([][]Run, len(c.Fields))
+	for k := range c.Fields {
+		f := &c.Fields[k]
+		if f.Levels == 0 && !IsLabel(f) {
+			return shardify.Mismatch("budget: field %s is neither a list, nor a text, nor a scalar integer without missing values", f.Name)
 		}
-		list, err := l.lengthsOf(t, f, rows, runs[:n])
+		l, t, err := one(sets, f, VerifyNone)
 		if err != nil {
 			return err
 		}
-		for k, v := range list {
-			if v < 0 || v == math.MaxInt64 {
-				return shardify.Mismatch("budget: sample %d has %d of %s: want 0 or more", from+int64(k), v, f.Name)
+		defer l.Close()
+		defer t.Close()
+		readers[k], tables[k], all[k] = l, t, l.All()
+	}
+	lists, costs := make([][]int64, len(c.Fields)), []int64(nil)
+	for at, from := 0, int64(0); at < len(all[0]); {
+		n, rows := at, int64(0)
+		for n < len(all[0]) && rows < lengthRows {
+			for k := range all { // all fields have the same runs
+				all[k][n].Row = rows
+			}
+			rows += all[0][n].Hi - all[0][n].Lo
+			n++
+		}
+		for k := range lists {
+			var err error
+			if lists[k], err = readers[k].lengthsOf(tables[k], &c.Fields[k], rows, all[k][at:n]); err != nil {
+				return err
+			}
+			for i, v := range lists[k] {
+				if v < 0 || v == math.MaxInt64 {
+					return shardify.Mismatch("budget: sample %d has %d of %s: want 0 or more", from+int64(i), v, c.Fields[k].Name)
+				}
 			}
 		}
-		do(list)
-		runs, from = runs[n:], from+rows
+		costs = slices.Grow(costs[:0], int(rows))[:rows]
+		if i := c.Of(costs, lists); i >= 0 {
+			return shardify.Mismatch("budget: sample %d has 2^63 or more of %s", from+int64(i), c.Text)
+		}
+		do(costs)
+		at, from = n, from+rows
 	}
 	return nil
 }
