@@ -116,7 +116,7 @@ def text(folder: str) -> bytes:
     while _replaced(whole):
         above = folder if remote.is_remote(folder) else os.path.abspath(folder)
         parent, split = os.path.split(above.rstrip("/"))
-        if not split or parent.endswith(":/"):
+        if not split or remote.is_remote(folder) and not remote.is_remote(parent):
             break
         try:
             root = parse(parent, os.path.join(parent, NAME), _text(parent, NAME))

@@ -150,3 +150,19 @@ def test_sets_without_a_manifest_have_none(tmp_path):
             os.remove(os.path.join(folder, name))
     with pytest.raises(shardify.UnsupportedError, match="no id"):
         shardify.open(folder, id="id1:" + "0" * 32)
+
+
+def test_above_a_bucket_is_nothing(monkeypatch):
+    from shardify import manifest
+
+    read = []
+
+    def text(folder, name):
+        read.append(folder)
+        if folder in ("s3://bucket/set", "s3://bucket"):
+            return b'  "previous": "'
+        raise FileNotFoundError(folder)
+
+    monkeypatch.setattr(manifest, "_text", text)
+    manifest.text("s3://bucket")
+    assert read == ["s3://bucket"]
