@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset/pass"
@@ -100,10 +101,9 @@ func (x *editor) remove(ctx context.Context) error {
 // chooser says which samples of a batch are meant.
 type chooser struct {
 	where string
-	keys  map[string]bool // found or not; nil with where
-	from  string          // the file of keys
-	by    string          // the field that they are values of; "" names
-	mu    sync.Mutex
+	keys  map[string]*atomic.Bool // found or not; nil with where
+	from  string                  // the file of keys
+	by    string                  // the field that they are values of; "" names
 }
 
 func (x *editor) chooser() (*chooser, error) {
@@ -115,12 +115,12 @@ func (x *editor) chooser() (*chooser, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.keys = map[string]bool{}
+	c.keys = map[string]*atomic.Bool{}
 	lines := bufio.NewScanner(bytes.NewReader(b))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		if line := bytes.TrimSuffix(lines.Bytes(), []byte("\r")); len(line) > 0 {
-			c.keys[string(line)] = false
+			c.keys[string(line)] = &atomic.Bool{}
 		}
 	}
 	if err := lines.Err(); err != nil {
@@ -133,7 +133,7 @@ func (x *editor) chooser() (*chooser, error) {
 func (c *chooser) missed() error {
 	var missing []string
 	for k, found := range c.keys {
-		if !found {
+		if !found.Load() {
 			missing = append(missing, k)
 		}
 	}
@@ -168,6 +168,7 @@ func (c *chooser) bind(m *index.Manifest) (columns []string, mark func(schema []
 	}, nil
 }
 
+// byName is called for several batches at once.
 func (c *chooser) byName(b *shardify.Batch, marks []byte) error {
 	if c.by == "" && b.Keys == nil {
 		return shardify.Unsupported("the samples have no names: choose them by the values of a field (--by) or a condition (--where)")
@@ -175,15 +176,9 @@ func (c *chooser) byName(b *shardify.Batch, marks []byte) error {
 	key := keyOf(b, c.by)
 	for i := range b.Samples {
 		marks[i] = 0
-		if _, ok := c.keys[string(key(i))]; ok { // only the values of the map change
+		if found := c.keys[string(key(i))]; found != nil {
 			marks[i] = 1
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i := range b.Samples {
-		if marks[i] == 1 {
-			c.keys[string(key(i))] = true
+			found.Store(true)
 		}
 	}
 	return nil
