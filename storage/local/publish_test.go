@@ -14,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/storage"
@@ -307,8 +308,10 @@ func TestPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
-	for _, name := range []string{".x.of.a.user.with.many.9.dots", ".y.0.0.h.1.00000000"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o666); err != nil {
+	old := time.Now().Add(-2 * TempAge)
+	for _, name := range []string{".x.bak", ".x.of.a.user.with.many.9.dots", ".y.0.0.h.1.00000000"} {
+		name = filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(name, nil, 0o666), os.Chtimes(name, old, old)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -329,7 +332,7 @@ func TestPlace(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if want := []string{".x.of.a.user.with.many.9.dots", ".y.0.0.h.1.00000000", "x"}; err != nil || !slices.Equal(names, want) {
+	if want := []string{".x.bak", ".x.of.a.user.with.many.9.dots", ".y.0.0.h.1.00000000", "x"}; err != nil || !slices.Equal(names, want) {
 		t.Errorf("%q, %v, want %q", names, err, want)
 	}
 }

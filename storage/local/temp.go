@@ -124,8 +124,8 @@ func (d *Dir) Clean() error { return d.owner.clean(d.path(tempDir), "") }
 func (o *owner) clean(dir, prefix string) error {
 	list, err := o.temps(dir, prefix)
 	for _, t := range list {
-		if !t.Gone && t.Age <= TempAge {
-			continue
+		if !t.Gone && t.Age <= TempAge || prefix != "" && (t.PID <= 0 || strings.Count(t.Name[len(prefix):], ".") != 4) {
+			continue // in a folder of others a file may begin like ours
 		}
 		if e := os.Remove(dir + "/" + t.Name); e != nil && !errors.Is(e, fs.ErrNotExist) && !errors.Is(e, fs.ErrPermission) {
 			err = errors.Join(err, e)
