@@ -5,8 +5,10 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/printable"
@@ -20,15 +22,18 @@ const (
 	fixRepair = "repair" // rebuild the file from the shards
 	fixRemake = "remake" // convert the shard again
 	fixRemove = "remove"
+	// fixCollect deletes what a stopped change of the set has left.
+	fixCollect = "collect"
 )
 
 // remedies gather what helps, by file, for the command at the end.
 type remedies struct {
 	rebuild, remake, remove map[string]bool
+	collect                 string // the command that removes what a stopped change has left
 }
 
 func newRemedies() remedies {
-	return remedies{map[string]bool{}, map[string]bool{}, map[string]bool{}}
+	return remedies{map[string]bool{}, map[string]bool{}, map[string]bool{}, ""}
 }
 
 // fix says what helps with a problem and remembers it.
@@ -43,12 +48,18 @@ func (s *set) fix(p *problem.Problem) string {
 	case fixRemake:
 		s.c.remake[name] = true
 		return s.o.remakeCommand(name)
+	case fixCollect:
+		s.c.collect = fmt.Sprintf("shardify gc %s --keep %d", printable.Quote(s.o.Dir), s.top().manifest.VersionNumber())
+		return s.c.collect
 	case fixRemove:
 		s.c.remove[name] = true
 		return s.o.removeCommand("rm -i", name) // it may be the user's
 	}
 	return p.Fix
 }
+
+// rewritten is names of shards that a change of a set has written, and of what belongs to these.
+var rewritten = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^shard-[0-9]+-[0-9a-f]{16}[.]`) })
 
 func (o *Options) repairCommand() string {
 	c := o.Command
@@ -106,6 +117,8 @@ func next(c *collector, o *Options) string {
 		return o.remakeCommand(names...)
 	case len(c.rebuild) > 0 && !o.Repair:
 		return o.repairCommand()
+	case c.collect != "":
+		return "what a stopped change has left: " + c.collect
 	case len(c.remove) > maxNamed:
 		return fmt.Sprintf("remove the %d files that do not belong to the data set", len(c.remove))
 	case len(c.remove) > 0:

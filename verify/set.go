@@ -171,8 +171,9 @@ func (s *set) extra(sizes map[string]int64) {
 		if s.manifest == nil && index.Changed(s.top().store) {
 			p.Note, p.What = true, "may be of the version that "+index.ManifestName+" would name"
 		}
-		if !p.Note {
-			p.Fix = fixRemove
+		if p.Note {
+		} else if p.Fix = fixRemove; s.manifest != nil && s.top().manifest != nil && rewritten().MatchString(base) {
+			p.Fix, p.What = fixCollect, "is of a change of the set that was stopped: no version names it"
 		}
 		s.add(p)
 	}

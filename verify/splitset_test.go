@@ -104,3 +104,25 @@ func noProblems(t *testing.T, what string, m *memory.Store) {
 		}
 	}
 }
+
+// TestShardsOfAStoppedChangeAreNamedAsSuch: gc removes them, and other files are the user's.
+func TestShardsOfAStoppedChangeAreNamedAsSuch(t *testing.T) {
+	for _, prefix := range []string{"", "train/"} {
+		m := memory.New()
+		j := splitJob(t, m, "mmap", "")
+		if prefix == "" {
+			m = build(t, "mmap", small(t, "mmap"), 7)
+		} else if _, err := j.Convert(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		m.Set(prefix+"shard-000001-0123456789abcdef.safetensors", []byte("x"))
+		r := check(t, m, nil)
+		if len(r.Problems) != 1 || !strings.Contains(r.Problems[0].What, "stopped") || !strings.Contains(r.Next, "shardify gc ") || !strings.HasSuffix(r.Next, " --keep 1") {
+			t.Errorf("%q: %s%s", prefix, r.Next, list(r))
+		}
+		m.Set(prefix+"mine.safetensors", []byte("x"))
+		if r = check(t, m, nil); len(r.Problems) != 2 || !strings.Contains(list(r), "does not name it") {
+			t.Errorf("%q: %s", prefix, list(r))
+		}
+	}
+}

@@ -26,11 +26,11 @@ func (p *program) collect(ctx context.Context, folder string, keep int64, yes bo
 	what := printable.Of(int64(e.Written), "file") + ", " + shardify.FormatSize(e.Bytes)
 	switch {
 	case e.Written == 0:
-		p.Result("older versions: nothing to remove")
+		p.Result("older versions, stopped changes: nothing to remove")
 	case e.Dry:
-		p.Result("older versions: %s\nnext: shardify gc %s --keep %d --yes", what, printable.Quote(e.Dir), e.Version)
+		p.Result("older versions, stopped changes: %s\nnext: shardify gc %s --keep %d --yes", what, printable.Quote(e.Dir), e.Version)
 	default:
-		p.Result("older versions removed: %s", what)
+		p.Result("older versions, stopped changes: removed %s", what)
 	}
 	return nil
 }
