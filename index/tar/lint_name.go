@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/zeebo/xxh3"
 )
@@ -126,10 +127,11 @@ func (l *linter) endGroup() {
 	if slices.Equal(fields, g.first) {
 		return
 	}
-	l.found(RuleOtherField, g.at, g.key, "%s, %s", without("lacks", g.first, fields), without("has more", fields, g.first))
+	differ := slices.DeleteFunc([]string{without("lacks", g.first, fields), without("has also", fields, g.first)}, func(s string) bool { return s == "" })
+	l.found(RuleOtherField, g.at, g.key, "%s", strings.Join(differ, ", "))
 }
 
-// without lists what a has and b lacks, at most three names.
+// without lists what a has and b lacks, at most three names; "" if there is nothing.
 func without(what string, a, b []string) string {
 	text, n := what, 0
 	for _, s := range a {
@@ -141,7 +143,7 @@ func without(what string, a, b []string) string {
 		}
 	}
 	if n == 0 {
-		return what + " none"
+		return ""
 	} else if n > 3 {
 		return fmt.Sprintf("%s and %d more", text, n-3)
 	}

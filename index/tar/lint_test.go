@@ -150,6 +150,9 @@ func TestLint(t *testing.T) {
 		if len(problems) > 0 && problems[0].Offset != c.offset {
 			t.Errorf("%s: found at %d, want %d: %v", c.name, problems[0].Offset, c.offset, problems)
 		}
+		if c.name == "other fields" && (!strings.Contains(problems[0].String(), `lacks "b"`) || strings.Contains(problems[0].String(), "also")) {
+			t.Errorf("%s: %v", c.name, problems)
+		}
 	}
 }
 
