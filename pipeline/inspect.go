@@ -102,10 +102,10 @@ func Sample(ctx context.Context, r Inspection, n int64) (*Shown, error) {
 }
 
 // MadeHere reports whether a folder is a set by shardify although other programs write its format,
-// too: then its manifest says as much as that of any set.
+// too: then its manifest says as much as that of any set. "" is any format.
 func MadeHere(dir, format string) bool {
 	_, m, err := ManifestOf(dir)
-	return err == nil && m.Format == format
+	return err == nil && (format == "" || m.Format == format)
 }
 
 // ManifestOf reads the manifest of a set, named by its folder or itself.

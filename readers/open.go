@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/readers/internal/labels"
@@ -173,6 +174,11 @@ func list(ctx context.Context, f format.Input, r *Request) (*format.Table, []for
 	if errors.Is(err, walk.ErrNone) && f.Reads != nil && r.FilesFrom == nil {
 		w.Keep = func(base string) bool { return f.Reads(nil, base) }
 		t, left, err = walk.Walk(ctx, w)
+	}
+	if errors.Is(err, walk.ErrNone) && f.Companion { // the files of a set of splits are below
+		if e := (&dataset.Besides{}).NoSplits(ctx, &format.Table{FS: r.fs(), Roots: r.Inputs}); e != nil {
+			err = e
+		}
 	}
 	if err == nil && f.StandIn != nil {
 		left = slices.DeleteFunc(left, func(l format.Leftover) bool { return l.Count == int64(t.Len()) && f.StandIn(l.Name) != "" })

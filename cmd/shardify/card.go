@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/cmd/internal/cli"
 	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/pipeline/inspect"
 )
 
 // describe writes the data card and the Croissant file of a data set. A card is a page that
@@ -33,5 +36,20 @@ func (p *program) describe(f *inspectFlags, inputs []string) error {
 		}
 		p.Result("wrote %s", w.name)
 	}
+	return nil
+}
+
+func (p *program) inspectSet(ctx context.Context, dir string) error {
+	dir, m, err := pipeline.ManifestOf(dir)
+	if err != nil {
+		return err
+	}
+	id, err := pipeline.ID(ctx, dir)
+	if err != nil {
+		return err
+	}
+	p.Shown("dataset", inspect.Describe(dir, id, m))
+	p.Result("")
+	p.Next(dir, m)
 	return nil
 }

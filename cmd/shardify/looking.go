@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/pipeline/inspect"
 	"github.com/shardify/shardify/readers"
@@ -13,6 +15,10 @@ func (p *program) inspect(ctx context.Context, f *inspectFlags, inputs []string)
 		return p.describe(f, inputs)
 	}
 	r, err := pipeline.InspectRequest(ctx, f.s, inputs, f.sample.option)
+	whole := len(inputs) == 1 && f.sample.number < 0 && !f.stats.wanted() && f.s.From == "" && len(f.s.Columns) == 0
+	if whole && errors.Is(err, shardify.ErrUnsupported) && pipeline.MadeHere(inputs[0], "") {
+		return p.inspectSet(ctx, inputs[0]) // only other programs read its shards
+	}
 	if err != nil {
 		return err
 	}
@@ -32,21 +38,6 @@ func (p *program) inspect(ctx context.Context, f *inspectFlags, inputs []string)
 	if rep.Ways == nil {
 		return rep.Cause
 	}
-	return nil
-}
-
-func (p *program) inspectSet(ctx context.Context, dir string) error {
-	dir, m, err := pipeline.ManifestOf(dir)
-	if err != nil {
-		return err
-	}
-	id, err := pipeline.ID(ctx, dir)
-	if err != nil {
-		return err
-	}
-	p.Shown("dataset", inspect.Describe(dir, id, m))
-	p.Result("")
-	p.Next(dir, m)
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/internal/lines"
 	"github.com/shardify/shardify/readers/internal/rows"
@@ -100,6 +101,9 @@ func beginsWith(head []byte) byte {
 }
 
 func sniff(head []byte, name string) bool {
+	if name == index.ManifestName { // of a set that other programs read
+		return false
+	}
 	if isJSON(name) && len(head) > 0 { // by the name alone it may be part of a sample
 		c := beginsWith(head)
 		return c == '[' || c == '{' || !strings.HasSuffix(strings.ToLower(name), ".json")

@@ -37,11 +37,6 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	s := &source{fs: storages.Of(a.Table), table: a.Table, bytes: opts[optText] == "bytes", used: a.Used, sets: dataset.Besides{Format: index.FormatMDS}}
-	if a.State == nil {
-		if err := s.sets.NoSplits(ctx, a.Table); err != nil {
-			return nil, err
-		}
-	}
 	a.Options = format.Options{survey.Option.Name: opts[survey.Option.Name]}
 	all, err := survey.Open(ctx, a, survey.Format{Name: "MDS", Look: s.look, Key: "1\x00" + opts[optText]})
 	if err != nil {

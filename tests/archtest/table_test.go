@@ -157,7 +157,7 @@ var table = []row{
 	{"readers/hdf5/internal/naming", "readers", ""},
 	{"readers/hdf5/internal/number", "readers", "shardify"},
 	{"readers/hdf5/internal/pandas", "readers", "format readers/hdf5/internal/element readers/hdf5/internal/h5 shardify"},
-	{"readers/jsonl", "readers", "format internal/columns internal/numeric readers/internal/lines readers/internal/rows readers/internal/rows/coltype readers/internal/rows/set readers/internal/rows/survey readers/made shardify storage storage/storages"},
+	{"readers/jsonl", "readers", "format index internal/columns internal/numeric readers/internal/lines readers/internal/rows readers/internal/rows/coltype readers/internal/rows/set readers/internal/rows/survey readers/made shardify storage storage/storages"},
 	{"readers/mmap", "readers", "dataset format index index/view shardify storage storage/storages"},
 	{"readers/fits", "readers", "codecs/hdu codecs/readat format internal/columns readers/internal/arrayfile readers/internal/labels readers/internal/rows readers/internal/rows/sampleaxis readers/internal/rows/set readers/internal/rows/survey shardify storage storage/storages"},
 	{"codecs/readat", "helpers", "codecs/inflate shardify"},

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/shardify/shardify/pipeline"
@@ -54,5 +56,30 @@ func TestSetsComeBackFromExportsAsTheyWere(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestSetsOfSplitsForOthersAreShown: by their manifest, and by what reads their shards.
+func TestSetsOfSplitsForOthersAreShown(t *testing.T) {
+	dir := t.TempDir()
+	for _, format := range []string{"arrayrecord", "mds"} {
+		set := filepath.Join(dir, format)
+		run(t, "shardify", "convert", "--from", "synth", "--samples", "100", "--schema", "x:f32", "-o", set, "--format", format, "--split", "train=0.5,val=0.5", "-q")
+		if out := run(t, "shardify", "inspect", set); !strings.Contains(out, "data set of "+format+" shards, 100 samples") || !strings.Contains(out, "val/") {
+			t.Errorf("%s: %s", format, out)
+		}
+	}
+	set := filepath.Join(dir, "mds")
+	if out := run(t, "shardify", "diff", set, set); !strings.Contains(out, "100 equal") && !strings.Contains(out, "the same") {
+		t.Error(out)
+	}
+	for _, split := range []string{"train", "val"} {
+		run(t, "shardify", "convert", filepath.Join(set, split), "-o", filepath.Join(dir, split), "--format", "mmap", "-q")
+	}
+	if out := run(t, "shardify", "diff", set, "--by", "x", filepath.Join(dir, "train")); !strings.Contains(out, " 0 changed, 0 added") {
+		t.Error(out)
+	}
+	if out, err := exec.Command(bin+"shardify", "remove", set, "--where", "x < 1").CombinedOutput(); err == nil || !strings.Contains(string(out), "mds shards are neither removed nor changed") {
+		t.Errorf("%v: %s", err, out)
 	}
 }

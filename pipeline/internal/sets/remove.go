@@ -188,8 +188,8 @@ func (c *chooser) byName(b *shardify.Batch, marks []byte) error {
 func (x *editor) open(ctx context.Context, s *Set, columns []string) (*readers.Opened, error) {
 	f, ok := readers.Lookup(s.Manifest.Format)
 	if !ok || !f.Sets {
-		err := shardify.Unsupported("versions of sets of %s shards", s.Manifest.Format)
-		return nil, shardify.Hint(x.annotate(err), "shardify convert makes a set without the samples: --where 'not (CONDITION)'")
+		err := shardify.Unsupported("samples of sets of %s shards are neither removed nor changed", s.Manifest.Format)
+		return nil, shardify.Hint(x.annotate(err), "make a new set from the inputs: shardify convert INPUT -o FOLDER, with --where 'not (CONDITION)' or --labels FILE")
 	}
 	options, err := format.CheckOptions(f.Options, nil)
 	if err != nil {
