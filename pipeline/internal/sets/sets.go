@@ -24,6 +24,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/writers"
 )
@@ -72,7 +73,7 @@ func (s *Set) alone(op string) error {
 		return shardify.Annotate(err, op, s.Dir, "")
 	}
 	places := []string{dir}
-	if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
+	if real, err := local.RealPath(dir); err == nil && real != dir {
 		places = append(places, real)
 	}
 	for _, dir := range places {
