@@ -64,7 +64,8 @@ type tarRecord struct {
 // gets a new one. Where there is anything else than tars of others, the set is nil.
 func IndexTars(ctx context.Context, in storage.FS, path, to string) (s *Set, content []byte, err error) {
 	root, x := Folder(path), &tarsIndex{}
-	if old, err := readTarsIndex(ctx, in, root); err == nil && old != nil && old.Root != "" {
+	old, damage := readTarsIndex(ctx, in, root)
+	if damage == nil && old != nil && old.Root != "" {
 		if root = old.Root; to == "" {
 			to = Folder(path)
 		}
@@ -75,9 +76,17 @@ func IndexTars(ctx context.Context, in storage.FS, path, to string) (s *Set, con
 		return nil, nil, nil
 	}
 	if st, err := in.Stat(ctx, root); err != nil || st.Type != storage.Folder {
-		return nil, nil, nil
+		if old != nil && old.Root != "" {
+			err = againFrom(shardify.Mismatch("the tars of the index, in %s, are gone", root), path)
+		} else {
+			err = nil
+		}
+		return nil, nil, shardify.Annotate(err, "index", path, "")
 	}
 	if s, err = openForeign(ctx, in, root, false); err != nil || s == nil || s.Format != index.FormatWDS {
+		if err == nil && errors.Is(damage, shardify.ErrCorrupt) {
+			return nil, nil, againFrom(damage, path)
+		}
 		return nil, nil, shardify.Annotate(err, "index", root, "")
 	}
 	if to != "" && storage.Clean(to) != storage.Clean(root) {
@@ -91,6 +100,11 @@ func IndexTars(ctx context.Context, in storage.FS, path, to string) (s *Set, con
 	x.Tars = s.loose.scans
 	content, err = x.encode()
 	return s, content, err
+}
+
+// againFrom is an error about an index in a folder of its own, from which the tars are not found.
+func againFrom(err error, folder string) error {
+	return shardify.Hint(err, "make it again from the folder of the tars: shardify index FOLDER -o "+printable.Quote(folder))
 }
 
 // emptyOfSets refuses a folder for an index of other tars that has tars or a data set: it would be in their place.
@@ -298,7 +312,14 @@ func (x *tarsIndex) note(list []tarScan, whole bool) string {
 	if again+gone == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s is older than the tars: the headers of %d of them were read again, %d are gone; shardify index %s makes it again", TarsIndexName, again, gone, printable.Quote(x.folder))
+	var what []string
+	if again > 0 {
+		what = append(what, fmt.Sprintf("the headers of %d of them were read again", again))
+	}
+	if gone > 0 {
+		what = append(what, fmt.Sprintf("%d that it has are gone", gone))
+	}
+	return fmt.Sprintf("%s is older than the tars: %s; shardify index %s makes it again", TarsIndexName, strings.Join(what, ", "), printable.Quote(x.folder))
 }
 
 // CheckTarsIndex reads the headers of the tars that the index in a folder has, and compares. root is the folder of

@@ -343,6 +343,30 @@ func TestIndexesElsewhere(t *testing.T) {
 	if err != nil || !strings.Contains(strings.Join(s.loose.left, "\n"), "shardify index '"+elsewhere+"' makes it again") {
 		t.Errorf("%v, %v", s, err)
 	}
+	if text := strings.Join(s.loose.left, "\n"); !strings.Contains(text, "1 that it has are gone") || strings.Contains(text, "0 ") {
+		t.Error(text)
+	}
+	hinted := func(what string) {
+		t.Helper()
+		_, _, err := IndexTars(t.Context(), storages.Files, elsewhere, "")
+		if err == nil || !strings.Contains(err.Error(), what) || !strings.Contains(strings.Join(shardify.Hints(err), "\n"), "-o '"+elsewhere+"'") {
+			t.Errorf("%v, %q", err, shardify.Hints(err))
+		}
+	}
+	if err := os.Rename(dir, dir+"-moved"); err != nil {
+		t.Fatal(err)
+	}
+	hinted("are gone")
+	if err := os.Rename(dir+"-moved", dir); err != nil {
+		t.Fatal(err)
+	}
+	good, err := os.ReadFile(filepath.Join(elsewhere, TarsIndexName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(elsewhere, TarsIndexName), []byte("damage"))
+	hinted("no index of tars of this version")
+	put(t, filepath.Join(elsewhere, TarsIndexName), good)
 	put(t, filepath.Join(elsewhere, "d.tar"), foreignTar(t, stdtar.FormatUSTAR))
 	if _, _, err := reopened(t, elsewhere); !errors.Is(err, shardify.ErrUsage) || !strings.Contains(err.Error(), "tars of its own") {
 		t.Errorf("with tars beside it: %v", err)

@@ -46,7 +46,7 @@ func Lint(ctx context.Context, paths []string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(files) == 0 {
+	if len(files) == 0 && stale == "" {
 		return nil, ErrNotDataSet
 	}
 	l.c.report.State = StateForeign
@@ -71,7 +71,10 @@ func Lint(ctx context.Context, paths []string, o Options) (*Report, error) {
 	}
 	r := l.c.finish()
 	r.Path = o.Dir
-	if stale != "" {
+	switch {
+	case stale != "" && len(files) == 0: // a damaged index does not say where its tars are
+		r.Next = "make it again from the folder of the tars: shardify index FOLDER -o " + printable.Quote(stale)
+	case stale != "":
 		r.Next = "shardify index " + printable.Quote(stale)
 	}
 	return r, nil

@@ -178,3 +178,15 @@ func TestLintOfNothingIsAnError(t *testing.T) {
 		t.Error("a cancelled lint passes")
 	}
 }
+
+// TestADamagedIndexElsewhereIsNamed: without its tars, too.
+func TestADamagedIndexElsewhereIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "shardify.tars"), []byte("damage"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Lint(context.Background(), []string{dir}, Options{})
+	if err != nil || len(r.Problems) != 1 || !strings.HasSuffix(r.Next, "shardify index FOLDER -o "+dir) {
+		t.Errorf("%v, %v", r, err)
+	}
+}
