@@ -172,7 +172,7 @@ func (r *Result) Incomplete() error {
 	if whole := wholeInputs(list); whole > 0 {
 		what += " and " + printable.Of(whole, "input") + " of an unknown number of samples"
 	}
-	err := fmt.Errorf("%s left out because they cannot be read, the first in %s (%s): %w", what, where, s.Reason, convert.ErrIncomplete)
+	err := fmt.Errorf("left out %s that cannot be read, the first in %s (%s): %w", what, where, s.Reason, convert.ErrIncomplete)
 	return shardify.Hint(err, fmt.Sprintf("all of them are listed under \"skipped\" in %s/%s", r.Output, index.ManifestName))
 }
 

@@ -68,7 +68,7 @@ func Index(ctx context.Context, dir, to string) (*verify.Report, error) {
 	case to != "":
 		return nil, shardify.Usage("%s: -o is for tars of other programs: shards of a data set have their index beside them", dir)
 	case verify.IsForeign(dir):
-		return nil, shardify.Unsupported("%s has neither a data set nor tars of other programs: there is nothing to index", dir)
+		return nil, shardify.Unsupported("%s is no folder with a data set or with tars of other programs: there is nothing to index", dir)
 	}
 	r, err = Verify(ctx, []string{dir}, verify.Options{Read: verify.PartNone, Repair: true}, Hooks{})
 	if err == nil && r.Err() != nil {

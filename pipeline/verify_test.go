@@ -115,6 +115,9 @@ func TestIndexOfTarsOfOthers(t *testing.T) {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}
+	if _, err := pipeline.Index(t.Context(), filepath.Join(dir, "shard-000001.tar"), ""); err == nil || !strings.Contains(err.Error(), "is no folder") {
+		t.Errorf("one tar: %v", err)
+	}
 	os.Remove(filepath.Join(dir, "shard-000002.tar"))
 	for _, folder := range []string{dir, elsewhere} {
 		r, err := pipeline.Verify(t.Context(), []string{folder}, verify.Options{Keep: 9}, pipeline.Hooks{})

@@ -35,7 +35,7 @@ func (r *Report) WriteText(w io.Writer) {
 func (r *Report) writeSamples(w io.Writer) {
 	fmt.Fprintf(w, "%s, %s decoded", printable.Of(r.Samples, "sample"), shardify.FormatSize(r.Decoded))
 	if r.InOrder > 0 {
-		fmt.Fprintf(w, ", %d %% of it compressed as streams that are read in order", 100*r.InOrder/max(r.Decoded, 1))
+		fmt.Fprintf(w, ", %d %% of it in streams that are read in order", 100*r.InOrder/max(r.Decoded, 1))
 	}
 	if r.Keyed {
 		fmt.Fprint(w, ", samples have names of their own")
