@@ -60,6 +60,9 @@ func Verify(ctx context.Context, paths []string, o verify.Options, h Hooks) (*ve
 // Of a folder of tars that other programs made it keeps the index that readers make of them otherwise: beside them,
 // or in the folder to.
 func Index(ctx context.Context, dir, to string) (*verify.Report, error) {
+	if dir = storages.Plain(dir); to != "" {
+		to = storages.Plain(to)
+	}
 	r, err := indexTars(ctx, dir, to)
 	if r != nil || err != nil {
 		return r, err

@@ -103,6 +103,10 @@ func TestIndexOfTarsOfOthers(t *testing.T) {
 		}
 	}
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
+	address := "file://" + filepath.ToSlash(t.TempDir())
+	if r, err := pipeline.Index(t.Context(), "file://"+dir, address); err != nil || "file://"+r.Path != address {
+		t.Errorf("%+v, %v", r, err)
+	}
 	for _, to := range []string{"", elsewhere} {
 		r, err := pipeline.Index(t.Context(), dir, to)
 		if err != nil || len(r.Done) == 0 || !strings.Contains(r.Done[0], "shardify.tars") {
