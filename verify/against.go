@@ -98,9 +98,9 @@ func (c *comparison) open(ctx context.Context) error {
 	if c.plan == nil {
 		if c.plan, err = loadPlan(c.top().store); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
-				err = errors.New("it does not exist; sets that were extended, merged, or changed by remove, relabel or checkout have no plan of the whole set")
+				err = errors.New("sets that were extended, merged, or changed by remove, relabel or checkout have no plan of the whole set")
 			}
-			return fmt.Errorf("the plan, which says which samples went where: %w", err)
+			return fmt.Errorf("no plan says which samples went where: %w", err)
 		}
 	}
 	if c.plan, err = plan.Whole(c.plan); err != nil {

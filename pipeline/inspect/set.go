@@ -129,7 +129,9 @@ func operationLines(m *index.Manifest) (lines []string) {
 
 func recipeLines(m *index.Manifest) (lines []string) {
 	for _, k := range slices.Sorted(maps.Keys(m.Recipe)) {
-		lines = append(lines, k+" "+m.Recipe[k])
+		if v := m.Recipe[k]; v != "" { // else it is as if it were not set
+			lines = append(lines, k+" "+v)
+		}
 	}
 	return lines
 }

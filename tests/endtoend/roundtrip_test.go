@@ -70,6 +70,14 @@ func TestSetsOfSplitsForOthersAreShown(t *testing.T) {
 		}
 	}
 	set := filepath.Join(dir, "mds")
+	table, shown := filepath.Join(dir, "a.csv"), filepath.Join(dir, "csv")
+	if err := os.WriteFile(table, []byte("a,b\n1,2\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "shardify", "convert", table, "-o", shown, "-q")
+	if out := run(t, "shardify", "inspect", shown); strings.Contains(out, " \n") || !strings.Contains(out, "recipe:") {
+		t.Errorf("a setting without a value: %q", out)
+	}
 	if out := run(t, "shardify", "diff", set, set); !strings.Contains(out, "100 equal") && !strings.Contains(out, "the same") {
 		t.Error(out)
 	}
