@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ import (
 // opens counts the bytes that are read of tars.
 type opens struct {
 	storage.FS
-	read int64
+	read atomic.Int64
 }
 
 type openedFile struct {
@@ -45,7 +46,7 @@ func (o *opens) Open(ctx context.Context, name string) (storage.File, error) {
 }
 
 func (f openedFile) ReadAt(b []byte, at int64) (int, error) {
-	f.o.read += int64(len(b))
+	f.o.read.Add(int64(len(b)))
 	return f.File.ReadAt(b, at)
 }
 
@@ -85,7 +86,7 @@ func reopened(t testing.TB, path string) (*Set, int64, error) {
 	t.Helper()
 	in := &opens{FS: storages.Files}
 	s, err := Open(t.Context(), in, path, index.FormatWDS, index.FormatMDS)
-	return s, in.read, err
+	return s, in.read.Load(), err
 }
 
 // alike compares two sets but for what they say of their index.

@@ -41,7 +41,11 @@ func Reopen(ctx context.Context, output string, s Settings) (*Prepared, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	if index.Changed(p.Store) {
+	changed, err := hasVersions(p.Store)
+	if err != nil {
+		return nil, err
+	}
+	if changed {
 		err := shardify.Unsupported("%s has had versions: its plan is that of the first one, whose samples are not made again", output)
 		if !hasManifest(p.Store) {
 			return nil, shardify.Hint(err, "take "+index.ManifestName+", which is gone, from a copy of the set")

@@ -52,15 +52,26 @@ func (p *Prepared) compare(fresh bool) error {
 			"or replace the conversion there: the same command with --fresh")
 	}
 	p.State = StateResume
+	changed, err := hasVersions(p.Store)
 	switch {
 	case hasManifest(p.Store):
 		p.State = StateComplete
-	case index.Changed(p.Store):
+	case err != nil:
+		return err
+	case changed:
 		err := fmt.Errorf("%s has had versions, and its %s is gone: another convert would make the first version again: %w", p.Output, index.ManifestName, shardify.ErrExists)
 		return shardify.Hint(err, "take "+index.ManifestName+" from a copy of the set, or start again without the versions: the same command with --fresh")
 	}
 	p.before = old
 	return nil
+}
+
+// hasVersions is index.Changed, or why that cannot be found out.
+func hasVersions(s storage.Store) (bool, error) {
+	for _, err := range storage.Names(s, index.KeptDir) {
+		return err == nil, err
+	}
+	return false, nil
 }
 
 // touched refuses to go on with inputs that were modified since the conversion started.

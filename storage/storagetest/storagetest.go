@@ -19,6 +19,7 @@ var Stores = map[string]func(x any) bool{
 	"Sizer":     has[storage.Sizer],
 	"Mover":     has[storage.Mover],
 	"Replacer":  has[storage.Replacer],
+	"Placer":    has[storage.Placer],
 	"Swapper":   has[storage.Swapper],
 	"Scratcher": has[storage.Scratcher],
 	"Maker":     has[storage.Maker],
