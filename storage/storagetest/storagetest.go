@@ -19,12 +19,16 @@ var Stores = map[string]func(x any) bool{
 	"Sizer":     has[storage.Sizer],
 	"Mover":     has[storage.Mover],
 	"Replacer":  has[storage.Replacer],
-	"Placer":    has[storage.Placer],
 	"Swapper":   has[storage.Swapper],
 	"Scratcher": has[storage.Scratcher],
 	"Maker":     has[storage.Maker],
 	"Foldered":  has[storage.Foldered],
 	"Temper":    has[storage.Temper],
+}
+
+// Folders are those of a folder that is no data set. Wrappers, which are of data sets, need not have them.
+var Folders = map[string]func(x any) bool{
+	"Placer": has[storage.Placer],
 }
 
 // RemoteStores are those of a Store on another machine.
