@@ -273,7 +273,7 @@ func TestHostileIndexes(t *testing.T) {
 	}
 }
 
-// TestUnusualTars: where a set is read without an index, there is none, or it is read with one, too.
+// TestUnusualTars: a set that can be read without an index is read with one, too, or gets no index.
 func TestUnusualTars(t *testing.T) {
 	array := func(shape string) string {
 		head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': %s, }", shape)

@@ -47,11 +47,11 @@ func KeptName(version int64, split string) string {
 
 // Changed reports whether a set has had several versions. Its plan describes only the first one, and must not be
 // taken for that of the set.
-func Changed(s storage.Store) bool {
-	for range storage.Names(s, KeptDir) {
-		return true
+func Changed(s storage.Store) (bool, error) {
+	for _, err := range storage.Names(s, KeptDir) {
+		return err == nil, err
 	}
-	return false
+	return false, nil
 }
 
 func (m *Manifest) checkChange() error {

@@ -41,7 +41,7 @@ func Reopen(ctx context.Context, output string, s Settings) (*Prepared, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	changed, err := hasVersions(p.Store)
+	changed, err := index.Changed(p.Store)
 	if err != nil {
 		return nil, err
 	}

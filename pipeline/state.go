@@ -52,7 +52,7 @@ func (p *Prepared) compare(fresh bool) error {
 			"or replace the conversion there: the same command with --fresh")
 	}
 	p.State = StateResume
-	changed, err := hasVersions(p.Store)
+	changed, err := index.Changed(p.Store)
 	switch {
 	case hasManifest(p.Store):
 		p.State = StateComplete
@@ -64,14 +64,6 @@ func (p *Prepared) compare(fresh bool) error {
 	}
 	p.before = old
 	return nil
-}
-
-// hasVersions is index.Changed, or why that cannot be found out.
-func hasVersions(s storage.Store) (bool, error) {
-	for _, err := range storage.Names(s, index.KeptDir) {
-		return err == nil, err
-	}
-	return false, nil
 }
 
 // touched refuses to go on with inputs that were modified since the conversion started.

@@ -80,7 +80,7 @@ func (o *Options) removeCommand(rm string, names ...string) string {
 // remakeCommand makes shards again from the inputs. The manifest goes first: a
 // folder that has one is left unchanged.
 func (o *Options) remakeCommand(names ...string) string {
-	if index.Changed(o.Store) {
+	if changed(o.Store) {
 		return "take it from a copy of the set, or convert its inputs again: parts in " + index.ManifestName + " lists them (its first plan covers only a part)"
 	}
 	if !o.hasPlan() {
@@ -98,7 +98,7 @@ const maxNamed = 20
 // next is the command that helps most.
 func next(c *collector, o *Options) string {
 	switch {
-	case c.report.State == StateUnfinished && index.Changed(o.Store):
+	case c.report.State == StateUnfinished && changed(o.Store):
 		return "take " + index.ManifestName + " from a copy of the set"
 	case len(c.remake) > 0:
 		// Other damaged files would be in the way: nothing is overwritten.
@@ -109,7 +109,7 @@ func next(c *collector, o *Options) string {
 			}
 		}
 		if len(names) > maxNamed {
-			if index.Changed(o.Store) || !o.hasPlan() {
+			if changed(o.Store) || !o.hasPlan() {
 				return o.remakeCommand()
 			}
 			return fmt.Sprintf("remove %s and the %d damaged files, then %s", index.ManifestName, len(names), againCommand(printable.Quote(o.Dir)))
@@ -133,7 +133,7 @@ func next(c *collector, o *Options) string {
 
 // hasPlan looks for a plan, which remaking needs.
 func (o *Options) hasPlan() bool {
-	return !index.Changed(o.Store) && there(o.Store, plan.FileName)
+	return !changed(o.Store) && there(o.Store, plan.FileName)
 }
 
 func there(s storage.Store, name string) bool {
@@ -145,9 +145,15 @@ func there(s storage.Store, name string) bool {
 	return true
 }
 
+// changed reports whether a set has had versions, or may have had some: its plan is not that of the last one.
+func changed(s storage.Store) bool {
+	found, err := index.Changed(s)
+	return found || err != nil
+}
+
 // loadPlan is the plan of the whole set, if it has one.
 func loadPlan(s storage.Store) (*plan.Plan, error) {
-	if index.Changed(s) {
+	if changed(s) {
 		return nil, &fs.PathError{Op: "open", Path: plan.FileName, Err: fs.ErrNotExist}
 	}
 	return plan.Load(s)

@@ -49,7 +49,7 @@ func (s *set) load(sizes map[string]int64) error {
 	}
 	if s.damaged == nil {
 		p := problem.New(problem.LevelManifest, problem.KindUnfinished, index.ManifestName, "is not there: the conversion is not finished")
-		if p.Note = s.prefix == ""; index.Changed(s.top().store) {
+		if p.Note = s.prefix == ""; changed(s.top().store) {
 			p.Note, p.What = false, "is not there: the set has had versions, and only it names the shards of the last one"
 		}
 		s.add(p)

@@ -39,5 +39,5 @@ func (s *set) older() (names map[string]bool, unknown bool) {
 			names[f.Name] = true
 		}
 	}
-	return names, len(names) == 0 && s.root == nil && !index.Changed(top.store)
+	return names, len(names) == 0 && s.root == nil && !changed(top.store)
 }

@@ -168,7 +168,7 @@ func (s *set) extra(sizes map[string]int64) {
 		if s.manifest == nil && s.ourSummary(name) {
 			p.Note, p.Kind, p.What = true, problem.KindUnacknowledged, "is there before the manifest that vouches for it"
 		}
-		if s.manifest == nil && index.Changed(s.top().store) {
+		if s.manifest == nil && changed(s.top().store) {
 			p.Note, p.What = true, "may be of the version that "+index.ManifestName+" would name"
 		}
 		if p.Note {

@@ -19,7 +19,8 @@ const SubmitDir = ".shardify/submit"
 func (l *look) next() {
 	r := l.r
 	merges := false
-	if r.State != StatusComplete && index.Changed(l.store) { // its plan is not that of the last version
+	// Where a set has had versions, its plan is not that of the last one.
+	if changed, err := index.Changed(l.store); r.State != StatusComplete && (changed || err != nil) {
 		r.Next = append(r.Next, "shardify verify "+printable.Quote(r.Output))
 		return
 	}
