@@ -85,17 +85,19 @@ func place(dst, planes, tile []byte, dims []int, item, from, n int) {
 	}
 	b := blocks{first: dims[0], middle: middle, last: dims[last], from: from, n: n, item: item}
 	index := make([]int, last) // of the line, in the order of the file
-	for m := range middle {
-		to := 0
-		for k := 1; k < last; k++ {
-			to = to*dims[k] + index[k]
-		}
-		b.line(dst, planes, tile, m, to)
-		for k := 1; k < last; k++ {
-			if index[k]++; index[k] < dims[k] {
-				break
+	for at := 0; at < b.first; at += tileSide {
+		for m := range middle {
+			to := 0
+			for k := 1; k < last; k++ {
+				to = to*dims[k] + index[k]
 			}
-			index[k] = 0
+			b.line(dst, planes, tile, m, to, at)
+			for k := 1; k < last; k++ {
+				if index[k]++; index[k] < dims[k] {
+					break
+				}
+				index[k] = 0
+			}
 		}
 	}
 }
@@ -103,22 +105,23 @@ func place(dst, planes, tile []byte, dims []int, item, from, n int) {
 // blocks are the planes that are placed at once.
 type blocks struct{ first, middle, last, from, n, item int }
 
-// line places line m of each plane, which is line to of the array.
-func (b *blocks) line(dst, src, tile []byte, m, to int) {
+// line places line m of each plane, which is line to of the array, from value at on, as far as a tile goes. The rows of a tile
+// are followed line by line: so few places are written at a time that the processor expects the next ones.
+func (b *blocks) line(dst, src, tile []byte, m, to, at int) {
 	switch b.item {
 	case 1:
-		placeLine(b, dst, src, tile, m, to)
+		placeLine(b, dst, src, tile, m, to, at)
 	case 2:
-		placeLine(b, shardify.View[uint16](dst), shardify.View[uint16](src), shardify.View[uint16](tile), m, to)
+		placeLine(b, shardify.View[uint16](dst), shardify.View[uint16](src), shardify.View[uint16](tile), m, to, at)
 	case 4:
-		placeLine(b, shardify.View[uint32](dst), shardify.View[uint32](src), shardify.View[uint32](tile), m, to)
+		placeLine(b, shardify.View[uint32](dst), shardify.View[uint32](src), shardify.View[uint32](tile), m, to, at)
 	case 8:
-		placeLine(b, shardify.View[uint64](dst), shardify.View[uint64](src), shardify.View[uint64](tile), m, to)
+		placeLine(b, shardify.View[uint64](dst), shardify.View[uint64](src), shardify.View[uint64](tile), m, to, at)
 	default:
-		for i := range b.first {
+		for i := at; i < min(b.first, at+tileSide); i++ {
 			for k := range b.n {
-				at, of := (i*b.middle+to)*b.last+b.from+k, (k*b.middle+m)*b.first+i
-				copy(dst[at*b.item:(at+1)*b.item], src[of*b.item:])
+				dest, of := (i*b.middle+to)*b.last+b.from+k, (k*b.middle+m)*b.first+i
+				copy(dst[dest*b.item:(dest+1)*b.item], src[of*b.item:])
 			}
 		}
 	}
@@ -126,27 +129,25 @@ func (b *blocks) line(dst, src, tile []byte, m, to int) {
 
 // placeLine collects a tile first: lines of planes often have distances of powers of two, and would push each other out of the
 // cache.
-func placeLine[T shardify.Number](b *blocks, dst, src, tile []T, m, to int) {
+func placeLine[T shardify.Number](b *blocks, dst, src, tile []T, m, to, at int) {
 	step, next := b.first*b.middle, b.middle*b.last
-	for at := 0; at < b.first; at += tileSide {
-		side := min(tileSide, b.first-at)
-		for k := range b.n {
-			copy(tile[k*tileSide:], src[k*step+m*b.first+at:][:side])
+	side := min(tileSide, b.first-at)
+	for k := range b.n {
+		copy(tile[k*tileSide:], src[k*step+m*b.first+at:][:side])
+	}
+	d := dst[(at*b.middle+to)*b.last+b.from:]
+	i := words(d, tile, b.item, next, b.n, side)
+	for ; i+4 <= side; i += 4 {
+		d0, d1, d2, d3 := d[i*next:][:b.n], d[(i+1)*next:][:b.n], d[(i+2)*next:][:b.n], d[(i+3)*next:][:b.n]
+		for k := range d0 {
+			t := tile[k*tileSide+i:][:4]
+			d0[k], d1[k], d2[k], d3[k] = t[0], t[1], t[2], t[3]
 		}
-		d := dst[(at*b.middle+to)*b.last+b.from:]
-		i := words(d, tile, b.item, next, b.n, side)
-		for ; i+4 <= side; i += 4 {
-			d0, d1, d2, d3 := d[i*next:][:b.n], d[(i+1)*next:][:b.n], d[(i+2)*next:][:b.n], d[(i+3)*next:][:b.n]
-			for k := range d0 {
-				t := tile[k*tileSide+i:][:4]
-				d0[k], d1[k], d2[k], d3[k] = t[0], t[1], t[2], t[3]
-			}
-		}
-		for ; i < side; i++ {
-			row := d[i*next:][:b.n]
-			for k := range row {
-				row[k] = tile[k*tileSide+i]
-			}
+	}
+	for ; i < side; i++ {
+		row := d[i*next:][:b.n]
+		for k := range row {
+			row[k] = tile[k*tileSide+i]
 		}
 	}
 }

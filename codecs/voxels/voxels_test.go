@@ -11,6 +11,12 @@ import (
 
 // TestPlace compares with one value at a time, for arrays larger and smaller than tiles, in one call and in several.
 func TestPlace(t *testing.T) {
+	for _, haveAVX2 = range []bool{haveAVX2, false} {
+		testPlace(t)
+	}
+}
+
+func testPlace(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, dims := range [][]int{{2, 3}, {37, 5, 130}, {70, 65}, {33, 2, 3, 66}, {1, 4, 1}, {64, 1, 128}} {
 		for _, item := range []int{1, 2, 3, 4, 8, 16} {

@@ -8,6 +8,8 @@ func words[T shardify.Number](d, tile []T, item, next, n, side int) (i int) {
 	var turn func(d, tile []byte, next, n int)
 	var at int
 	switch {
+	case item == 2 && n%16 == 0 && haveAVX2:
+		turn, at = turn16, 8
 	case item == 1 && n%8 == 0:
 		turn, at = turn8, 8
 	case item == 2 && n%4 == 0:
