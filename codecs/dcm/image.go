@@ -236,13 +236,10 @@ func (f *File) PerFrame() bool {
 	return !ok && f.perFrame
 }
 
-// Decoder decodes frames. It keeps its memory.
+// Decoder decodes frames.
 type Decoder struct {
 	r      io.ReaderAt
 	im     *Image
 	frames []fragments // of pixels in fragments
-	jpeg   jpegDecoder
 	*buffers
-
-	lossless lossless
 }

@@ -106,9 +106,19 @@ func newInput(r io.ReaderAt, size int64) *readat.InOrder {
 // Sniff reports whether a file begins as DICOM does.
 func Sniff(head []byte) bool { return len(head) >= 132 && string(head[128:132]) == "DICM" }
 
+// header is a file whose first bytes are in memory, where they stay as they are.
+type header interface{ Head(n int) ([]byte, error) }
+
 // Parse reads a file up to its pixels. The values that want names are kept, beside those of the pixels.
 func Parse(r io.ReaderAt, size int64, want func(Tag) bool) (*File, error) {
 	p := &parser{InOrder: newInput(r, size), want: want, explicit: true}
+	if h, ok := r.(header); ok {
+		b, err := h.Head(int(p.Ahead))
+		if err != nil {
+			return nil, err
+		}
+		p.Begin(b)
+	}
 	head, err := p.Take(min(132, size))
 	if err != nil {
 		return nil, err

@@ -14,8 +14,6 @@ import (
 	"github.com/shardify/shardify/images/jpeg"
 )
 
-type jpegDecoder = jpeg.Decoder
-
 // fragments are the places of a frame in a file.
 type fragments struct {
 	at, n []int64
@@ -102,8 +100,12 @@ func (d *Decoder) assign(all *fragments, offs []int64, table []uint32) error {
 	return nil
 }
 
-// buffers are the bytes of a frame as they are stored, and planes of RLE.
-type buffers struct{ src, plane []byte }
+// buffers are what frames are decoded with.
+type buffers struct {
+	src, plane []byte // a frame as it is stored, and planes of RLE
+	jpeg       jpeg.Decoder
+	lossless   lossless
+}
 
 // spares are those of other files: many have one frame each.
 var spares = sync.Pool{New: func() any { return new(buffers) }}

@@ -24,6 +24,9 @@ func New(r io.ReaderAt, at, size int64) *InOrder {
 	return &InOrder{r: r, base: at, Size: size, Ahead: 4 << 10}
 }
 
+// Begin gives it the first bytes, which are in memory: these are not read.
+func (in *InOrder) Begin(b []byte) { in.buf = b[:min(int64(len(b)), in.Size)] }
+
 // Unpack reads what the rest becomes, which is DEFLATE. Its places count from 0.
 func (in *InOrder) Unpack() *InOrder {
 	out := &InOrder{base: in.base + in.Pos, Size: (in.Size - in.Pos) * inflate.Most, Ahead: in.Ahead, unpacked: new(inflate.Reader)}

@@ -18,7 +18,10 @@ func TestInOrder(t *testing.T) {
 	w.Write([]byte(part))
 	w.Close()
 	n := int64(packed.Len())
+	begun := New(strings.NewReader("ab"+strings.Repeat("?", 100)+part[100:]+"yz"), 2, 10000)
+	begun.Begin([]byte(part[:100]))
 	for what, in := range map[string]*InOrder{
+		"begun":  begun,
 		"plain":  New(strings.NewReader("ab"+part+"yz"), 2, 10000),
 		"packed": New(strings.NewReader("ab"+packed.String()), 2, n).Unpack(),
 	} {
@@ -43,7 +46,7 @@ func TestInOrder(t *testing.T) {
 			t.Errorf("%s: what was taken is %q", what, a)
 		}
 		var e *shardify.Error
-		if _, err := in.Take(1); !errors.Is(err, shardify.ErrCorrupt) || !errors.As(err, &e) || what == "plain" && e.Offset != 10002 || what == "packed" && e.Offset != 2 {
+		if _, err := in.Take(1); !errors.Is(err, shardify.ErrCorrupt) || !errors.As(err, &e) || what != "packed" && e.Offset != 10002 || what == "packed" && e.Offset != 2 {
 			t.Errorf("%s: beyond the end: %v", what, err)
 		}
 	}

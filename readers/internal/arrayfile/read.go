@@ -52,11 +52,10 @@ func (w *worker) Read(ctx context.Context, in *set.Input, sp shardify.Span, b *s
 		if in.Field(i) < 0 {
 			continue
 		}
-		a := w.file.made(c.Name)
+		var a *Array
 		if k := slices.IndexFunc(w.file.Arrays, func(a Array) bool { return a.Name == c.Name }); k >= 0 {
 			a = &w.file.Arrays[k]
-		}
-		if a == nil {
+		} else if a = w.file.made(c.Name); a == nil {
 			return changed("it has no field %s", c.Name)
 		}
 		if a.DType != c.DType || a.Levels != c.Levels || !slices.Equal(a.Shape, c.Shape) {
