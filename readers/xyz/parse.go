@@ -24,8 +24,14 @@ type sink struct {
 	row   int        // of the last value, from 1
 }
 
+// direct reports whether values are written to where the batch has them. Others are copied.
+func (k *sink) direct() bool { return k.Of == ofArray && !k.Text }
+
 func (k *sink) reset() {
 	k.data, k.valid, k.row = k.data[:0], k.valid[:0], 0
+	if k.direct() {
+		k.data = nil // the last batch has it
+	}
 	for i := range k.ends {
 		k.ends[i] = append(k.ends[i][:0], 0)
 	}
@@ -42,6 +48,9 @@ type parser struct {
 	sinks   []*sink
 	atoms   []int64 // where the atoms of frames end
 	rows    int     // frames that were read
+	mem     *shardify.Arena
+	samples int // frames that the batch will have
+	inPiece int // of them, those that the piece still has
 
 	line   frame.Comment
 	last   []byte // the Properties that steps are for
@@ -101,13 +110,17 @@ func (l *leaf) sound() bool {
 // Held implements lines.Parser.
 func (x *parser) Held() (n int64) {
 	for _, k := range x.sinks {
-		n += int64(cap(k.data)+cap(k.valid)) + 8*int64(cap(k.ends[0])+cap(k.ends[1]))
+		if !k.direct() {
+			n += int64(cap(k.data))
+		}
+		n += int64(cap(k.valid)) + 8*int64(cap(k.ends[0])+cap(k.ends[1]))
 	}
 	return n + 8*int64(cap(x.atoms))
 }
 
 // Begin implements lines.Parser.
-func (x *parser) Begin(*shardify.Batch, *shardify.Arena) error {
+func (x *parser) Begin(b *shardify.Batch, mem *shardify.Arena) error {
+	x.mem, x.samples = mem, b.Samples
 	for _, k := range x.sinks {
 		k.reset()
 	}
@@ -118,6 +131,7 @@ func (x *parser) Begin(*shardify.Batch, *shardify.Arena) error {
 // Parse implements lines.Parser.
 func (x *parser) Parse(p *lines.Piece, skip, take int64, last bool) error {
 	i := 0
+	x.inPiece = int(take)
 	for n := range skip + take {
 		f, bad := frame.Next(p.Data, i)
 		if bad != nil {
@@ -151,6 +165,7 @@ func (x *parser) frame(p *lines.Piece, f *frame.Frame) (end int, err error) {
 		return 0, p.Corrupt(f.Line, "%v", err)
 	}
 	x.rows++
+	x.inPiece--
 	var properties []byte
 	lattice := false
 	for i := range x.line.Values {
@@ -194,6 +209,7 @@ func (x *parser) frame(p *lines.Piece, f *frame.Frame) (end int, err error) {
 		if f.Atoms > 0 && (!x.fill || k.DType != shardify.F64) {
 			return 0, changed(k.Name, "a frame lacks the array")
 		}
+		x.room(k, f.Atoms, p.Data[f.Body:])
 		for range f.Atoms * k.Count {
 			k.data = binary.LittleEndian.AppendUint64(k.data, math.Float64bits(nan))
 		}
@@ -233,13 +249,27 @@ func (x *parser) prepare(properties []byte) error {
 	return nil
 }
 
+// room makes place for the values of atoms. It is enough for all of the batch if its other frames are like
+// those of rest, which is what the piece has from here on, and the lines there are like the first.
+func (x *parser) room(k *sink, atoms int, rest []byte) {
+	const most = 8 // pieces
+	size := k.Count * k.DType.Size()
+	need := len(k.data) + atoms*size
+	if need <= cap(k.data) {
+		return
+	}
+	pieces := min(float64(x.samples-x.rows+1)/float64(x.inPiece+1), most)
+	likely := int(float64(len(rest)/(bytes.IndexByte(rest, '\n')+1)) * pieces * (1 + 1./16))
+	to := x.mem.Alloc(max(need, 2*cap(k.data), len(k.data)+likely*size))
+	k.data = to[:copy(to, k.data)]
+}
+
 // body reads the lines of atoms.
 func (x *parser) body(p *lines.Piece, f *frame.Frame) (end int, err error) {
 	b, i := p.Data, f.Body
-	for _, k := range x.sinks {
-		if atoms := min(f.Atoms, len(b)-i); k.Of == ofArray && !k.Text && cap(k.data)-len(k.data) < atoms*k.Count*k.DType.Size() {
-			rest := (len(b) - i) / (bytes.IndexByte(b[i:], '\n') + 1) // lines of the piece, if they are like the first
-			k.data = slices.Grow(k.data, max(len(k.data), max(atoms, rest)*k.Count*k.DType.Size()))
+	for s := range x.steps {
+		if k := x.steps[s].to; k != nil && k.direct() {
+			x.room(k, min(f.Atoms, len(b)-i), b[i:])
 		}
 	}
 	for range f.Atoms {
@@ -461,8 +491,10 @@ func (x *parser) End(b *shardify.Batch, mem *shardify.Arena) error {
 			continue
 		}
 		c := &b.Columns[i]
-		c.Data = mem.Alloc(len(k.data))
-		copy(c.Data, k.data)
+		if c.Data = k.data; !k.direct() {
+			c.Data = mem.Alloc(len(k.data))
+			copy(c.Data, k.data)
+		}
 		c.Offsets = make([][]int64, c.Levels)
 		if k.Of == ofArray || k.Of == ofZ {
 			if atoms == nil {

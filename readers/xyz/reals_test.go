@@ -41,6 +41,14 @@ func FuzzReals(f *testing.F) {
 
 // TestAllRealsAreRead looks at how many are read at once, in the forms that programs write.
 func TestAllRealsAreRead(t *testing.T) {
+	defer func(have bool) { haveFixed = have }(haveFixed)
+	for _, have := range []bool{haveFixed, false} {
+		haveFixed = have
+		allReals(t)
+	}
+}
+
+func allReals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, form := range []string{"%16.8f", "%.10f", "%v", "%20.15f", "%8.3f"} {
 		var b []byte
@@ -67,7 +75,12 @@ func TestAllRealsAreRead(t *testing.T) {
 func TestFixedNumbersAreThoseOfStrconv(t *testing.T) {
 	read := 0
 	check := func(cell []byte) {
-		v, ok := fixed(append(cell, " 1.5\n\n\n\n"...))
+		cell = append(cell, " 1.5\n\n\n\n"...)
+		v, ok := fixed(cell)
+		var out [8]byte
+		if n := haveFixed && fixedReals(&out[0], &cell[0], 1) == 1; haveFixed && (n != ok || ok && binary.LittleEndian.Uint64(out[:]) != math.Float64bits(v)) {
+			t.Fatalf("%q: %v %x in assembly, %v %x", cell, n, out, ok, math.Float64bits(v))
+		}
 		if !ok {
 			return
 		}

@@ -226,7 +226,7 @@ func (l *learner) piece(p *lines.Piece) (frames int64, err error) {
 	if err := p.Check(cure); err != nil {
 		return 0, err
 	}
-	for i := 0; i < len(p.Data); frames++ {
+	for i, n := 0, int64(0); i < len(p.Data); frames++ {
 		if frame.Blank(p.Data[i:]) {
 			break
 		}
@@ -237,6 +237,10 @@ func (l *learner) piece(p *lines.Piece) (frames int64, err error) {
 		at, have := frame.Skip(p.Data, f.Body, f.Atoms)
 		if have < f.Atoms {
 			return frames, p.Corrupt(i, "%d atoms are announced, %d lines follow", f.Atoms, have)
+		}
+		p.Counted(i, n)
+		if n++; !l.comment.Quoted { // it is not a record that was made
+			n += int64(f.Atoms) + 1
 		}
 		if err := l.frame(p, &f); err != nil {
 			if shardErr := (*shardify.Error)(nil); errors.As(err, &shardErr) {

@@ -534,3 +534,40 @@ func TestAFrameLargerThanOtherRecords(t *testing.T) {
 		}
 	}
 }
+
+// TestFramesOfOtherSizes reads spans whose frames and lines are not as large as those before them.
+func TestFramesOfOtherSizes(t *testing.T) {
+	for name, sizes := range map[string][]int{"larger": {1, 700}, "smaller": {700, 1}, "mixed": {1, 2000, 0, 40, 1, 3000, 2}} {
+		var b bytes.Buffer
+		count, ends := 0, []int64{0}
+		for _, n := range sizes {
+			for k := range 20000 / (n + 1) {
+				fmt.Fprintf(&b, "%d\nProperties=species:S:1:pos:R:3\n", n)
+				for i := range n {
+					blanks := strings.Repeat(" ", 1+5000*(k%20&^1)*max(1-i, 0)/20)
+					fmt.Fprintf(&b, "Cu%s%16.8f %d.5 1.0000000\n", blanks, float64(count), -count)
+					count++
+				}
+				ends = append(ends, int64(count))
+			}
+		}
+		src, err := openFiles(nil, nil, readertest.Put(t, "a.xyz", b.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := readertest.Load(src, 1<<20)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		x := shardify.View[float64](all.ByName["pos"].Data)
+		if !slices.Equal(all.ByName["pos"].Offsets[0], ends) || len(x) != 3*count {
+			t.Fatalf("%s: %d numbers of %d atoms, or other ends", name, len(x), count)
+		}
+		for i := range count {
+			if x[3*i] != float64(i) || i > 0 && x[3*i+1] != -float64(i)-.5 || x[3*i+2] != 1 {
+				t.Fatalf("%s: atom %d at %v", name, i, x[3*i:3*i+3])
+			}
+		}
+		src.Close()
+	}
+}

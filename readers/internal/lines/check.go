@@ -14,15 +14,18 @@ import (
 	"github.com/shardify/shardify/internal/printable"
 )
 
+// ascii reports whether b is ASCII without zero bytes.
 func ascii(b []byte) bool {
+	const ones, tops = 0x7f7f7f7f7f7f7f7f, 0x8080808080808080
 	for ; len(b) >= 32; b = b[32:] {
-		x := binary.LittleEndian.Uint64(b) | binary.LittleEndian.Uint64(b[8:]) | binary.LittleEndian.Uint64(b[16:]) | binary.LittleEndian.Uint64(b[24:])
-		if x&0x8080808080808080 != 0 {
+		x, y, z, w := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
+		// Of bytes below 128, those that are not zero have their highest bit in the sum.
+		if (x|y|z|w|^((x+ones)&(y+ones)&(z+ones)&(w+ones)))&tops != 0 {
 			return false
 		}
 	}
 	for _, c := range b {
-		if c >= utf8.RuneSelf {
+		if c == 0 || c >= utf8.RuneSelf {
 			return false
 		}
 	}
@@ -38,10 +41,13 @@ func (p *Piece) Check(cure string) error { return p.CheckRecord(0, len(p.Data), 
 // CheckRecord is Check of Data[lo:hi].
 func (p *Piece) CheckRecord(lo, hi int, cure string) error {
 	b := p.Data[lo:hi]
+	if ascii(b) {
+		return nil
+	}
 	if at := bytes.IndexByte(b, 0); at >= 0 {
 		return p.Corrupt(lo+at, "a zero byte")
 	}
-	if p.Dirty || ascii(b) {
+	if p.Dirty {
 		return nil
 	}
 	at, why := printable.NotUTF8(b)

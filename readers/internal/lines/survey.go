@@ -68,6 +68,9 @@ func (p *Piece) LineAt(at int) int64 {
 	return p.Line + p.before + 1
 }
 
+// Counted says that Data[:at] has n lines, or records of a text that is made: LineAt counts from there on.
+func (p *Piece) Counted(at int, n int64) { p.asked, p.before = at, n }
+
 // Survey looks at all records of a file.
 type Survey struct {
 	Workers  int
@@ -305,7 +308,11 @@ func (r *run) fill(p *Piece) (at int, long bool, err error) {
 		}
 		return err
 	}
-	for n := max(len(p.Data), step); len(p.Data) < pieceBytes+step && !eof; n *= 2 { // small files take little
+	n := max(len(p.Data), step) // small files take little
+	if p.number > 0 {
+		n = pieceBytes + step
+	}
+	for ; len(p.Data) < pieceBytes+step && !eof; n *= 2 {
 		if err := more(min(n, pieceBytes+step-len(p.Data))); err != nil {
 			return 0, false, err
 		}
