@@ -12,6 +12,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -28,6 +29,7 @@ import (
 	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/tests/busy"
 	"github.com/shardify/shardify/tests/race"
@@ -156,14 +158,35 @@ func written(t *testing.T, dir string, read func(s *lostSeed, onError string, in
 	}
 }
 
+// held is the way of readers alone, of files in memory. Those of databases are in a folder, since their readers map
+// files.
+func held(t *testing.T) lostWay {
+	onDisk := written(t, lostFolder(t), func(s *lostSeed, onError string, inputs ...string) (*lostRead, error) {
+		return s.load(nil, onError, inputs...)
+	})
+	return func(s *lostSeed, onError string, inputs ...map[string][]byte) (*lostRead, error) {
+		if s.format == "sqlite" || s.format == "lmdb" {
+			return onDisk(s, onError, inputs...)
+		}
+		fs, names := memory.Files{Store: memory.New(), Prefix: "mem://"}, []string{}
+		for i, files := range inputs {
+			for name, b := range files {
+				fs.Store.Set(path.Join(strconv.Itoa(i), name), b)
+			}
+			names = append(names, fs.Prefix+path.Join(strconv.Itoa(i), s.name))
+		}
+		return s.load(fs, onError, names...)
+	}
+}
+
 // load is the way of readers alone.
-func (s *lostSeed) load(onError string, inputs ...string) (*lostRead, error) {
+func (s *lostSeed) load(fs storage.FS, onError string, inputs ...string) (*lostRead, error) {
 	f, ok := readers.Lookup(s.format)
 	o, err := format.CheckOptions(f.Options, s.options)
 	if !ok || err != nil {
 		return nil, fmt.Errorf("%s: %v", s.format, err)
 	}
-	r := readers.Request{Inputs: inputs, Options: o, Jobs: 1, SkipDamaged: onError != "", Scratch: memory.New(), Asked: true}
+	r := readers.Request{FS: fs, Inputs: inputs, Options: o, Jobs: 1, SkipDamaged: onError != "", Scratch: memory.New(), Asked: true}
 	ctx, cancel := context.WithTimeout(context.Background(), 3*lostTime)
 	defer cancel()
 	opened, err := readers.Open(ctx, f, r)
@@ -722,7 +745,7 @@ func TestMutatedInputsLoseNothingSilently(t *testing.T) {
 // several times as many inputs take the same time.
 func TestMutatedSourcesLoseNothingSilently(t *testing.T) {
 	race.Sequential(t)
-	seeds, way := lostSeeds(t), written(t, lostFolder(t), (*lostSeed).load)
+	seeds, way := lostSeeds(t), held(t)
 	for _, s := range seeds {
 		var err error
 		if s.whole, err = way(s, "", s.files); err != nil {
@@ -736,6 +759,7 @@ func TestMutatedSourcesLoseNothingSilently(t *testing.T) {
 func lostAll(t *testing.T, count int, seeds []*lostSeed, way lostWay) {
 	runtime.GC()
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(lostBudget))
+	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // the limit of memory holds
 	w := readertest.Watch{Limit: 12 * lostTime, Memory: lostMemory}
 	defer w.Start()()
 	tally := map[string]*lostTally{}
