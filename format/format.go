@@ -94,6 +94,9 @@ type OpenArgs struct {
 	Scratch storage.Store
 	// Jobs bounds the goroutines of the survey; 0 means GOMAXPROCS.
 	Jobs int
+	// Rounds reports whether numbers of a field may be rounded to f64 where no type holds those of all
+	// inputs; nil: they may not.
+	Rounds func(field string) bool
 	// Used records which options had an effect, where there is no State.
 	Used *Used
 }

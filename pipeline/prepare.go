@@ -26,6 +26,7 @@ import (
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/storage/walk"
+	"github.com/shardify/shardify/transform"
 	"github.com/shardify/shardify/writers"
 )
 
@@ -264,6 +265,7 @@ func (r *run) open(ctx context.Context, p *Prepared, fields []string) (err error
 	}
 	q := &r.Request
 	q.FS, q.Inputs, q.FilesFrom, q.Options, q.Jobs, q.Asked = in, r.Inputs, list, options, p.Jobs, r.From != ""
+	q.Rounds = transform.Rounds(r.Cast)
 	q.Parts, q.SkipDamaged, q.Follow = r.inParts(), r.OnError == plan.OnErrorSkip, r.FollowSymlinks
 	if !r.Dry {
 		q.Scratch = p.Store

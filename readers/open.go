@@ -39,6 +39,8 @@ type Request struct {
 	Folders bool
 	// SkipDamaged: damaged inputs are left out, see format.OpenArgs.
 	SkipDamaged bool
+	// Rounds: fields may be rounded to f64, see format.OpenArgs.
+	Rounds func(field string) bool
 	// Late: shards are checked when they are read, see format.OpenArgs.
 	Late bool
 	// Scratch has room for what a survey finds, see format.OpenArgs.

@@ -59,7 +59,7 @@ func filesOr(fs storage.FS) storage.FS {
 }
 
 func (r *Request) args(t *format.Table) format.OpenArgs {
-	return format.OpenArgs{Table: t, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, SkipDamaged: r.SkipDamaged, Late: r.Late, Splits: r.Splits, Folders: r.Folders, Scratch: r.Scratch, Used: &format.Used{}}
+	return format.OpenArgs{Table: t, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, SkipDamaged: r.SkipDamaged, Rounds: r.Rounds, Late: r.Late, Splits: r.Splits, Folders: r.Folders, Scratch: r.Scratch, Used: &format.Used{}}
 }
 
 // More is a list of inputs that continues.

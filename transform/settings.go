@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify/augment"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/transform/cast"
 	"github.com/shardify/shardify/transform/fields"
 	"github.com/shardify/shardify/transform/op"
 )
@@ -31,6 +32,9 @@ func (s Settings) Empty() bool {
 	}
 	return true
 }
+
+// Rounds is cast.Rounds.
+func Rounds(casts []string) func(field string) bool { return cast.Rounds(casts) }
 
 // Orients reports whether images are turned by their EXIF tag.
 func (s Settings) Orients() bool {

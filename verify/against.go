@@ -163,7 +163,7 @@ func (c *comparison) moved(ctx context.Context) (*format.Table, error) {
 		return nil, err
 	}
 	x, err := readers.Open(ctx, *f, readers.Request{
-		Inputs: c.o.Inputs, Splits: p.Splits.Rule != nil && p.Splits.Rule.Objects, Columns: p.In.Columns, Options: p.In.Options, Jobs: c.o.Jobs, SkipDamaged: p.OnError == plan.OnErrorSkip, Follow: true, // what was converted, the plan says
+		Inputs: c.o.Inputs, Rounds: func(string) bool { return true }, Splits: p.Splits.Rule != nil && p.Splits.Rule.Objects, Columns: p.In.Columns, Options: p.In.Options, Jobs: c.o.Jobs, SkipDamaged: p.OnError == plan.OnErrorSkip, Follow: true, // what was converted, the plan says
 	})
 	if err != nil {
 		return nil, err

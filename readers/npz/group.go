@@ -67,6 +67,7 @@ type groupBuilder struct {
 	axis    int // of the samples
 	used    *format.Used
 	jobs    int
+	rounds  func(field string) bool // as in format.OpenArgs
 
 	ref     *members.Listing // the file that stands for the group
 	refName string
@@ -138,7 +139,7 @@ func (b *groupBuilder) build(ctx context.Context) (*group, error) {
 	if err := b.ask(g); err != nil {
 		return nil, err
 	}
-	notes, err := g.unify(b.table, b.ref.NpyFile)
+	notes, err := g.unify(b.table, b.ref.NpyFile, b.rounds)
 	if b.notes = append(b.notes, notes...); err == nil && b.ref.NpyFile {
 		err = g.oneSeries(b.table)
 	}

@@ -112,7 +112,7 @@ func (s *source) survey(ctx context.Context, a format.OpenArgs, zip bool) error 
 	}
 	var shapes []string
 	for _, inputs := range lists {
-		b := &groupBuilder{table: a.Table, inputs: inputs, npyName: npyName(a.Table, inputs), choose: chooser, firm: s.firm, axis: s.axis, used: a.Used, jobs: a.Jobs, skip: a.SkipDamaged && !zip}
+		b := &groupBuilder{table: a.Table, inputs: inputs, npyName: npyName(a.Table, inputs), choose: chooser, firm: s.firm, axis: s.axis, used: a.Used, jobs: a.Jobs, rounds: a.Rounds, skip: a.SkipDamaged && !zip}
 		g, err := b.build(ctx)
 		if err != nil {
 			return err

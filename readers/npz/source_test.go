@@ -212,11 +212,11 @@ func TestWhatIsASample(t *testing.T) {
 			npz("1.npz", member{"x.npy", 0, zeros("<f8", 2)}, member{"b.npy", 0, zeros("|u1", 2)}, member{"t.npy", 0, zeros("<M8[ms]", 2)}, member{"s.npy", 0, zeros("<U3", 2)})), nil, nil,
 			"error: field x differs in type: i64 in 1 input (0.npz), f64 in 1 input (1.npz); field b differs in type: bool in 1 input (0.npz), u8 in 1 input (1.npz); " +
 				`field t differs in time: "s" in 1 input (0.npz), "ms" in 1 input (1.npz); field s differs in type: bin in 1 input (0.npz), txt in 1 input (1.npz); ` +
-				"--columns leaves out such fields, numpy.astype makes them alike: schema mismatch"},
+				"no type holds the numbers of all exactly: --cast 'x=f64' rounds them; --columns leaves out such fields, numpy.astype makes them alike: schema mismatch"},
 		{"points in time and durations", folder(t, npz("0.npz", member{"t.npy", 0, zeros("<M8[s]", 2)}), npz("1.npz", member{"t.npy", 0, zeros("<m8[s]", 2)})), nil, nil,
 			`error: field t differs in delta: none in 1 input (0.npz), "true" in 1 input (1.npz)`},
 		{"npy files that may be columns", folder(t, member{"x.npy", 0, zeros("<f8", 5)}, member{"y.npy", 0, zeros("<i8", 5)}), nil, nil,
-			"error: field data differs in type: f64 in 1 input (x.npy), i64 in 1 input (y.npy); numpy.astype makes them alike; files with columns of the same samples are joined by --zip A B: schema mismatch"},
+			"error: field data differs in type: f64 in 1 input (x.npy), i64 in 1 input (y.npy); no type holds the numbers of all exactly: --cast 'data=f64' rounds them; numpy.astype makes them alike; files with columns of the same samples are joined by --zip A B: schema mismatch"},
 		{"npy files that are rather columns", folder(t, member{"x.npy", 0, zeros("<f4", 5)}, member{"y.npy", 0, zeros("<i2", 5)}), nil, nil,
 			"error: x.npy and y.npy have other types: columns of the same samples are joined by --zip A B; to read one after the other, convert them to one type with numpy.astype: schema mismatch"},
 		{"npy files of one series", folder(t, member{"part-9.npy", 0, zeros("<f4", 5)}, member{"part-10.npy", 0, zeros("<i2", 5)}), nil, nil,

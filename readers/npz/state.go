@@ -228,7 +228,7 @@ func (s *source) decodeGroup(sg *stateGroup, r *stateReader) (*group, error) {
 			return nil, err
 		}
 	}
-	notes, err := g.unify(s.table, false)
+	notes, err := g.unify(s.table, false, func(string) bool { return true })
 	if err != nil {
 		return nil, badState(err.Error())
 	}

@@ -20,7 +20,7 @@ type use struct {
 // unify finds what each field is in all files together, by the rule of all formats, and
 // notes what readers will change for it. npyFile says what may be wrong if there is no
 // such field.
-func (g *group) unify(t *format.Table, npyFile bool) (notes []string, err error) {
+func (g *group) unify(t *format.Table, npyFile bool, rounds func(field string) bool) (notes []string, err error) {
 	var empty survey.Inputs
 	for i := range g.files {
 		if g.files[i].samples == 0 {
@@ -28,7 +28,7 @@ func (g *group) unify(t *format.Table, npyFile bool) (notes []string, err error)
 		}
 	}
 	notes = survey.Empty(t, &empty)
-	u := survey.Unifier{Table: t}
+	u := survey.Unifier{Table: t, Rounds: rounds}
 	for j := range g.columns {
 		c := &g.columns[j]
 		uses := g.uses(j)

@@ -162,3 +162,18 @@ func (c *castFields) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*s
 	}
 	return out, nil
 }
+
+// Rounds reports of a field whether a cast names it, or a pattern of it, and makes floats of it: its numbers may be rounded
+// before, too. nil: there are no such casts.
+func Rounds(texts []string) func(field string) bool {
+	c, err := newCast(nil, strings.Join(texts, ","))
+	if err != nil || !slices.ContainsFunc(c.rules, func(r castRule) bool { return r.to.IsFloat() }) {
+		return nil
+	}
+	return func(field string) bool {
+		return slices.ContainsFunc(c.rules, func(r castRule) bool {
+			ok, _ := path.Match(r.sel, field)
+			return r.to.IsFloat() && r.sel != "*" && (ok || r.sel == field)
+		})
+	}
+}

@@ -2,6 +2,7 @@ package coltype
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/numeric"
@@ -15,7 +16,8 @@ var widths = []shardify.DType{
 }
 
 // Common is the smallest type that holds all values of all the types exactly. None does for i64
-// with f64, u64 with a signed type, and bool with anything else.
+// with f64, u64 with a signed type, and bool with anything else. Without one, it is F64 if all are numbers, which may be
+// rounded to that.
 func Common(types ...shardify.DType) (shardify.DType, bool) {
 next:
 	for _, to := range widths {
@@ -26,7 +28,10 @@ next:
 		}
 		return to, true
 	}
-	return shardify.Invalid, false
+	if slices.Contains(types, shardify.Bool) {
+		return shardify.Invalid, false
+	}
+	return shardify.F64, false
 }
 
 // Lossless reports whether every value of from is one of to. Small integers would fit
@@ -49,11 +54,17 @@ func Lossless(to, from shardify.DType) bool {
 	return false
 }
 
+// Becomes reports whether from can be made to: without loss, or rounded to f64, which whoever joins
+// inputs of different types must have asked for.
+func Becomes(to, from shardify.DType) bool {
+	return Lossless(to, from) || to == shardify.F64 && from.IsInt()
+}
+
 // Widen converts the values of src, of type from, into dst, of type to, which must
-// hold as many; Common(from, to) must be to. Both must be aligned to their types.
+// hold as many; Becomes(to, from) must be true. Both must be aligned to their types.
 // It works in place if src is the tail of dst. Wrong arguments are a bug: a panic.
 func Widen(dst, src []byte, to, from shardify.DType) {
-	if !Lossless(to, from) || len(dst)/max(to.Size(), 1) != len(src)/max(from.Size(), 1) {
+	if !Becomes(to, from) || len(dst)/max(to.Size(), 1) != len(src)/max(from.Size(), 1) {
 		panic(fmt.Sprintf("coltype: widen %d bytes of %v into %d of %v", len(src), from, len(dst), to))
 	}
 	numeric.Convert(dst, to, src, from)

@@ -96,7 +96,7 @@ func (d *decoder) columns() ([]column, bool) {
 func fits(schema []shardify.Field, columns []column) bool {
 	i := len(columns) - 1
 	c, want := &columns[i], &schema[i]
-	if c.dtype.Size() == 0 || !coltype.Lossless(want.DType, c.dtype) {
+	if c.dtype.Size() == 0 || !coltype.Becomes(want.DType, c.dtype) {
 		return false
 	}
 	shape := want.DType == shardify.I64 && c.dtype == shardify.I64 && len(want.Shape) == 1 && want.Levels == 0

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/printable"
 )
 
 // Inputs are some inputs of a table: how many, and the first of them, for messages.
@@ -35,14 +36,7 @@ func (in *Inputs) text(t *format.Table) string {
 	for _, i := range in.first {
 		names = append(names, t.Shown(int(i)))
 	}
-	return inputs(in.count) + " (" + examples(names, int(in.count)) + ")"
-}
-
-func inputs(n int64) string {
-	if n == 1 {
-		return "1 input"
-	}
-	return fmt.Sprintf("%d inputs", n)
+	return printable.Of(in.count, "input") + " (" + examples(names, int(in.count)) + ")"
 }
 
 // Empty is the note about inputs without samples, which do not affect the fields; nil if there are

@@ -20,9 +20,10 @@ import (
 type merger struct {
 	*seen
 	report
-	f     *Format
-	want  *columns.Wanted
-	alone bool // no field is needed: there is one beside those of the files
+	f      *Format
+	want   *columns.Wanted
+	rounds func(field string) bool // as in format.OpenArgs
+	alone  bool                    // no field is needed: there is one beside those of the files
 
 	live  []*layout // whose files count: with samples, not dropped; by first file
 	count int64     // files of live

@@ -109,7 +109,7 @@ func (g *gaps) differ() error {
 
 func (g *gaps) intersect() error {
 	for _, c := range g.lacking {
-		where := inputs(g.count - c.files)
+		where := printable.Of(g.count-c.files, "input")
 		if len(g.cands.list) <= maxPairs/len(g.live) {
 			where = g.in(without(g.live, c))
 		}

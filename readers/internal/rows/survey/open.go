@@ -32,7 +32,7 @@ func Open(ctx context.Context, a format.OpenArgs, f Format) (*set.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := merger{seen: s, report: report{table: a.Table}, f: &f, want: want, alone: alone}
+	m := merger{seen: s, report: report{table: a.Table}, f: &f, want: want, alone: alone, rounds: a.Rounds}
 	found, err := m.merge(ctx, Missing(a.Options[Option.Name]))
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package survey
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,11 +21,12 @@ const LeaveOut = "--columns leaves out such fields"
 // it in the same words.
 type Unifier struct {
 	Table  *format.Table
-	Ragged bool // as in Format
+	Ragged bool                    // as in Format
+	Rounds func(field string) bool // as in format.OpenArgs
 
 	wrong   []string
 	more    int
-	inexact bool // numbers of types that no type holds
+	inexact string // a field with numbers of types that no type holds
 }
 
 // Kinds are the ways in which inputs have one field.
@@ -73,7 +75,7 @@ func (k *Kinds) of(f *shardify.Field, varies bool, rank int) *kind {
 // Field is the field that all inputs can deliver, and what readers will do to the
 // inputs' own columns. Without one it is part of the error.
 func (u *Unifier) Field(name string, k *Kinds) (f shardify.Field, notes []string, ok bool) {
-	f, what := u.combine(k.all)
+	f, what := u.combine(name, k.all)
 	if what == "" {
 		return f, u.changes(name, &f, k.all), true
 	}
@@ -85,7 +87,9 @@ func (u *Unifier) Field(name string, k *Kinds) (f shardify.Field, notes []string
 		sides = append(sides[:listed], fmt.Sprintf("and %d more", n))
 	}
 	u.refuse(fmt.Sprintf("field %s differs in %s: %s", name, what, strings.Join(sides, ", ")))
-	u.inexact = u.inexact || what == "type" && !slices.ContainsFunc(k.all, func(x *kind) bool { return x.field.Media != "" })
+	if what == "type" && f.DType == shardify.F64 {
+		u.inexact = cmp.Or(u.inexact, name)
+	}
 	return f, nil, false
 }
 
@@ -103,6 +107,9 @@ func (u *Unifier) Err(hint string) error {
 	if len(u.wrong) == 0 {
 		return nil
 	}
+	if u.inexact != "" {
+		hint = fmt.Sprintf("no type holds the numbers of all exactly: --cast '%s=f64' rounds them; %s", u.inexact, hint)
+	}
 	all := u.wrong
 	if u.more > 0 {
 		all = append(all[:len(all):len(all)], fmt.Sprintf("and %d more fields", u.more))
@@ -112,7 +119,7 @@ func (u *Unifier) Err(hint string) error {
 
 // unify finds for every candidate the field that all its files can deliver, and the coordinates of its dimensions.
 func (m *merger) unify() (map[string]map[string]*grid.Coord, error) {
-	u := Unifier{Table: m.table, Ragged: m.f.Ragged}
+	u := Unifier{Table: m.table, Ragged: m.f.Ragged, Rounds: m.rounds}
 	for _, c := range m.cands.list {
 		kinds := c.kinds()
 		f, notes, ok := u.Field(c.name, kinds)
@@ -132,9 +139,6 @@ func (m *merger) unify() (map[string]map[string]*grid.Coord, error) {
 	if len(u.wrong)+u.more == len(m.cands.list) {
 		hint = "convert the inputs of each kind by themselves, by a pattern of their names"
 	}
-	if u.inexact {
-		hint = "no type holds the numbers of all exactly; " + hint
-	}
 	return coords, u.Err(hint)
 }
 
@@ -152,8 +156,8 @@ func (k *kind) text(what string) string {
 	return typeOf(&k.field)
 }
 
-// combine makes a field of the kinds, or says in what they differ.
-func (u *Unifier) combine(kinds []*kind) (f shardify.Field, differ string) {
+// combine makes a field of the kinds, or says in what they differ; its type is f64 if that is what numbers could be rounded to.
+func (u *Unifier) combine(name string, kinds []*kind) (f shardify.Field, differ string) {
 	f = kinds[0].field
 	rank := kinds[0].rank
 	ragged := f.Ragged || kinds[0].varies
@@ -163,7 +167,7 @@ func (u *Unifier) combine(kinds []*kind) (f shardify.Field, differ string) {
 		types = append(types, g.DType)
 		switch {
 		case g.Media != f.Media:
-			return f, "type"
+			return shardify.Field{}, "type"
 		case u.Ragged && shaped(&f) && shaped(g) && k.rank == rank:
 			ragged = ragged || g.Ragged || k.varies || !slices.Equal(f.Shape, g.Shape)
 		case g.Levels != f.Levels || g.Ragged != f.Ragged:
@@ -180,7 +184,7 @@ func (u *Unifier) combine(kinds []*kind) (f shardify.Field, differ string) {
 		}
 	}
 	var ok bool
-	if f.DType, ok = coltype.Common(types...); !ok {
+	if f.DType, ok = coltype.Common(types...); !ok && (f.DType != shardify.F64 || u.Rounds == nil || !u.Rounds(name)) {
 		return f, "type"
 	}
 	if ragged && !f.Ragged {
@@ -203,11 +207,8 @@ func mergeAttrs(f, g *shardify.Field) (differ string) {
 		switch {
 		case !hasA && !hasB:
 			continue
-		case hasA && hasB && a == b, k == "unit" && !hasB:
-		case k == "unit" && !hasA:
-			a = b
-		case k == "labels" && hasA && hasB && strings.HasPrefix(a, b+shardify.LabelSeparator):
-		case k == "labels" && hasA && hasB && strings.HasPrefix(b, a+shardify.LabelSeparator):
+		case hasA && hasB && a == b, k == "unit" && !hasB, k == "labels" && hasA && hasB && strings.HasPrefix(a, b+shardify.LabelSeparator):
+		case k == "unit" && !hasA, k == "labels" && hasA && hasB && strings.HasPrefix(b, a+shardify.LabelSeparator):
 			a = b
 		default:
 			return k
@@ -245,5 +246,9 @@ func (u *Unifier) changes(name string, f *shardify.Field, kinds []*kind) (notes 
 	for _, t := range order {
 		from = append(from, fmt.Sprintf("%s in %s", t, byType[t].text(u.Table)))
 	}
-	return append(notes, fmt.Sprintf("field %s is widened to %s: %s", name, f.DType, strings.Join(from, ", ")))
+	how := "widened"
+	if _, ok := coltype.Common(order...); !ok {
+		how = "rounded, as --cast allows,"
+	}
+	return append(notes, fmt.Sprintf("field %s is %s to %s: %s", name, how, f.DType, strings.Join(from, ", ")))
 }
