@@ -21,9 +21,11 @@ import mrcfile
 import nibabel
 import numpy as np
 import scipy
-import shardify
 from expect import main
 from scipy.io import wavfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+import shardify  # noqa: E402
 
 BINARY = os.environ.get("SHARDIFY", "shardify")
 WORK = os.path.join(sys.argv[1] if len(sys.argv) > 1 else ".", "scratch", "science")
