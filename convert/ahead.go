@@ -31,6 +31,10 @@ func (j *Job) ahead(ctx context.Context, spans []shardify.Span, w *worker) error
 	return j.pipelined(ctx, spans, func(r result) error { return w.use(ctx, r) })
 }
 
+// quick is how many spans are in memory while reads are quick: one that is written, one that waits
+// and one that is read. More only push each other's data out of the processor's cache.
+const quick = 3
+
 // pace counts the reads of a unit, and those that were slow.
 type pace struct{ reads, slow atomic.Int64 }
 
@@ -39,12 +43,16 @@ func (j *Job) pipelined(ctx context.Context, spans []shardify.Span, use func(res
 	ctx, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
 	queue := make(chan chan result, j.readers())
+	places := make(chan struct{}, cap(queue)+quick)
+	for range quick {
+		places <- struct{}{}
+	}
 	var pace pace
 	wg.Add(1)
 	go func() {
 		defer wg.Done()
 		defer close(queue)
-		j.produce(ctx, &wg, spans, queue, &pace)
+		j.produce(ctx, &wg, spans, queue, places, &pace)
 	}()
 	var failed error
 	done := 0
@@ -61,6 +69,7 @@ func (j *Job) pipelined(ctx context.Context, spans []shardify.Span, use func(res
 		if r.mem != nil {
 			r.mem.Release()
 		}
+		places <- struct{}{}
 		if failed != nil {
 			cancel(failed)
 		}
@@ -85,7 +94,7 @@ type request struct {
 
 // produce grants memory and distributes reads: spans of runs to one reader that
 // keeps their order, independent spans to several.
-func (j *Job) produce(ctx context.Context, wg *sync.WaitGroup, spans []shardify.Span, queue chan<- chan result, pace *pace) {
+func (j *Job) produce(ctx context.Context, wg *sync.WaitGroup, spans []shardify.Span, queue chan<- chan result, places chan struct{}, pace *pace) {
 	free := make(chan request)
 	ordered := make(chan request, cap(queue))
 	defer close(free)
@@ -101,7 +110,11 @@ func (j *Job) produce(ctx context.Context, wg *sync.WaitGroup, spans []shardify.
 	activity := j.activities.open()
 	defer j.activities.close(activity)
 	parts := divider{limit: j.Pool.Limit()}
-	for len(spans) > 0 {
+	for more := cap(queue); len(spans) > 0; {
+		for ; more > 0 && (j.slow.Load() || pace.slow.Load() > 0); more-- {
+			places <- struct{}{}
+		}
+		<-places // a span that was used gave it back
 		s, left := parts.next(spans)
 		s.Frame = j.framed(s)
 		activity.set(atGranting, 0, s)

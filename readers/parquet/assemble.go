@@ -40,6 +40,9 @@ func (a *assembler) begin(col *column, rows int, first int64, mem *shardify.Aren
 		}
 	}
 	a.data = grower{mem: mem}
+	if n := int64(rows) * int64(col.page.Form.Width); lists == 0 && n <= maxColumn { // what the span was granted
+		a.data.b = mem.Alloc(int(n))[:0]
+	}
 	a.ends = offsets64{mem: mem}
 }
 

@@ -196,9 +196,6 @@ func (a *assembler) expect(c *cursor, part float64) {
 		return
 	}
 	a.ends.hint = int64(a.rows) + 1
-	if w > 0 {
-		a.data.hint = int64(a.rows) * w
-	}
 }
 
 // done drops the remaining pages of a column.
