@@ -4,6 +4,8 @@
 //	floor inflate FROM     unpacks each file, which gzip packed, in memory
 //	floor parts FROM N TO  prints the processor seconds of its parts: reading the files below FROM, summing N bytes by CRC-32C,
 //	                       writing N bytes to the new file TO
+//	floor ways FROM TO     prints what ways to copy a file take
+//	floor ends FROM        opens each file below FROM and reads its head and its end
 package main
 
 import (
@@ -25,7 +27,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("copy FROM TO, inflate FROM, or parts FROM N TO")
+		return fmt.Errorf("copy FROM TO, inflate FROM, parts FROM N TO, ways FROM TO, or ends FROM")
 	}
 	switch {
 	case args[0] == "copy" && len(args) == 3:
@@ -46,8 +48,12 @@ func run(args []string) error {
 		})
 	case args[0] == "parts" && len(args) == 4:
 		return parts(args[1], args[2], args[3])
+	case args[0] == "ways" && len(args) == 3:
+		return waysOf(args[1], args[2])
+	case args[0] == "ends" && len(args) == 2:
+		return ends(args[1])
 	}
-	return fmt.Errorf("copy FROM TO, inflate FROM, or parts FROM N TO; not %q", args)
+	return fmt.Errorf("copy FROM TO, inflate FROM, parts FROM N TO, ways FROM TO, or ends FROM; not %q", args)
 }
 
 // each opens the files of a folder.
