@@ -280,11 +280,20 @@ func (x *parser) body(p *lines.Piece, f *frame.Frame) (end int, err error) {
 		for s := range x.steps {
 			s := &x.steps[s]
 			for n := 0; n < s.Count; n++ {
-				if s.Type == 'R' && s.to != nil {
-					k := 0
-					if s.to.data, i, k = appendReals(s.to.data, b, i, s.Count-n); k > 0 {
-						n += k - 1
-						continue
+				if k := s.to; s.Type == 'R' && k != nil {
+					m := s.Count - n
+					if haveFixed && len(b)-i > width*m {
+						at := len(k.data)
+						k.data = k.data[:at+8*m] // there is room
+						m = fixedReals(&k.data[at], &b[i], m)
+						k.data, i, n = k.data[:at+8*m], i+width*m, n+m
+					}
+					if n < s.Count {
+						k.data, i, m = appendReals(k.data, b, i, s.Count-n)
+						n += m
+					}
+					if n == s.Count {
+						break
 					}
 				}
 				for b[i] == ' ' || b[i] == '\t' {

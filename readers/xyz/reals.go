@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
-	"slices"
 
 	"github.com/shardify/shardify/internal/numeric"
 )
@@ -72,14 +71,8 @@ func fixed(b []byte) (v float64, ok bool) {
 // another way, or near the end of b, which is a line feed. Where a number ends is found by branches, which
 // are foreseen where numbers have the same form.
 func appendReals(dst, b []byte, i, n int) (out []byte, end, count int) {
-	if m := min(n, (len(b)-i-1)/width); haveFixed && m > 0 {
-		at := len(dst)
-		dst = slices.Grow(dst, 8*m)[:at+8*m]
-		count = fixedReals(&dst[at], &b[i], m)
-		dst, i = dst[:at+8*count], i+width*count
-	}
 	for ; count < n; count++ {
-		if len(b)-i >= width+8 {
+		if !haveFixed && len(b)-i >= width+8 {
 			if v, ok := fixed(b[i:]); ok {
 				dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
 				i += width

@@ -30,6 +30,57 @@ type Comment struct {
 	i     int
 	words [][]byte
 	text  []byte // what is not in the line as it is
+	seen  []*seen
+	alone bool // it is the Comment of one of seen
+}
+
+// seen is a key and its value as a line before had them. Most are the same in all frames.
+type seen struct {
+	raw []byte
+	Comment
+	parsed bool // its value is that of raw
+}
+
+// What is kept of a line: so many keys, of so many bytes.
+const (
+	mostSeen  = 32
+	seenBytes = 1 << 10
+)
+
+// again adds the next key and its value if the line before has both in the same place.
+func (c *Comment) again() bool {
+	n := len(c.Values)
+	if n >= len(c.seen) {
+		return false
+	}
+	s, rest := c.seen[n], c.line[c.i:]
+	if len(s.raw) == 0 || !bytes.HasPrefix(rest, s.raw) || len(rest) > len(s.raw) && !isBlank(rest[len(s.raw)]) {
+		return false
+	}
+	if !s.parsed {
+		s.Quoted, s.alone = c.Quoted, true
+		if s.parsed = s.Parse(s.raw) == nil && !s.Free && len(s.Values) == 1; !s.parsed {
+			s.raw = s.raw[:0]
+			return false
+		}
+	}
+	c.Values = append(c.Values, s.Values[0])
+	c.i += len(s.raw)
+	c.Free = false
+	return true
+}
+
+// keep keeps the text of the last key and its value.
+func (c *Comment) keep(from int) {
+	n := len(c.Values) - 1
+	if c.alone || n >= mostSeen || n > len(c.seen) || c.i-from > seenBytes {
+		return
+	}
+	if n == len(c.seen) {
+		c.seen = append(c.seen, &seen{})
+	}
+	s := c.seen[n]
+	s.raw, s.parsed = append(s.raw[:0], c.line[from:c.i]...), false
 }
 
 // Parse reads a line. What it says is valid until the line changes, and Parse is called again.
@@ -41,8 +92,15 @@ func (c *Comment) Parse(line []byte) error {
 		if c.i == len(line) {
 			break
 		}
+		if c.again() {
+			continue
+		}
+		from := c.i
 		if err := c.pair(); err != nil {
 			return err
+		}
+		if len(c.Values) > 0 {
+			c.keep(from)
 		}
 	}
 	if c.Free {
@@ -241,10 +299,9 @@ func (c *Comment) value(v *Value) error {
 			return nil
 		}
 		c.words = append(c.words, w)
-		if v.Words = c.words[len(c.words)-1:]; typeOf(v.Words) == text {
-			v.DType, v.Text, v.Words = text, w, nil
-		} else {
-			v.DType = typeOf(v.Words)
+		v.Words = c.words[len(c.words)-1:]
+		if v.DType = typeOf(v.Words); v.DType == text {
+			v.Text, v.Words = w, nil
 		}
 	}
 	return nil

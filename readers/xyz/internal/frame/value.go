@@ -124,7 +124,10 @@ func (d *decimal) scan(w []byte) bool {
 
 // special reads inf and nan, behind a sign and in letters of any case.
 func special(w []byte) (float64, bool) {
-	d := bytes.TrimPrefix(bytes.TrimPrefix(w, []byte{'-'}), []byte{'+'})
+	d := w
+	for len(d) > 0 && (d[0] == '-' || d[0] == '+') {
+		d = d[1:]
+	}
 	switch {
 	case len(w)-len(d) > 1 || len(d) != 3 && len(d) != 8:
 	case strings.EqualFold(string(d), "nan"):
