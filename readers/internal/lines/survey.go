@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"sync"
@@ -148,7 +149,7 @@ type run struct {
 	*Survey
 	text   *text
 	items  Items
-	pieces chan *Piece
+	pieces chan *Piece // nil: they are looked at where they are cut
 	free   chan *Piece
 
 	mu   sync.Mutex
@@ -179,16 +180,30 @@ func (s Survey) Run(ctx context.Context, f storage.File) (*Index, error) {
 		}
 	}
 	r := &run{Survey: &s, text: t, pieces: make(chan *Piece), free: make(chan *Piece, s.Workers+2)}
-	for range s.Workers + 2 {
+	_, remote := storage.As[storage.Forgetter](f)
+	ahead, pieces := s.Workers, s.Workers+2
+	if ahead == 1 && !remote { // what was read is looked at while it is in the processor's cache
+		ahead, pieces, r.pieces = 0, 1, nil
+	}
+	for range pieces {
 		r.free <- &Piece{}
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	for w := range s.Workers {
-		g.Go(func() error { return r.work(w) })
+	for w := range ahead {
+		g.Go(func() error {
+			for p := range r.pieces {
+				if err := r.look(w, p); err != nil {
+					return err // which also ends the cutting
+				}
+			}
+			return nil
+		})
 	}
 	var size int64
 	g.Go(func() (err error) {
-		defer close(r.pieces)
+		if r.pieces != nil {
+			defer close(r.pieces)
+		}
 		size, err = r.cut(ctx)
 		return err
 	})
@@ -209,23 +224,19 @@ func (s Survey) Run(ctx context.Context, f storage.File) (*Index, error) {
 	return x, nil
 }
 
-func (r *run) work(w int) error {
-	for p := range r.pieces {
-		p.Dirty = r.Replace && !valid(p.Data)
-		n, err := r.Work(w, p)
-		r.mu.Lock()
-		r.left = append(r.left, p.lost...)
-		p.lost = p.lost[:0]
-		if r.row[p.number] = n; err != nil {
-			r.errs = append(r.errs, failed{p.number, err})
-		}
-		r.mu.Unlock()
-		r.free <- p
-		if err != nil {
-			return err // which also ends the cutting
-		}
+// look looks at the records of a piece, and gives its memory back.
+func (r *run) look(w int, p *Piece) error {
+	p.Dirty = r.Replace && !valid(p.Data)
+	n, err := r.Work(w, p)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left = append(r.left, p.lost...)
+	p.lost = p.lost[:0]
+	if r.row[p.number] = n; err != nil {
+		r.errs = append(r.errs, failed{p.number, err})
 	}
-	return nil
+	r.free <- p // there is room for all
+	return err
 }
 
 // cut distributes pieces and returns where the text ends.
@@ -276,10 +287,14 @@ func (r *run) cut(ctx context.Context) (end int64, err error) {
 			}
 			err = shardify.Corrupt(p.Off, what+" has no end within %s", p.Line+1, shardify.FormatSize(int64(r.most())))
 		}
-		select {
-		case r.pieces <- p:
-		case <-ctx.Done():
-			return 0, context.Cause(ctx)
+		if r.pieces == nil {
+			err = errors.Join(r.look(0, p), err)
+		} else {
+			select {
+			case r.pieces <- p:
+			case <-ctx.Done():
+				return 0, context.Cause(ctx)
+			}
 		}
 		if err != nil {
 			return 0, err
