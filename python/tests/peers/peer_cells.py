@@ -205,8 +205,8 @@ def others_of(r: np.random.Generator, kind: str, m: Any) -> Tuple[str, List[str]
             for part, values in (("data", m.data), ("indices", m.indices.astype("i8")), ("indptr", m.indptr.astype("i8")), ("barcodes", np.array(cells_of))):
                 g.create_dataset(part, data=values, **chunks)
             g["shape"] = np.array([width, n], "i4")
-            for part in ("features/id", "features/name", "features/feature_type") if kind == "v3" else ("genes", "gene_names"):
-                g[part] = np.array(genes)
+            for part in ("features/id", "features/name", "features/feature_type", "features/genome") if kind == "v3" else ("genes", "gene_names"):
+                g[part] = np.array(genes if part.endswith(("id", "genes")) else [x.replace(b"ENSG", b"name") for x in genes])
         return path, [group + "/data", group + "/indices", group + "/barcodes"]
     if kind == "loom":
         path = os.path.join(WORK, "a.loom")
@@ -223,7 +223,7 @@ def others_of(r: np.random.Generator, kind: str, m: Any) -> Tuple[str, List[str]
     order = r.permutation(entries.nnz) if r.random() < 0.5 else np.arange(entries.nnz)
     text = io.BytesIO()
     scipy.io.mmwrite(text, sp.coo_matrix((entries.data[order], (entries.row[order], entries.col[order])), shape=entries.shape))
-    tables = {"barcodes.tsv": cells_of, "features.tsv" if ext else "genes.tsv": [x + b"\t" + x for x in genes]}
+    tables = {"barcodes.tsv": cells_of, "features.tsv" if ext else "genes.tsv": [x + b"\t" + x.replace(b"ENSG", b"name") + b"\tGene Expression" * bool(ext) for x in genes]}
     for name, b in [("matrix.mtx", text.getvalue())] + [(k, b"".join(x + b"\n" for x in v)) for k, v in tables.items()]:
         with open(os.path.join(path, name + ext), "wb") as f:
             f.write(gzip.compress(b) if ext else b)
