@@ -57,7 +57,7 @@ func kindKey(exts []string, about bool) string {
 // learn takes in what a table shows.
 func (f *knowledge) learn(n *names, g *groups) error {
 	if f.ends == nil {
-		f.ends = pairs.Ends(n.Table)
+		f.ends = pairs.Ends(n.Table, func(ext string) bool { return imageTypes[media(ext)] })
 	}
 	f.files, f.samples = f.files+int64(len(g.of)), f.samples+int64(len(g.first))
 	if f.numbered == "" {
@@ -257,16 +257,6 @@ func (f *knowledge) uniform(strays map[*kind]bool) bool {
 		}
 	}
 	return true
-}
-
-// pictures reports whether all samples are single pictures, and other files are about the folder: --pair takes any.
-func (f *knowledge) pictures(strays map[*kind]bool) bool {
-	return !f.many && !slices.ContainsFunc(f.kinds, func(k *kind) bool {
-		if strays[k] {
-			return !k.about
-		}
-		return len(k.exts) != 1 || !imageTypes[media(k.exts[0])]
-	})
 }
 
 // alien is why files that are not about the folder are no samples.

@@ -93,14 +93,27 @@ func (b *builder) ends() error {
 	if b.options[optLabels] != labels.Auto || b.pairs != nil {
 		return nil
 	}
-	doubt := b.known.ends
-	if doubt == nil || !b.known.pictures(b.known.strays(b.strange())) {
+	doubt, strays := b.known.ends, b.known.strays(b.strange())
+	if doubt == nil || b.known.many || !slices.ContainsFunc(b.known.kinds, func(k *kind) bool { return !strays[k] && b.picture(k) }) {
 		return nil
 	}
 	if b.labels != nil {
 		doubt.Ways = append(doubt.Ways, format.With(optLabels, labels.Always, "classes of the folders"))
 	}
 	return doubt
+}
+
+// picture reports whether samples of a kind are single pictures, and stay.
+func (b *builder) picture(k *kind) bool {
+	if len(k.exts) != 1 || !imageTypes[media(k.exts[0])] {
+		return false
+	}
+	for i := range b.members {
+		if b.options[optMissing] == "drop" && !b.members[i].in(k) {
+			return false
+		}
+	}
+	return true
 }
 
 // hasColumn reports whether the table of labels has the field cls.

@@ -21,6 +21,7 @@ type end struct {
 	folder string // which is no part of the name of the sample; ".": none
 	text   string // "" for files without one
 	file   string // the first
+	ext    string // of all; "": they differ
 	files  int64
 	names  sketch.Sketch // of their samples
 }
@@ -91,15 +92,21 @@ func byFolder(dir, stem string) (sample, folder, text string, ok bool) {
 }
 
 // ends are those of all files by a rule, the most frequent first; nil where it does not hold for all, or there
-// are too many.
-func ends(n *labels.Paths, cut cutName) []*end {
+// are too many. some: only those with such extensions; nil: all.
+func ends(n *labels.Paths, cut cutName, some func(ext string) bool) []*end {
 	t := n.Table
 	by := map[[2]string]*end{}
 	var list []*end
 	for i := range t.Len() {
 		name := untar(nil, bytes.TrimLeft(n.Rel(i), "/"))
 		d := bytes.LastIndexByte(name, '/') + 1
-		stem := name[d : d+stemEnd(name[d:], labels.Last)]
+		stem, ext := name[d:], ""
+		if at := stemEnd(stem, labels.Last); at < len(stem) {
+			stem, ext = stem[:at], string(stem[at:])
+		}
+		if some != nil && !some(strings.TrimPrefix(ext, ".")) {
+			continue
+		}
 		sample, folder, text, ok := cut(string(name[:d]), string(stem))
 		if !ok {
 			return nil
@@ -109,11 +116,13 @@ func ends(n *labels.Paths, cut cutName) []*end {
 			if len(list) == maxSuffixes {
 				return nil
 			}
-			e = &end{folder: folder, text: text, file: string(name)}
+			e = &end{folder: folder, text: text, file: string(name), ext: ext}
 			by[[2]string{folder, text}] = e
 			list = append(list, e)
 		}
-		e.files++
+		if e.files++; e.ext != ext {
+			e.ext = ""
+		}
 		e.names.Add(xxh3.HashStringSeed(sample, uint64(t.Root(i))))
 	}
 	slices.SortStableFunc(list, func(a, b *end) int {
@@ -141,9 +150,11 @@ func parts(list []*end) (are, whole bool) {
 	return words || list[0].files > 1, whole
 }
 
-// Ends is the error about files whose names end in _mask or the like, beside others with the same names without
-// it, or nil.
-func Ends(t *format.Table) *format.Ambiguous { return refuseEnds(t, true) }
+// Ends is the error about pictures whose names end in _mask or the like, beside others with the same names without
+// it, or nil. It is about those of all files that have the extensions of pictures.
+func Ends(t *format.Table, pictures func(ext string) bool) *format.Ambiguous {
+	return refuseEnds(t, true, pictures)
+}
 
 // anyWord reports whether a name ends in _mask or the like: most lists have none, and are long.
 func anyWord(n *labels.Paths) bool {
@@ -158,8 +169,8 @@ func anyWord(n *labels.Paths) bool {
 }
 
 // refuseEnds is the error about files whose names have the ends of parts of the same samples. words: only those ends
-// that say so count, such as _mask.
-func refuseEnds(t *format.Table, words bool) *format.Ambiguous {
+// that say so count, such as _mask. some: only files with such extensions do; nil: all.
+func refuseEnds(t *format.Table, words bool, some func(ext string) bool) *format.Ambiguous {
 	n := labels.NewPaths(t, labels.Last)
 	rules := []cutName{byWord, byLast, bySubject, byFolder}
 	if words {
@@ -168,7 +179,7 @@ func refuseEnds(t *format.Table, words bool) *format.Ambiguous {
 		}
 	}
 	for _, cut := range rules {
-		list := ends(n, cut)
+		list := ends(n, cut, some)
 		if are, whole := parts(list); are {
 			return endsOf(n, list, whole)
 		}
@@ -176,11 +187,19 @@ func refuseEnds(t *format.Table, words bool) *format.Ambiguous {
 	return nil
 }
 
+// byExt reports whether the files of each end have one extension, and there are others, of which the extension keeps them apart.
+func byExt(list []*end, files int) bool {
+	for _, e := range list {
+		files -= int(e.files)
+	}
+	return files > 0 && !slices.ContainsFunc(list, func(e *end) bool { return e.ext == "" })
+}
+
 // endsOf says which files are parts of the same samples, and how they are read.
 func endsOf(n *labels.Paths, list []*end, whole bool) *format.Ambiguous {
 	var files, pairs, alone []string
 	taken := map[string]bool{}
-	folder := n.Folder(n.Table.Root(0), nil)
+	folder, exts := n.Folder(n.Table.Root(0), nil), byExt(list, n.Table.Len())
 	for _, e := range list {
 		files = append(files, printable.Quote(e.file))
 		field := "image"
@@ -192,9 +211,14 @@ func endsOf(n *labels.Paths, list []*end, whole bool) *format.Ambiguous {
 		}
 		field = strings.NewReplacer("-", "_", ".", "_").Replace(field)
 		taken[strings.ToLower(field)] = true
-		pair := field + "=" + e.folder
+		pair, suffix := field+"="+e.folder, e.text
+		if exts {
+			suffix += e.ext
+		}
+		if suffix != "" {
+			pair += ":" + suffix
+		}
 		if e.text != "" {
-			pair += ":" + e.text
 			_, base := path.Split(e.file)
 			at := "*" + base[strings.LastIndex(base, e.text):]
 			if strings.Contains(e.file, "/") {

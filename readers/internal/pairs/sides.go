@@ -280,7 +280,7 @@ func Refuse(a *format.OpenArgs, classes, named bool) error {
 	form := formOf(a.Table)
 	list := sides.Find(level)
 	if form != nil && !areParts(list) {
-		if doubt := refuseEnds(a.Table, !form.any); doubt != nil {
+		if doubt := refuseEnds(a.Table, !form.any, nil); doubt != nil {
 			if list != nil && !named {
 				doubt.Ways = append(doubt.Ways, format.With("labels", labels.Always, "classes of the folders"))
 			}
