@@ -3,6 +3,7 @@ package shardify
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 )
 
@@ -74,7 +75,11 @@ func (e *Error) Error() string {
 	if b.Len() > 0 {
 		b.WriteString(": ")
 	}
-	b.WriteString(e.Err.Error())
+	err := e.Err
+	if p, ok := err.(*fs.PathError); ok && p.Path == e.File {
+		err = p.Err
+	}
+	b.WriteString(err.Error())
 	return strings.TrimPrefix(b.String(), " ")
 }
 

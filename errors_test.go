@@ -3,6 +3,7 @@ package shardify
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"testing"
 )
 
@@ -46,6 +47,13 @@ func TestMisuseIsASchemaErrorAndUsage(t *testing.T) {
 func TestMembersAreNamedOnce(t *testing.T) {
 	e := &Error{Op: "read", File: "a.zip/dog/0.png", Object: "dog/0.png", Field: "png", Sample: 2, Offset: 129, Err: ErrCorrupt}
 	if got := e.Error(); got != "read a.zip/dog/0.png png sample 2 at byte 129: corrupt data" {
+		t.Error(got)
+	}
+}
+
+func TestFilesAreNamedOnce(t *testing.T) {
+	e := &Error{Op: "open", File: "a/b.mrcs", Sample: 2, Offset: -1, Err: &fs.PathError{Op: "open", Path: "a/b.mrcs", Err: fs.ErrNotExist}}
+	if got := e.Error(); got != "open a/b.mrcs sample 2: file does not exist" || !errors.Is(e, fs.ErrNotExist) {
 		t.Error(got)
 	}
 }

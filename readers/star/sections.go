@@ -223,9 +223,12 @@ type stack struct {
 	head  *mrc.Header
 }
 
+// path is where a stack is.
+func (s *sections) path(file string) string { return storage.Join(s.folder, file) }
+
 // open opens a stack that is as it was, unless was is nil, and must have so many sections.
 func (s *sections) open(ctx context.Context, file string, was *stamp, most int64) (*stack, error) {
-	name, size := storage.Join(s.folder, file), int64(-1)
+	name, size := s.path(file), int64(-1)
 	if was != nil {
 		size = was.Size
 	}
@@ -368,7 +371,7 @@ func (r *reader) stack(ctx context.Context, file string) (*stack, error) {
 		err = fmt.Errorf("%w: sections are %s %v, were %s %v", shardify.ErrChanged, st.field.DType, st.field.Shape, r.s.Image.DType, r.s.Image.Shape)
 	}
 	if err != nil {
-		return nil, shardify.Annotate(err, "open", file, "")
+		return nil, shardify.Annotate(err, "open", r.s.path(file), "")
 	}
 	r.open[file], r.order = st, append(r.order, file)
 	return st, nil
@@ -391,14 +394,14 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 			return err
 		}
 		if number > int64(st.head.NZ) {
-			return shardify.Annotate(shardify.Corrupt(-1, "the row names section %d, and there are %d", number, st.head.NZ), "read", file, "")
+			return shardify.Annotate(shardify.Corrupt(-1, "the row names section %d, and there are %d", number, st.head.NZ), "read", r.s.path(file), "")
 		}
 		if data == nil { // the stack is as the plan has it
 			data = mem.Alloc(int(sp.Samples()) * each)
 		}
 		dst := data[i*each : (i+1)*each]
 		if err := readat.Full(st.in, dst, st.head.Offset+(number-1)*int64(each)); err != nil {
-			return shardify.Annotate(err, "read", file, "section "+strconv.FormatInt(number, 10))
+			return shardify.Annotate(err, "read", r.s.path(file), "section "+strconv.FormatInt(number, 10))
 		}
 		if st.head.Big {
 			voxels.Swap(dst, st.head.DType.Size())
