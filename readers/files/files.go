@@ -126,9 +126,13 @@ func sniff(head []byte, name string) bool {
 	return imageTypes[string(exts.Normalise(buf[:0], base[labels.Last.End(base):]))]
 }
 
-// media is the Media of a field whose extension ends in last.
+// media is the Media of a field with an extension: its last part, and of packed files also the one before, as nii.gz.
 func media(ext string) string {
-	last := ext[strings.LastIndexByte(ext, '.')+1:]
+	at := strings.LastIndexByte(ext, '.')
+	last := ext[at+1:]
+	if at > 0 && pairs.Packed(last) {
+		last = ext[strings.LastIndexByte(ext[:at], '.')+1:]
+	}
 	if last == "" || last == "image" { // "image" says that the type varies
 		return "bin"
 	}

@@ -41,7 +41,7 @@ func TestPairs(t *testing.T) {
 		{name: "a folder in the other", files: []string{"1.jpg=a", "masks/1.png=c"}, options: opts("pair", "image=.,mask=masks"),
 			schema: []string{"image:u8:jpg", "mask:u8:png"}, rows: []string{"1 image=a mask=c"}},
 		{name: "channels", files: []string{"imagesTr/a_0000.nii.gz=p", "imagesTr/a_0001.nii.gz=q", "labelsTr/a.nii.gz=l"}, options: opts("pair", "ct=imagesTr:_0000,mr=imagesTr:_0001,label=labelsTr"),
-			schema: []string{"ct:u8:gz", "label:u8:gz", "mr:u8:gz"}, rows: []string{"a ct=p label=l mr=q"}},
+			schema: []string{"ct:u8:nii.gz", "label:u8:nii.gz", "mr:u8:nii.gz"}, rows: []string{"a ct=p label=l mr=q"}},
 		{name: "folders in folders", files: []string{"images/x/y/1.jpg=a", "images/x/1.jpg=b", "masks/x/y/1.png=c", "masks/x/1.png=d"}, options: opts("pair", "image=images,mask=masks"),
 			schema: []string{"image:u8:jpg", "mask:u8:png"}, rows: []string{"x/1 image=b mask=d", "x/y/1 image=a mask=c"}},
 		{name: "a path of folders", files: []string{"p/ct/raw/1.npy=a", "p/seg/1.npy=c", "p/ct/1.npy=x"}, options: opts("pair", "ct=ct/raw,seg=seg"),

@@ -105,7 +105,7 @@ func (s *source) describe(want func(string) bool) {
 		}
 		f := shardify.Field{Name: m.Field, DType: shardify.U8, Levels: 1, Media: "image", Nullable: m.Nullable}
 		if !m.varies() {
-			if f.Media = media(m.Exts[0]); s.Bytes && format.IsText(f.Media) {
+			if f.Media = media(strings.TrimPrefix(m.Exts[0], strings.ToLower(m.Field)+".")); s.Bytes && format.IsText(f.Media) {
 				f.Media = "bin"
 			}
 		}

@@ -187,7 +187,7 @@ func refuseEnds(t *format.Table, words bool, some func(ext string) bool) *format
 	return nil
 }
 
-// byExt reports whether the files of each end have one extension, and there are others, of which the extension keeps them apart.
+// byExt reports whether the files of each end have one extension, and there are others, which an extension excludes.
 func byExt(list []*end, files int) bool {
 	for _, e := range list {
 		files -= int(e.files)

@@ -111,6 +111,11 @@ func (p *Pair) stem(base []byte, by labels.Stem) (stem, ext []byte, ok bool) {
 	return stem, ext, true
 }
 
+// Packed reports whether files with an extension are packed ones of another kind.
+func Packed(ext string) bool {
+	return slices.Contains([]string{"gz", "bz2", "xz", "zst"}, strings.ToLower(ext))
+}
+
 // stemEnd is where the stem of a file name ends: at the last dot by labels.Last, where an extension
 // of compressed files and the one before it are one, as in .nii.gz.
 func stemEnd(base []byte, by labels.Stem) int {
@@ -118,8 +123,7 @@ func stemEnd(base []byte, by labels.Stem) int {
 	if by != labels.Last {
 		return end
 	}
-	switch strings.ToLower(string(base[end:])) {
-	case ".gz", ".bz2", ".xz", ".zst":
+	if end < len(base) && Packed(string(base[end+1:])) {
 		if e := labels.Last.End(base[:end]); e < end && !labels.Digits(base[e+1:end]) {
 			return e
 		}
