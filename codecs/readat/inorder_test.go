@@ -18,12 +18,12 @@ func TestInOrder(t *testing.T) {
 	w.Write([]byte(part))
 	w.Close()
 	n := int64(packed.Len())
-	begun := New(strings.NewReader("ab"+strings.Repeat("?", 100)+part[100:]+"yz"), 2, 10000)
-	begun.Begin([]byte(part[:100]))
+	started := New(strings.NewReader("ab"+strings.Repeat("?", 100)+part[100:]+"yz"), 2, 10000)
+	started.Begin([]byte(part[:100]))
 	for what, in := range map[string]*InOrder{
-		"begun":  begun,
-		"plain":  New(strings.NewReader("ab"+part+"yz"), 2, 10000),
-		"packed": New(strings.NewReader("ab"+packed.String()), 2, n).Unpack(),
+		"started": started,
+		"plain":   New(strings.NewReader("ab"+part+"yz"), 2, 10000),
+		"packed":  New(strings.NewReader("ab"+packed.String()), 2, n).Unpack(),
 	} {
 		in.Size = 10000
 		dst := make([]byte, 9000)

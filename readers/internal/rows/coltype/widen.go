@@ -54,8 +54,7 @@ func Lossless(to, from shardify.DType) bool {
 	return false
 }
 
-// Becomes reports whether from can be made to: without loss, or rounded to f64, which whoever joins
-// inputs of different types must have asked for.
+// Becomes reports whether values of from can become values of to: without loss, or rounded to f64, for which users must ask.
 func Becomes(to, from shardify.DType) bool {
 	return Lossless(to, from) || to == shardify.F64 && from.IsInt()
 }
