@@ -58,6 +58,8 @@ type parser struct {
 	steps  []step
 	absent []*sink // arrays that frames lack
 	exact  bool    // no more columns follow
+	cells  int     // of a line
+	common bool    // a symbol that becomes Z, and numbers that are kept, as most frames have
 }
 
 // step is a column of atoms.
@@ -65,6 +67,8 @@ type step struct {
 	frame.Column
 	to *sink // nil: it is not wanted
 	z  *sink // of species, or of the column Z
+
+	next []byte // where values of a frame go
 }
 
 // add makes the place of a leaf; false if the plan contradicts itself.
@@ -209,7 +213,7 @@ func (x *parser) frame(p *lines.Piece, f *frame.Frame) (end int, err error) {
 		if f.Atoms > 0 && (!x.fill || k.DType != shardify.F64) {
 			return 0, changed(k.Name, "a frame lacks the array")
 		}
-		x.room(k, f.Atoms, p.Data[f.Body:])
+		x.room(k, f.Atoms, nil)
 		for range f.Atoms * k.Count {
 			k.data = binary.LittleEndian.AppendUint64(k.data, math.Float64bits(nan))
 		}
@@ -228,6 +232,7 @@ func (x *parser) prepare(properties []byte) error {
 		}
 	}
 	x.last, x.known, x.steps, x.absent = append(x.last[:0], properties...), true, x.steps[:0], x.absent[:0]
+	x.cells = 0
 	have := map[*sink]bool{}
 	for i, c := range cols {
 		s := step{Column: c, to: x.arrays[c.Name]}
@@ -239,7 +244,12 @@ func (x *parser) prepare(properties []byte) error {
 			have[x.z] = true
 		}
 		have[s.to] = true
+		x.cells += c.Count
 		x.steps = append(x.steps, s)
+	}
+	x.common = haveFixed && len(x.steps) > 0 && x.steps[0].Type == 'S' && x.steps[0].Count == 1 && x.steps[0].z != nil && x.steps[0].to == nil
+	for _, s := range x.steps[min(1, len(x.steps)):] {
+		x.common = x.common && s.Type == 'R' && s.to != nil
 	}
 	for _, k := range x.sinks {
 		if !have[k] && (k.Of == ofArray || k.Of == ofZ) {
@@ -259,7 +269,8 @@ func (x *parser) room(k *sink, atoms int, rest []byte) {
 		return
 	}
 	pieces := min(float64(x.samples-x.rows+1)/float64(x.inPiece+1), most)
-	likely := int(float64(len(rest)/(bytes.IndexByte(rest, '\n')+1)) * pieces * (1 + 1./16))
+	line := max(bytes.IndexByte(rest, '\n')+1, 2*x.cells)
+	likely := int(float64(len(rest)/line) * pieces * (1 + 1./16))
 	to := x.mem.Alloc(max(need, 2*cap(k.data), len(k.data)+likely*size))
 	k.data = to[:copy(to, k.data)]
 }
@@ -267,12 +278,17 @@ func (x *parser) room(k *sink, atoms int, rest []byte) {
 // body reads the lines of atoms.
 func (x *parser) body(p *lines.Piece, f *frame.Frame) (end int, err error) {
 	b, i := p.Data, f.Body
-	for s := range x.steps {
-		if k := x.steps[s].to; k != nil && k.direct() {
-			x.room(k, min(f.Atoms, len(b)-i), b[i:])
+	atoms := min(f.Atoms, (len(b)-i)/(2*x.cells)) // a number and the byte behind it take two: more atoms have too few
+	for _, s := range x.steps {
+		if s.to != nil && s.to.direct() {
+			x.room(s.to, atoms, b[i:])
 		}
 	}
-	for range f.Atoms {
+	done := 0
+	if x.common {
+		i, done = x.quick(b, i, atoms)
+	}
+	for range f.Atoms - done {
 		if i >= len(b) {
 			return 0, lines.Changed(p)
 		}
@@ -282,9 +298,8 @@ func (x *parser) body(p *lines.Piece, f *frame.Frame) (end int, err error) {
 			for n := 0; n < s.Count; n++ {
 				if k := s.to; s.Type == 'R' && k != nil {
 					m := s.Count - n
-					if haveFixed && len(b)-i > width*m {
-						at := len(k.data)
-						k.data = k.data[:at+8*m] // there is room
+					if at := len(k.data); haveFixed && len(b)-i > width*m && cap(k.data)-at >= 8*m {
+						k.data = k.data[:at+8*m]
 						m = fixedReals(&k.data[at], &b[i], m)
 						k.data, i, n = k.data[:at+8*m], i+width*m, n+m
 					}
@@ -328,6 +343,50 @@ func (x *parser) body(p *lines.Piece, f *frame.Frame) (end int, err error) {
 		i++
 	}
 	return i, nil
+}
+
+// quick reads the first lines of atoms as long as they are a symbol, numbers as most programs write them, and nothing
+// else. It returns where the first other line begins, and how many it has read.
+func (x *parser) quick(b []byte, i, atoms int) (end, done int) {
+	first, cols := x.steps[0].z, x.steps[1:]
+	first.data = slices.Grow(first.data, atoms)
+	symbols := first.data[len(first.data):][:atoms]
+	for c := range cols {
+		s := &cols[c]
+		s.next = s.to.data[len(s.to.data):][:8*s.Count*atoms]
+	}
+lines:
+	for ; done < atoms && i < len(b); done++ {
+		at := i
+		for b[at] == ' ' {
+			at++
+		}
+		word := at
+		for at < word+2 && b[at] > ' ' {
+			at++
+		}
+		z, ok := frame.Z(b[word:at])
+		if !ok || b[at] > ' ' {
+			break
+		}
+		for c := range cols {
+			s := &cols[c]
+			if len(b)-at <= width*s.Count || fixedReals(&s.next[8*s.Count*done], &b[at], s.Count) < s.Count {
+				break lines
+			}
+			at += width * s.Count
+		}
+		if b[at] != '\n' {
+			break
+		}
+		symbols[done], i = z, at+1
+	}
+	first.data = first.data[:len(first.data)+done]
+	for c := range cols {
+		k := cols[c].to
+		k.data = k.data[:len(k.data)+8*cols[c].Count*done]
+	}
+	return i, done
 }
 
 func line(b []byte) []byte { return b[:bytes.IndexByte(b, '\n')] }

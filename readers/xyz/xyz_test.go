@@ -571,3 +571,36 @@ func TestFramesOfOtherSizes(t *testing.T) {
 		src.Close()
 	}
 }
+
+// TestColumnsThatAreNotThereTakeNoMemory reads a frame whose Properties say more than its lines have.
+func TestColumnsThatAreNotThereTakeNoMemory(t *testing.T) {
+	text := "20000\nProperties=species:S:1:pos:R:6000\n" + strings.Repeat("H 1.00000000\n", 20000)
+	src, err := openFiles(nil, nil, readertest.Put(t, "a.xyz", text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	pool := shardify.NewPool(1 << 20)
+	for sp, err := range src.Spans(context.Background(), 1<<20) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := src.Reader(sp.Run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mem, err := pool.Grant(context.Background(), sp.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Read(context.Background(), sp, mem)
+		if !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(fmt.Sprint(err), "fewer columns") {
+			t.Errorf("error %v", err)
+		}
+		mem.Release()
+		r.Close()
+	}
+	if n := pool.Peak(); n > 4<<20 {
+		t.Errorf("%d bytes for a text of %d", n, len(text))
+	}
+}
