@@ -32,7 +32,7 @@ OURS = {
     "Loader, tar": ("ours", {"sets": ["wds"]}),
     "Loader, mmap, 64 MB of memory": ("ours", {"sets": ["mmap"], "memory": 64_000_000}),
 }
-FLOOR = {"a C client that drops the bytes": ("floor", {})}
+FLOOR = {"a C client that drops the bytes": ("floor", {"how": []}), "a C client that keeps the bytes": ("floor", {"how": ["keep"]})}
 PEERS = {f"{peer}, {workers} workers": (peer, {"workers": workers}) for peer in ("webdataset", "s3torchconnector", "streaming", "litdata") for workers in (0, 4)}
 TARGETS = {"webdataset": 4, "s3torchconnector": 5, "streaming": 7, "litdata": None}
 SHARES = {"1ms": 0.95, "10ms": 0.95, "50ms": 0.90}  # of 125 MB/s, by round trip
@@ -50,7 +50,8 @@ def ours(o):
     yield  # the imports are over
     with Loader(sets if len(sets) > 1 else sets[0], BATCH, columns=["x"], last="short", **o) as loader:
         for b in loader:
-            yield [b["x"].nbytes // len(b["x"])] * len(b["x"])
+            x = b["x"]
+            yield [x.numel() * x.element_size() // len(x)] * len(x)
         yield loader.stats()
 
 
@@ -65,7 +66,7 @@ def floor(o):
     urls = [s3.generate_presigned_url("get_object", Params={"Bucket": "data", "Key": k}) for k in names]
     paths = "".join("/" + u.split("/", 3)[3] + "\n" for u in urls)
     yield
-    n = int(subprocess.run([os.environ.get("DROP", "build/bench/drop"), host, port, "16"], input=paths, capture_output=True, text=True, check=True).stdout)
+    n = int(subprocess.run([os.environ.get("DROP", "build/bench/drop"), host, port, "16", *o["how"]], input=paths, capture_output=True, text=True, check=True).stdout)
     if n < SAMPLES * BYTES:
         sys.exit(f"{n} bytes came")
     yield [BYTES] * SAMPLES
@@ -402,9 +403,9 @@ def report(a, head, rounds, shares, load):
         if name in OURS and v:
             ok &= statistics.median(r["cpu"] / r["bytes"] * 1e9 for r in v) <= CPU
     lines += ["", f"The aim for the Loader's CPU is {CPU} s/GB."]
-    for least in filter(None, map(rounds.get, FLOOR)):
+    for name, least in ((n, rounds[n]) for n in FLOOR if rounds.get(n)):
         each = {n: statistics.median((u["cpu"] / u["bytes"]) / (t["cpu"] / t["bytes"]) for u, t in zip(rounds[n], least)) for n in OURS if rounds.get(n)}
-        lines += ["", "Processor time beside that of a C client that reads the same shards by 16 connections, and drops the bytes: " + "; ".join(f"{n} {r:.1f} times" for n, r in each.items()) + "."]
+        lines += ["", f"Processor time beside that of {name}, of the same shards by 16 connections: " + "; ".join(f"{n} {r:.1f} times" for n, r in each.items()) + "."]
     left = [n for n in PEERS if not rounds.get(n)]
     if left:
         lines += ["", "Left out, since they are not installed or failed: " + ", ".join(left) + "."]

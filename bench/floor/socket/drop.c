@@ -1,6 +1,7 @@
-/* drop HOST PORT CONNECTIONS < PATHS: fetches each path by HTTP and drops the bytes; prints how many came.
+/* drop HOST PORT CONNECTIONS [keep] < PATHS: fetches each path by HTTP and drops the bytes; prints how many came.
  *
- * It is the least that a client of an object store does: it neither checks nor keeps what it reads. */
+ * It is the least that a client of an object store does: it neither checks nor keeps what it reads. With
+ * keep each body is read into memory of its own, as by a client that has the bytes for a second epoch. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -18,6 +19,7 @@ static const char *host;
 static char *paths[MOST];
 static int count, next;
 static long long total;
+static int keep;
 
 static void fail(const char *what) {
 	perror(what);
@@ -46,11 +48,14 @@ static void fetch(int fd, const char *path, char *buf) {
 	}
 	long long left = atoll(length + 17) - (have - (end + 4 - buf));
 	__atomic_add_fetch(&total, atoll(length + 17), __ATOMIC_RELAXED);
+	char *to = keep ? malloc(left) : buf;
 	while (left > 0) {
-		ssize_t k = recv(fd, buf, left < ROOM ? left : ROOM, 0);
+		ssize_t k = recv(fd, to, left < ROOM ? left : ROOM, 0);
 		if (k <= 0)
 			fail("recv");
 		left -= k;
+		if (keep)
+			to += k;
 	}
 }
 
@@ -72,8 +77,9 @@ static void *work(void *unused) {
 }
 
 int main(int argc, char **argv) {
-	if (argc != 4) {
-		fprintf(stderr, "usage: drop HOST PORT CONNECTIONS < PATHS\n");
+	keep = argc == 5 && strcmp(argv[4], "keep") == 0;
+	if (argc != 4 && !keep) {
+		fprintf(stderr, "usage: drop HOST PORT CONNECTIONS [keep] < PATHS\n");
 		return 2;
 	}
 	host = argv[1];
