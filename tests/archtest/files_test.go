@@ -29,7 +29,7 @@ var mayOpen = []struct{ file, why string }{
 	{"pipeline/cluster/owner.go", "/proc"},
 	{"pipeline/cluster/*.go", "records of runs, which many processes write in place beside a data set"},
 	{"gpuload/capi/config.go", "the trace of a loader"},
-	{"gpuload/internal/load/memory_linux.go", "/sys"},
+	{"gpuload/internal/load/system_linux.go", "/sys"},
 	{"pipeline/submit.go", "the prologue of a script"},
 	{"pipeline/submitkeys.go", "the settings of a user"},
 	{"stage/*.go", "folders of this node, with locks: a copy is a folder or it is nothing"},

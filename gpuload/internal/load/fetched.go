@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/gpuload/internal/memory"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -21,6 +22,7 @@ type fetched struct {
 	storage.File
 	parts []part // by place
 	used  *Usage
+	again *memory.Again
 }
 
 type part struct {
@@ -42,7 +44,7 @@ func (f *fetched) Unwrap() any { return f.File }
 func (f *fetched) Close() error {
 	for _, p := range f.parts {
 		f.used.Host.Add(-int64(len(p.b)))
-		release(p.b)
+		f.again.Put(p.b)
 	}
 	f.parts = nil
 	return f.File.Close()
@@ -90,10 +92,10 @@ func (s *Shards) fetch(h *OpenShard) error {
 			}
 		}
 	}
-	f := &fetched{File: h.File, used: s.Used}
+	f := &fetched{File: h.File, used: s.Used, again: &s.again}
 	h.File = f // which frees them
 	for _, r := range ranges {
-		b, err := plain(r.Len)
+		b, err := s.again.Get(r.Len, s.Hold)
 		if err != nil {
 			return err
 		}
@@ -289,6 +291,7 @@ func (s *Shards) Drop() {
 	defer s.Mu.Unlock()
 	if s.Hold > 0 {
 		s.evict(0)
+		s.again.Close()
 		s.Hold, s.Ahead, s.Once = 0, 0, false
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shardify/shardify/gpuload/internal/memory"
 	"github.com/shardify/shardify/tests/race"
 )
 
@@ -21,7 +22,7 @@ func TestCopyRowsOfEverySize(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, size := range sizes {
-		whole, err := allocate(int64(4096 + max(9*size, 4096)&^4095))
+		whole, err := memory.Allocate(int64(4096 + max(9*size, 4096)&^4095))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +58,7 @@ func TestCopyRowsOfEverySize(t *testing.T) {
 				}
 			}
 		}
-		release(whole)
+		memory.Release(whole)
 	}
 }
 
@@ -131,17 +132,17 @@ func TestRowsOutsideAreRefused(t *testing.T) {
 // BenchmarkGather is copyRows alone, with rows at random places of 512 MiB, others each
 // time.
 func BenchmarkGather(b *testing.B) {
-	src, err := allocate(512 << 20)
+	src, err := memory.Allocate(512 << 20)
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer release(src)
+	defer memory.Release(src)
 	for i := range src {
 		src[i] = byte(i)
 	}
 	for _, size := range []int{8, 64, 128, 256, 1792, 4096, 150 << 10} {
 		n := min(max((4<<20)/size, 16), 4096)
-		dst, _ := allocate(int64(n * size))
+		dst, _ := memory.Allocate(int64(n * size))
 		p := rand.New(rand.NewPCG(1, 1)).Perm(len(src) / size)
 		rows := make([]int64, n)
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
@@ -158,7 +159,7 @@ func BenchmarkGather(b *testing.B) {
 			b.ReportMetric(float64(n*size)/1e6/best.Seconds(), "best-MB/s")
 			b.ReportMetric(float64(best.Nanoseconds())/float64(n), "best-ns/row")
 		})
-		release(dst)
+		memory.Release(dst)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/gpuload/internal/memory"
 	"github.com/shardify/shardify/gpuload/internal/trace"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/index/megatron"
@@ -101,12 +102,13 @@ type Shards struct {
 	ReadNanos, ReadBytes atomic.Int64
 	clock                func() int64
 
-	Mu   sync.Mutex
-	Open int // shards to keep open
-	Kept []*OpenShard
-	turn int64
-	held int64
-	at   int // place of the shard that ahead was called for
+	Mu    sync.Mutex
+	Open  int // shards to keep open
+	Kept  []*OpenShard
+	turn  int64
+	held  int64
+	again memory.Again // of shards in memory
+	at    int          // place of the shard that ahead was called for
 
 	coming   map[*Shard]bool // being fetched by ahead
 	fetching sync.WaitGroup
@@ -341,6 +343,7 @@ func (s *Shards) Close() {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	s.evict(0)
+	s.again.Close()
 }
 
 // openFile opens a shard and holds it against the manifest.

@@ -1,6 +1,10 @@
 package load
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/shardify/shardify/gpuload/internal/memory"
+)
 
 // Spares is memory that came back, to be used again: fresh memory comes from the kernel
 // page by page, which takes longer than to fill it.
@@ -38,10 +42,10 @@ func (p *Spares) Put(i int, b []byte) {
 	defer p.mu.Unlock()
 	switch {
 	case p.closed:
-		release(b)
+		memory.Release(b)
 		return
 	case len(p.free[i]) >= p.keep:
-		release(p.free[i][0])
+		memory.Release(p.free[i][0])
 		p.free[i] = append(p.free[i][:0], p.free[i][1:]...)
 	}
 	p.free[i] = append(p.free[i], b)
@@ -54,7 +58,7 @@ func (p *Spares) Close() {
 	p.closed = true
 	for i, f := range p.free {
 		for _, b := range f {
-			release(b)
+			memory.Release(b)
 		}
 		p.free[i] = nil
 	}

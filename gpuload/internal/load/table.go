@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload/internal/memory"
 	"github.com/shardify/shardify/index"
 )
 
@@ -20,9 +21,9 @@ type Memory interface {
 // HostMemory is memory of the host alone.
 type HostMemory struct{}
 
-func (HostMemory) Alloc(n, _ int64) ([]byte, error) { return allocate(n) }
+func (HostMemory) Alloc(n, _ int64) ([]byte, error) { return memory.Allocate(n) }
 
-func (HostMemory) Free(b []byte) { release(b) }
+func (HostMemory) Free(b []byte) { memory.Release(b) }
 
 func (HostMemory) Drop(*Table) {}
 

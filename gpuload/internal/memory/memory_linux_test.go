@@ -1,6 +1,6 @@
 //go:build !race
 
-package load
+package memory
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ func TestALimitOfTheAddressSpaceIsNamed(t *testing.T) {
 	if err := unix.Setrlimit(unix.RLIMIT_AS, &limited); err != nil {
 		t.Fatal(err)
 	}
-	_, err := plain(8 << 30)
+	_, err := Plain(8 << 30)
 	room, ok := machine.AddressSpace()
 	if err := unix.Setrlimit(unix.RLIMIT_AS, &old); err != nil {
 		t.Fatal(err)

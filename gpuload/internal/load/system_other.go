@@ -8,19 +8,6 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// allocate returns n zero bytes. Blocks of the Go heap that hold no pointers are
-// aligned well enough from 64 bytes on.
-func allocate(n int64) ([]byte, error) {
-	if n <= 0 {
-		return nil, nil
-	}
-	return make([]byte, n, max(n, 64)), nil
-}
-
-func plain(n int64) ([]byte, error) { return allocate(n) }
-
-func release([]byte) {}
-
 // WillNeed does nothing here.
 func WillNeed(storage.File, int64, int64) {}
 
