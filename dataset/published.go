@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 )
@@ -22,7 +23,8 @@ func replaced(b []byte) bool {
 
 // Published is what the text of a manifest stands for. A new version of a set of splits replaces their
 // manifests one by one, and that of the set last. Until then each split is the one that the manifest of the set
-// names, which is kept; and so it is after a kill. Of any other manifest it is the text.
+// names, which is kept; and so it is after a kill. In an object store the manifest of a split may also be that of
+// a writer that came too late. Of any other manifest it is the text.
 func Published(ctx context.Context, in storage.FS, name string, b []byte) ([]byte, error) {
 	if filepath.Base(name) != index.ManifestName || !replaced(b) {
 		return b, nil
@@ -51,18 +53,23 @@ func Published(ctx context.Context, in storage.FS, name string, b []byte) ([]byt
 		if now, err := index.DecodeManifest(b); want == "" || err != nil || now.Digest == want {
 			return b, nil // the error is that of the caller, who has the name
 		}
-		kept, err := readText(ctx, in, storage.Join(whole, index.KeptName(m.VersionNumber(), split)))
-		if err == nil {
-			if old, err := index.DecodeManifest(kept); err == nil && old.Digest == want {
-				return kept, nil
+		for _, at := range []string{index.KeptName(m.VersionNumber(), split), index.PendingName(want)} {
+			kept, err := readText(ctx, in, storage.Join(whole, at))
+			if err == nil {
+				if old, err := index.DecodeManifest(kept); err == nil && old.Digest == want {
+					return kept, nil
+				}
+			} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+				return nil, err
 			}
-		} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
-			return nil, err
 		}
 		// Perhaps it was published between the two reads.
 		now, err := readText(ctx, in, name)
-		if err != nil || again == 0 || bytes.Equal(now, b) {
+		if err != nil {
 			return b, err
+		}
+		if again == 0 || bytes.Equal(now, b) {
+			return nil, shardify.Corrupt(-1, "the manifest of the set, %s, names another version of this split, which is neither here nor kept", storage.Join(whole, index.ManifestName))
 		}
 		b = now
 	}

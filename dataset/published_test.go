@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -59,7 +60,8 @@ func TestASplitIsWhatTheSetNames(t *testing.T) {
 		{"a set by itself", 2, 0, 0, 2, 2},
 		{"of a version that was not published", 2, 1, 1, 1, 3},
 		{"of a later one", 3, 2, 2, 2, 3},
-		{"of none that is known", 3, 1, 2, 3, 4},
+		{"of one that another writer has put there", 3, 2, -2, 2, 4},
+		{"of none that is known", 3, 1, 2, 0, 5},
 	} {
 		s := memory.New()
 		put := func(name string, b []byte) {
@@ -69,12 +71,18 @@ func TestASplitIsWhatTheSetNames(t *testing.T) {
 		}
 		put(name, split[c.there])
 		put(at, root[c.set])
-		if c.kept > 0 {
+		if c.kept < 0 {
+			m, err := index.DecodeManifest(split[-c.kept])
+			if err != nil {
+				t.Fatal(err)
+			}
+			put("mem://set/"+index.PendingName(m.Digest), split[-c.kept])
+		} else if c.kept > 0 {
 			put("mem://set/"+index.KeptName(int64(c.set), "train"), split[c.kept])
 		}
 		in := &watched{FS: memory.Files{Store: s, Prefix: "mem://"}}
 		got, err := ReadManifest(t.Context(), in, name)
-		if err != nil || string(got) != string(split[c.want]) || in.opened != c.opened {
+		if (err != nil) != (c.want == 0) || c.want == 0 && !errors.Is(err, shardify.ErrCorrupt) || string(got) != string(split[c.want]) || in.opened != c.opened {
 			t.Errorf("%s: %d files opened, want %d, and %v:\n%s", c.what, in.opened, c.opened, err, got)
 		}
 		if c.what != "of a version that was not published" {

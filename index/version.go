@@ -45,6 +45,12 @@ func KeptName(version int64, split string) string {
 	return fmt.Sprintf("%s/%06d%s.json", KeptDir, version, split)
 }
 
+// PendingName is where the manifest of a split of a version is found, by its digest, from before that of the set names it
+// on: in an object store another writer may put a manifest of its own in the folder of the split.
+func PendingName(digest string) string {
+	return KeptDir + "/split-" + digest + ".json"
+}
+
 // Changed reports whether a set has had several versions. Its plan describes only the first one, and must not be
 // taken for that of the set.
 func Changed(s storage.Store) (bool, error) {

@@ -91,7 +91,7 @@ var kinds = []struct {
 	{errStale, "closed"},
 	{errPanic, "panic"},
 	{fs.ErrNotExist, "missing"},
-	{fs.ErrPermission, "io"},
+	{fs.ErrPermission, "denied"},
 }
 
 var (

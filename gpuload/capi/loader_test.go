@@ -287,6 +287,7 @@ func TestErrorsHaveTheirKind(t *testing.T) {
 		{gpuload.ErrNoDevice, "device"},
 		{errors.New("cuMemAlloc_v2: CUDA error 2"), "device"},
 		{&fs.PathError{Op: "open", Path: "nowhere", Err: fs.ErrNotExist}, "missing"},
+		{&fs.PathError{Op: "open", Path: "theirs", Err: fs.ErrPermission}, "denied"},
 		{errors.New("batch 0: want 1 or more"), "value"},
 		{recovered("out of range"), "panic"},
 	} {

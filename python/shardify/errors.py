@@ -53,6 +53,10 @@ class NotADatasetError(ShardifyError, FileNotFoundError):
     """No data set at this place, or one whose conversion is not finished."""
 
 
+class DeniedError(ShardifyError, PermissionError):
+    """A server or the system refuses to give a file."""
+
+
 def corrupt(
     file: str,
     why: str,

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import checks, remote, xxh3
-from .errors import CorruptError, NotADatasetError, SchemaError, ShardifyError, UnsupportedError, corrupt
+from .errors import CorruptError, NotADatasetError, SchemaError, UnsupportedError, corrupt
 from .schema import Field, parse_schema
 
 NAME = "shardify.json"
@@ -121,27 +121,28 @@ def text(folder: str) -> bytes:
         try:
             root = parse(parent, os.path.join(parent, NAME), _text(parent, NAME))
         except (FileNotFoundError, PermissionError):
-            break  # a set by itself
-        except ShardifyError as e:
-            if remote.is_remote(folder) and not isinstance(e, (CorruptError, UnsupportedError)):
-                break  # servers answer so where nothing may be listed
-            raise
+            break  # a set by itself, or a server that lets nobody look there
         want = root.splits.get(split, {}).get("xxh3")
         if want is None or parse(folder, os.path.join(folder, NAME), whole).digest == want:
             break
         raw = root.raw
         version = (raw.get("change") or {}).get("version") or len(raw.get("parts") or [None])
-        kept = ".shardify/manifests/%06d-%s.json" % (version, split)
-        try:
-            old = _text(parent, kept)
-            if parse(folder, os.path.join(parent, kept), old).digest == want:
-                return old
-        except (FileNotFoundError, PermissionError, CorruptError):
-            pass
+        for name in ("%06d-%s" % (version, split), "split-%s" % want):  # the latter in object stores
+            kept = ".shardify/manifests/%s.json" % name
+            try:
+                old = _text(parent, kept)
+                if parse(folder, os.path.join(parent, kept), old).digest == want:
+                    return old
+            except (FileNotFoundError, PermissionError, CorruptError):
+                pass
         now = _text(folder, NAME)
         again -= 1
         if again == 0 or now == whole:
-            break
+            raise corrupt(
+                os.path.join(folder, NAME),
+                "the manifest of the set, %s, names another version of this split, which is neither here nor kept"
+                % os.path.join(parent, NAME),
+            )
         whole = now  # it was published between the two reads
     return whole
 

@@ -113,10 +113,12 @@ def test_a_split_is_the_one_of_the_set(tmp_path, monkeypatch):
     for folder in (train, train + "/", "."):
         assert len(shardify.open(folder)) == 20 and shardify.open(folder).ids == old
     assert len(shardify.open(root, split="train", id=old)) == 20
-    os.remove(os.path.join(kept, "000001-train.json"))
-    assert len(shardify.open(train)) == 19  # of no version that is known
-    with pytest.raises(shardify.CorruptError, match="xxh3"):
-        shardify.open(root, split="train")
+    os.rename(os.path.join(kept, "000001-train.json"), os.path.join(kept, "split-%s.json" % m["xxh3"]))
+    assert shardify.open(train).ids == shardify.open(root, split="train").ids == old
+    os.remove(os.path.join(kept, "split-%s.json" % m["xxh3"]))
+    for more in ((train, {}), (root, {"split": "train"})):
+        with pytest.raises(shardify.CorruptError, match="neither here nor kept"):
+            shardify.open(more[0], **more[1])
     for change in ({"version": "2"}, {"version": 1}, {"version": 1 << 70}):
         fixture.write_manifest(train, {**new, "previous": m["xxh3"], "change": change})
         with pytest.raises(shardify.CorruptError):

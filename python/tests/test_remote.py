@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import http.server
+import json
 import os
 import re
 import threading
 import time
 
+import fixture
 import numpy as np
 import pytest
 from conftest import KINDS
@@ -25,6 +27,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         name = os.path.join(self.server.root, self.path.lstrip("/"))
+        if self.path in self.server.answers:
+            self.send_error(self.server.answers[self.path])
+            return
         if not os.path.isfile(name):
             self.send_error(404)
             return
@@ -47,7 +52,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def server(tmp_path):
     s = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    s.root, s.sent = str(tmp_path), 0
+    s.root, s.sent, s.answers = str(tmp_path), 0, {}
     thread = threading.Thread(target=s.serve_forever)
     thread.start()
     yield s
@@ -104,6 +109,24 @@ def test_open_reads_addresses(make, kind, format, server):
                 same({"x": a[i]}, {"x": b[i]})
         x = there._open[0].array(next(iter(there._open[0].tensors)))
         assert not x.flags.writeable
+
+
+def test_a_set_above_that_cannot_be_read_is_an_error(make, server):
+    """A server that has, or gives, no manifest above that of a set is one thing, one that fails another."""
+    path = make(KINDS[0][0], "mmap")
+    split = os.path.join(server.root, "above", "train")
+    os.makedirs(os.path.dirname(split))
+    os.rename(path, split)
+    with open(os.path.join(split, "shardify.json"), encoding="utf-8") as f:
+        m = json.load(f)
+    fixture.write_manifest(split, {**{k: v for k, v in m.items() if k != "xxh3"}, "previous": "0" * 32})
+    address = "http://127.0.0.1:%d/above/train" % server.server_address[1]
+    for status in (404, 403, 401):
+        server.answers["/above/shardify.json"] = status
+        assert len(shardify.open(address)) == m["samples"]
+    server.answers["/above/shardify.json"] = 501
+    with pytest.raises(shardify.ShardifyError, match="above/shardify.json"):
+        shardify.open(address)
 
 
 def same(a, b):

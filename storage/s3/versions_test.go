@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -32,8 +33,10 @@ func edit(t testing.TB, dir string, e pipeline.Edit) error {
 func versioned(t *testing.T) (list []conversion) {
 	t.Helper()
 	in := table(t, "in.csv", 60)
-	for _, format := range []string{"mmap", "wds"} {
-		list = append(list, conversion{name: format, Settings: pipeline.Settings{Inputs: []string{in}, Format: format, ShardSamples: 20, Jobs: 1}})
+	for _, split := range []string{"", "train=0.6,val=0.4"} {
+		for _, format := range []string{"mmap", "wds"} {
+			list = append(list, conversion{name: format + " " + split, Settings: pipeline.Settings{Inputs: []string{in}, Format: format, Split: split, ShardSamples: 20, Jobs: 1}})
+		}
 	}
 	return list
 }
@@ -50,6 +53,22 @@ func table(t *testing.T, name string, n int) string {
 		t.Fatal(err)
 	}
 	return name
+}
+
+// ids are those of a set and of its splits, as readers of each find them.
+func ids(t testing.TB, name, dir string, splits bool) (list string) {
+	t.Helper()
+	for _, split := range []string{"", "/train", "/val"} {
+		if split != "" && !splits {
+			break
+		}
+		id, err := pipeline.ID(t.Context(), dir+split)
+		if err != nil {
+			t.Fatalf("%s: %s%s: %v", name, dir, split, err)
+		}
+		list += id + " "
+	}
+	return list
 }
 
 func healthy(t testing.TB, name, dir string) {
@@ -93,10 +112,11 @@ func TestVersionsAreThoseOfAFolder(t *testing.T) {
 			}
 			name := c.name + " " + e.Op
 			before, old := srv.Objects("/bucket/set/"), folder(t, dir)
+			had := ids(t, name, dir, c.Split != "")
 			if err := edit(t, dir, e); err != nil {
 				t.Fatal(err)
 			}
-			want := folder(t, dir)
+			want, has := folder(t, dir), ids(t, name, dir, c.Split != "")
 			for _, fault := range []s3test.Fault{s3test.Die, s3test.Last, s3test.Lose} {
 				for n := 1 + points%step; ; n += step {
 					at := fmt.Sprintf("%s, fault %d at request %d", name, fault, n)
@@ -123,8 +143,15 @@ func TestVersionsAreThoseOfAFolder(t *testing.T) {
 						if m != old["shardify.json"] && m != want["shardify.json"] {
 							t.Fatalf("%s: another manifest", at)
 						}
+						version := had
+						if m == want["shardify.json"] {
+							version = has
+						}
+						if got := ids(t, at, set, c.Split != ""); got != version {
+							t.Fatalf("%s: the set and its splits are %s, want %s", at, got, version)
+						}
 						for file, content := range srv.Objects("/bucket/set/") {
-							if strings.HasPrefix(file, "shard-") && content != old[file] && content != want[file] {
+							if strings.HasPrefix(path.Base(file), "shard-") && file[0] != '.' && content != old[file] && content != want[file] {
 								t.Fatalf("%s: %s is torn", at, file)
 							}
 						}
@@ -160,7 +187,7 @@ func TestTwoWritersOfVersions(t *testing.T) {
 		rounds = 200
 	}
 	for round := range rounds {
-		c := versioned(t)[round%2]
+		c := versioned(t)[round%4]
 		srv.Clear()
 		fresh(t)
 		if _, err := pipeline.Convert(t.Context(), c.to(set)); err != nil {
@@ -236,5 +263,64 @@ func TestSwapOfAChangedFile(t *testing.T) {
 	fresh(t)
 	if err := storage.Swap(t.Context(), at(t, "s3://bucket/set"), "f", []byte("new"), []byte("newer")); !errors.Is(err, shardify.ErrUnsupported) {
 		t.Errorf("a server without conditions: %v", err)
+	}
+}
+
+// TestAWriterThatComesTooLate puts its manifests of splits over those of the version that was published meanwhile, and is
+// refused: it puts that version back, or is killed before. Readers of the set and of a split have that version.
+func TestAWriterThatComesTooLate(t *testing.T) {
+	srv := start(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	const set = "s3://bucket/set"
+	var meanwhile atomic.Value
+	srv.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if do, ok := meanwhile.Load().(func(*http.Request)); ok {
+			do(r)
+		}
+		srv.ServeHTTP(w, r)
+	})
+	for _, c := range versioned(t)[2:] {
+		for _, killed := range []bool{false, true} {
+			srv.Clear()
+			srv.SetFault(nil)
+			fresh(t)
+			if _, err := pipeline.Convert(t.Context(), c.to(set)); err != nil {
+				t.Fatal(err)
+			}
+			var want string
+			var came, published atomic.Bool
+			meanwhile.Store(func(r *http.Request) {
+				switch {
+				case r.Method == http.MethodPut && r.URL.Path == "/bucket/set/train/shardify.json" && came.CompareAndSwap(false, true):
+					if err := edit(t, set, pipeline.Edit{Op: "remove", Where: "y % 4 == 1", Jobs: 1}); err != nil {
+						t.Error(err)
+					}
+					want = ids(t, c.name, set, true)
+					published.Store(true)
+				case killed && published.Load() && r.URL.Path == "/bucket/set/val/shardify.json":
+					srv.SetFault(func(int, *http.Request) s3test.Fault { return s3test.Last })
+				}
+			})
+			err := edit(t, set, pipeline.Edit{Op: "remove", Where: "y % 4 == 2", Jobs: 1})
+			if err == nil || errors.Is(err, shardify.ErrExists) == killed {
+				t.Errorf("%s, killed %v: %v", c.name, killed, err)
+			}
+			meanwhile.Store(func(*http.Request) {})
+			srv.SetFault(nil)
+			fresh(t)
+			if got := ids(t, c.name, set, true); got != want {
+				t.Errorf("%s, killed %v: ids %s, want %s", c.name, killed, got, want)
+			}
+			if !killed {
+				healthy(t, c.name, set)
+			}
+			if err := edit(t, set, pipeline.Edit{Op: "remove", Where: "y % 4 == 2", Jobs: 1}); err != nil {
+				t.Fatal(err)
+			}
+			if err := edit(t, set, pipeline.Edit{Op: "gc", Version: 1}); err != nil {
+				t.Fatal(err)
+			}
+			healthy(t, c.name, set)
+		}
 	}
 }

@@ -36,6 +36,7 @@ func (x *editor) collect(ctx context.Context) error {
 	}
 	for _, name := range x.base.splits() {
 		stay[path.Join(name, index.ManifestName)] = true
+		stay[index.PendingName(x.base.of(name).Manifest.Digest)] = true
 	}
 	last := x.base.Manifest.VersionNumber() - x.Version
 	drop, err := x.drop(last)
@@ -54,7 +55,7 @@ func (x *editor) collect(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return err
-		case named, !stay[f.Name] && x.edited(f.Name), listed(f.Name, last), strings.HasPrefix(f.Name, index.KeptDir+"/"+goneMark):
+		case named, !stay[f.Name] && (x.edited(f.Name) || strings.HasPrefix(f.Name, index.KeptDir+"/split-")), listed(f.Name, last), strings.HasPrefix(f.Name, index.KeptDir+"/"+goneMark):
 			x.old[f.Name] = f.Size
 		}
 	}

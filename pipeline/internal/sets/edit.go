@@ -114,17 +114,13 @@ func (e *Edit) Run(ctx context.Context) (err error) {
 	return err
 }
 
-// begin opens the set. Splits of a new version that were published before a kill give way to those of the
-// old one, which is still that of the set.
+// begin opens the set. In a folder, splits of a new version that were published before a kill give way to those of the
+// old one, which is still that of the set. On a server they may be those of another writer.
 func (x *editor) begin(ctx context.Context, here bool) (err error) {
 	if x.base, err = openBase(x.Dir); err != nil {
 		return err
 	}
-	if len(x.base.Splits) > 0 && !here {
-		err := shardify.Unsupported("a set of splits on a server gets no versions: its manifests cannot be replaced in one step")
-		return shardify.Hint(x.annotate(err), "change a copy in a folder, and publish that")
-	}
-	if err := x.base.alone(x.Op); err != nil {
+	if err := x.base.alone(x.Op); err != nil || !here {
 		return err
 	}
 	for name, split := range x.base.Splits {
@@ -164,7 +160,10 @@ func (x *editor) publish(ctx context.Context, of *Set, root *index.Manifest, mad
 	}
 	root.Previous = x.base.Manifest.Digest
 	root.Change = &index.Change{Version: x.base.Manifest.VersionNumber() + 1, Op: x.Op, Samples: -x.base.Manifest.Samples, Note: x.Note}
-	f := finisher{store: &replacer{x.store}, static: static, base: x.base}
+	f := finisher{store: &replacer{x.store}, static: static}
+	if !storages.Local(x.Dir) {
+		f.base = x.base
+	}
 	if err := x.base.keep(ctx, x.store); err != nil {
 		return err
 	}
@@ -180,6 +179,7 @@ func (x *editor) publish(ctx context.Context, of *Set, root *index.Manifest, mad
 	if err == nil {
 		x.After = *m
 	}
+	x.wrote = append(x.wrote, f.pending...)
 	return x.annotate(err)
 }
 
@@ -197,17 +197,17 @@ func (x *editor) late(ctx context.Context, err error) error {
 	for _, s := range append(all, x.base) {
 		s.files("", func(name string) { names[name] = true })
 	}
+	for _, split := range now.Manifest.Splits {
+		names[index.PendingName(split.Digest)] = true
+	}
 	for _, name := range x.wrote {
 		if !names[name] && failed == nil {
 			err = errors.Join(err, x.store.Remove(name))
 		}
 	}
 	static, _, failed := staticOf(now)
-	lines, failed2 := now.inputLines()
-	if failed = cmp.Or(failed, failed2); failed == nil {
-		f := finisher{store: &replacer{x.store}, static: static}
-		m := *now.Manifest
-		failed = f.beside(ctx, "", &m, lines)
+	if failed == nil {
+		failed = now.restore(ctx, &finisher{store: &replacer{x.store}, static: static})
 	}
 	return errors.Join(err, failed)
 }

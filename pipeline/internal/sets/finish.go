@@ -19,7 +19,9 @@ import (
 type finisher struct {
 	store  storage.Store // whose files replace others
 	static []byte        // the file of static fields; nil without
-	base   *Set          // whose manifests are replaced if they are as they were read; nil where no other writer can be
+	base   *Set          // whose manifest is replaced if it is as it was read; nil where no other writer can be
+	// pending are the manifests of splits that other writers cannot replace.
+	pending []string
 }
 
 // readOwn reads a file of a set whole.
@@ -115,8 +117,15 @@ func (f *finisher) manifests(ctx context.Context, root *index.Manifest, names []
 	for i, m := range made {
 		// The effects of operations are reported for all splits together, in the root.
 		m.Dropped, m.Copied, m.Documents, m.Counts, m.Skipped, m.Change = 0, 0, 0, nil, nil, nil
-		if _, err := m.Encode(); err != nil {
+		b, err := m.Encode()
+		if err != nil {
 			return nil, err
+		}
+		if f.base != nil {
+			f.pending = append(f.pending, index.PendingName(m.Digest))
+			if err := storage.WriteFile(ctx, f.store, index.PendingName(m.Digest), b); err != nil {
+				return nil, err
+			}
 		}
 		root.Splits[names[i]] = index.Split{Samples: m.Samples, Shards: int64(len(m.Shards)), Digest: m.Digest}
 		root.Samples += m.Samples
@@ -162,8 +171,8 @@ func (f *finisher) manifest(ctx context.Context, split string, m *index.Manifest
 	if err := storage.Flush(ctx, f.store); err != nil {
 		return err
 	}
-	if f.base != nil {
-		return storage.Swap(ctx, storage.Below(f.store, split), index.ManifestName, f.base.of(split).text, b)
+	if f.base != nil && split == "" {
+		return storage.Swap(ctx, f.store, index.ManifestName, f.base.text, b)
 	}
 	return storage.WriteFile(ctx, storage.Below(f.store, split), index.ManifestName, b)
 }

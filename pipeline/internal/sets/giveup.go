@@ -40,7 +40,7 @@ func (e *Extension) GiveUp(ctx context.Context, sync local.Sync) error {
 	if done {
 		return e.tidy(ctx, out, len(e.Base.Manifest.Parts))
 	}
-	if err := e.restore(ctx, out); err != nil {
+	if err := e.Base.restore(ctx, &finisher{store: local.Replacer{Dir: out}}); err != nil {
 		return err
 	}
 	for _, name := range e.Base.splits() {
@@ -61,17 +61,16 @@ func (e *Extension) GiveUp(ctx context.Context, sync local.Sync) error {
 	return nil
 }
 
-// restore writes the files that describe the shards, except the manifest of the set, as they were.
-func (e *Extension) restore(ctx context.Context, out *local.Dir) error {
-	f := finisher{store: local.Replacer{Dir: out}}
-	lines, err := e.Base.inputLines()
+// restore writes the files that describe the shards, except the manifest of the set, as the set has them.
+func (s *Set) restore(ctx context.Context, f *finisher) error {
+	lines, err := s.inputLines()
 	if err != nil {
 		return err
 	}
-	names := e.Base.splits()
+	names := s.splits()
 	var all []*index.Manifest
 	for _, name := range names {
-		one := *e.Base.of(name).Manifest
+		one := *s.of(name).Manifest
 		if err := f.beside(ctx, name, &one, lines); err != nil {
 			return err
 		}
@@ -80,11 +79,11 @@ func (e *Extension) restore(ctx context.Context, out *local.Dir) error {
 	if names[0] == "" {
 		return nil
 	}
-	if _, err := f.lists(ctx, e.Base.Manifest, names, all); err != nil {
+	if _, err := f.lists(ctx, s.Manifest, names, all); err != nil {
 		return err
 	}
 	for _, name := range names {
-		if err := storage.WriteFile(ctx, storage.Below(f.store, name), index.ManifestName, e.Base.of(name).text); err != nil {
+		if err := storage.WriteFile(ctx, storage.Below(f.store, name), index.ManifestName, s.of(name).text); err != nil {
 			return err
 		}
 	}
