@@ -31,8 +31,8 @@ def make(work: str) -> Dict[str, str]:
         fits.Column("name", "12A", array=np.char.mod("obj%d", r.integers(0, 1000, n))),
     ]
     fits.BinTableHDU.from_columns(columns).writeto(os.path.join(folders["table"], "a.fits"))
-    for i in range(300):
-        slice_of(512, i, r).save_as(os.path.join(folders["ct"], "%03d.dcm" % i), enforce_file_format=True)
+    for i in range(1000):  # so many that the start does not count
+        slice_of(512, i, r).save_as(os.path.join(folders["ct"], "%04d.dcm" % i), enforce_file_format=True)
     for i in range(1500):
         slice_of(128, i, r).save_as(os.path.join(folders["small"], "%04d.dcm" % i), enforce_file_format=True)
     for i in range(40):

@@ -174,7 +174,7 @@ func changedStack(t *testing.T, sections int) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	if _, err = readertest.Load(src, 200); !errors.Is(err, shardify.ErrChanged) || !strings.Contains(err.Error(), "a.mrcs") {
+	if _, err = readertest.Load(src, 200); !errors.Is(err, shardify.ErrChanged) || !strings.Contains(err.Error(), filepath.Join(dir, "a.mrcs")) {
 		t.Errorf("%v, want that a.mrcs has changed", err)
 	}
 }
