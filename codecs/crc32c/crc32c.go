@@ -1,21 +1,19 @@
 package crc32c
 
-import (
-	"encoding/binary"
-	"hash/crc32"
-)
+import "hash/crc32"
 
 var table = crc32.MakeTable(crc32.Castagnoli)
 
-// block is what is folded at once.
-const block = 256
+// most is how many bytes one call sums, which cannot be interrupted.
+const most = 1 << 20
 
-// least is from how many bytes folding is worth it, most how many one call folds, which cannot be
-// interrupted.
-const least, most = 16 << 10, 1 << 20
-
-// factors move the halves of 16 bytes by a block.
-var factors = [2]uint64{power(8*block + 32), power(8*block - 32)}
+// factors move the halves of 16 bytes by a number of bytes: those of all four parts of a register, then those of each part.
+var factors = func() (f [16]uint64) {
+	for i, bytes := range []int{256, 192, 128, 64, 48, 32, 16} {
+		f[2*i], f[2*i+1] = power(8*bytes+32), power(8*bytes-32)
+	}
+	return f
+}()
 
 // power is x to the n, modulo the polynomial, as instructions that multiply without carry want it
 // of reflected numbers.
@@ -29,17 +27,13 @@ func power(n int) uint64 {
 
 // Update adds bytes to a sum; 0 is that of none.
 func Update(sum uint32, b []byte) uint32 {
-	if !wide || len(b) < least {
+	if !wide {
 		return crc32.Update(sum, table, b)
 	}
-	// A block that has the same remainder as all bytes up to it.
-	var state [block]byte
-	copy(state[:], b)
-	binary.LittleEndian.PutUint32(state[:], binary.LittleEndian.Uint32(state[:])^^sum)
-	for b = b[block:]; len(b) >= block; {
-		n := min(len(b)&^(block-1), most)
-		fold(&state, &b[0], n, &factors)
+	for sum = ^sum; len(b) > 0; {
+		n := min(len(b), most)
+		sum = update(sum, &b[0], n, &factors)
 		b = b[n:]
 	}
-	return crc32.Update(^remainder(&state), table, b)
+	return ^sum
 }

@@ -1,19 +1,28 @@
 #include "textflag.h"
 
-// func fold(state *[256]byte, p *byte, n int, factors *[2]uint64)
-TEXT ·fold(SB), NOSPLIT, $0-32
-	MOVQ state+0(FP), DI
+// func update(crc uint32, p *byte, n int, factors *[16]uint64) uint32
+TEXT ·update(SB), NOSPLIT, $0-36
+	MOVL crc+0(FP), AX
 	MOVQ p+8(FP), SI
 	MOVQ n+16(FP), CX
-	MOVQ factors+24(FP), DX
+	CMPQ CX, $256
+	JLT  words
+
+	// Four registers have the remainder of all bytes up to SI, as 256 bytes.
+	MOVQ      factors+24(FP), DX
+	VMOVDQU64 (SI), Z0
+	VMOVDQU64 64(SI), Z1
+	VMOVDQU64 128(SI), Z2
+	VMOVDQU64 192(SI), Z3
+	VMOVD     AX, X4
+	VPXORQ    Z4, Z0, Z0
+	ADDQ      $256, SI
+	SUBQ      $512, CX
+	JLT       together
 
 	VBROADCASTI32X4 (DX), Z8
-	VMOVDQU64       (DI), Z0
-	VMOVDQU64       64(DI), Z1
-	VMOVDQU64       128(DI), Z2
-	VMOVDQU64       192(DI), Z3
 
-next:
+block:
 	VPCLMULQDQ $0x00, Z8, Z0, Z4
 	VPCLMULQDQ $0x11, Z8, Z0, Z0
 	VPCLMULQDQ $0x00, Z8, Z1, Z5
@@ -29,26 +38,74 @@ next:
 
 	ADDQ $256, SI
 	SUBQ $256, CX
-	JG   next
+	JGE  block
 
-	VMOVDQU64 Z0, (DI)
-	VMOVDQU64 Z1, 64(DI)
-	VMOVDQU64 Z2, 128(DI)
-	VMOVDQU64 Z3, 192(DI)
+together:
+	// The first three, moved by 192, 128 and 64 bytes, are added to the last one.
+	VBROADCASTI32X4 16(DX), Z8
+	VBROADCASTI32X4 32(DX), Z9
+	VBROADCASTI32X4 48(DX), Z10
+	VPCLMULQDQ      $0x00, Z8, Z0, Z4
+	VPCLMULQDQ      $0x11, Z8, Z0, Z0
+	VPCLMULQDQ      $0x00, Z9, Z1, Z5
+	VPCLMULQDQ      $0x11, Z9, Z1, Z1
+	VPCLMULQDQ      $0x00, Z10, Z2, Z6
+	VPCLMULQDQ      $0x11, Z10, Z2, Z2
+	VPTERNLOGQ      $0x96, Z0, Z4, Z3
+	VPTERNLOGQ      $0x96, Z1, Z5, Z3
+	VPTERNLOGQ      $0x96, Z2, Z6, Z3
+	ADDQ            $192, CX
+	JLT             lanes
+
+quarter:
+	VPCLMULQDQ $0x00, Z10, Z3, Z4
+	VPCLMULQDQ $0x11, Z10, Z3, Z3
+	VPTERNLOGQ $0x96, (SI), Z4, Z3
+
+	ADDQ $64, SI
+	SUBQ $64, CX
+	JGE  quarter
+
+lanes:
+	// Of its four parts, the first three are moved by 48, 32 and 16 bytes and added to the last one.
+	VMOVDQU64     64(DX), Z8
+	VPCLMULQDQ    $0x00, Z8, Z3, Z4
+	VPCLMULQDQ    $0x11, Z8, Z3, Z5
+	VPXORQ        Z5, Z4, Z4
+	VEXTRACTI32X4 $3, Z3, X5
+	VEXTRACTI64X4 $1, Z4, Y6
+	VPXOR         Y6, Y4, Y4
+	VEXTRACTI128  $1, Y4, X6
+	VPXOR         X6, X4, X4
+	VPXOR         X5, X4, X4
+	VMOVQ         X4, BX
+	VPEXTRQ       $1, X4, DX
 	VZEROUPPER
-	RET
+	XORL          AX, AX
+	CRC32Q        BX, AX
+	CRC32Q        DX, AX
+	ADDQ          $64, CX
 
-// func remainder(state *[256]byte) uint32
-TEXT ·remainder(SB), NOSPLIT, $0-12
-	MOVQ state+0(FP), SI
-	XORL AX, AX
-	MOVL $32, CX
+words:
+	SUBQ $8, CX
+	JLT  rest
 
 word:
 	CRC32Q (SI), AX
 	ADDQ   $8, SI
-	DECL   CX
-	JNZ    word
+	SUBQ   $8, CX
+	JGE    word
 
-	MOVL AX, ret+8(FP)
+rest:
+	ADDQ $8, CX
+	JEQ  done
+
+byte:
+	CRC32B (SI), AX
+	INCQ   SI
+	DECQ   CX
+	JNE    byte
+
+done:
+	MOVL AX, ret+32(FP)
 	RET
