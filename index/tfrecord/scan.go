@@ -23,8 +23,6 @@ type Scanner struct {
 	r    io.Reader
 	left int64 // bytes that r still has; -1 if that is not known
 	buf  []byte
-	own  []byte // its memory, while buf is that of others
-	lent bool
 	lo   int
 	base int64 // of r in the file
 	sure int   // bytes that are known to be there, from buf[lo] on
@@ -47,16 +45,7 @@ func NewScanner(r io.Reader, off, size int64) *Scanner {
 
 // Reset begins again with another stream. The memory is kept.
 func (s *Scanner) Reset(r io.Reader, off, size int64) {
-	if s.lent {
-		s.buf, s.own, s.lent = s.own, nil, false
-	}
 	s.r, s.base, s.off, s.left, s.buf, s.lo = r, off, off, size, s.buf[:0], 0
-}
-
-// Over begins again with bytes in memory, which begin at byte off of a file. It does not copy them.
-func (s *Scanner) Over(b []byte, off int64) {
-	s.Reset(nil, off, 0)
-	s.own, s.buf, s.lent = s.buf, b, true
 }
 
 // At is where the record begins that Next returned, in the file, or in what it unpacks to.
@@ -66,12 +55,7 @@ func (s *Scanner) At() int64 { return s.at }
 func (s *Scanner) Ends() int64 { return s.off }
 
 // Held is the bytes that it has in memory.
-func (s *Scanner) Held() int64 {
-	if s.lent {
-		return int64(cap(s.own))
-	}
-	return int64(cap(s.buf))
-}
+func (s *Scanner) Held() int64 { return int64(cap(s.buf)) }
 
 // Next returns the data of the next record, until the next call; io.EOF behind the last one.
 func (s *Scanner) Next() ([]byte, error) {
@@ -145,9 +129,6 @@ func (s *Scanner) early(n int64, err error) error {
 // fill has n bytes or more in memory; io.EOF if there are fewer.
 func (s *Scanner) fill(n int) error {
 	for len(s.buf)-s.lo < n {
-		if s.lent {
-			return io.EOF
-		}
 		if s.lo > 0 {
 			s.buf = s.buf[:copy(s.buf, s.buf[s.lo:])]
 			s.lo = 0

@@ -16,7 +16,6 @@ import (
 	"github.com/shardify/shardify/readers/internal/rows/set"
 	"github.com/shardify/shardify/readers/tfrecord/schema"
 	"github.com/shardify/shardify/storage"
-	"github.com/shardify/shardify/storage/filemap"
 )
 
 // pieceBytes is what there is at least between two places of the plan.
@@ -34,13 +33,6 @@ type file struct {
 	storage.File
 	leaves []schema.Leaf
 	surveyed
-	memory *filemap.File // nil where it is not mapped
-}
-
-// Close implements io.Closer.
-func (x *file) Close() error {
-	x.memory.Close()
-	return x.File.Close()
 }
 
 // serial reports whether it is read from its beginning to its end: packed, or by steps of records, which take long
@@ -57,9 +49,7 @@ func openFile(_ context.Context, f storage.File, in *set.Input) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	if x.File = f; !x.serial() {
-		x.memory, _ = filemap.Open(storage.OSFile(f), in.Size)
-	}
+	x.File = f
 	return x, nil
 }
 
@@ -151,15 +141,12 @@ func (r *reader) Close() error {
 }
 
 func (r *reader) drop() {
-	if r.decoder, r.last = nil, nil; r.run != 0 {
-		r.scan = scanner{}
-	} else if r.scan.Scanner != nil {
-		r.scan.Reset(nil, 0, 0) // it points to the memory of the file
-	}
 	if r.handle != nil {
 		r.handle.Release()
 	}
-	r.handle = nil
+	if r.handle, r.decoder, r.last = nil, nil, nil; r.run != 0 {
+		r.scan = scanner{}
+	}
 }
 
 // Read implements shardify.Reader.
@@ -184,59 +171,21 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 			}
 		}
 	}
-	if !r.inPlace(ctx, sp, b, mem) {
-		err = r.read(ctx, sp, b, mem, nil)
-	}
-	if err != nil {
+	if err := r.read(ctx, sp, b, mem); err != nil {
 		r.drop()
 		return nil, shardify.Annotate(err, "read", in.Name(), "")
 	}
 	return r.s.Finish(&in, b, mem)
 }
 
-// inPlace reads a span out of a mapping, where all of it is in memory. False: it is to be read with calls of read, which
-// says what is wrong, if something is.
-func (r *reader) inPlace(ctx context.Context, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) bool {
-	f := r.handle.Value
-	if f.memory == nil || !filemap.Safe() {
-		return false
-	}
-	a, z := f.section(sp)
-	if a == z {
-		return false
-	}
-	lo, hi := f.pieces[a][0], f.pieces[z][0]
-	if !f.memory.Resident(lo, hi) {
-		return false
-	}
-	ok := filemap.Try(func() error { return r.read(ctx, sp, b, mem, f.memory.Bytes[lo:hi]) })
-	f.memory.Drop(lo, hi)
-	if !ok {
-		return false
-	}
-	now, err := storage.Now(f) // the bytes are those whose checksums were right, if no program wrote them since
-	return err == nil && now == f.Stamp()
-}
-
-// section finds the pieces that have a span, from the first to the one behind the last.
-func (x *file) section(sp shardify.Span) (a, z int) {
-	p := x.pieces
-	a = sort.Search(len(p)-1, func(k int) bool { return p[k+1][1] > sp.Lo })
-	z = sort.Search(len(p), func(k int) bool { return p[k][1] >= sp.Hi })
-	if a >= len(p)-1 || z >= len(p) {
-		return 0, 0
-	}
-	return a, z
-}
-
-// seek makes scan begin at a record at or before sp.Lo, and returns its first sample. bytes are those of the section, if
-// they are in memory.
-func (r *reader) seek(ctx context.Context, sp shardify.Span, mem *shardify.Arena, bytes []byte) (at int64, err error) {
+// seek makes scan begin at a record at or before sp.Lo, and returns its first sample.
+func (r *reader) seek(ctx context.Context, sp shardify.Span, mem *shardify.Arena) (at int64, err error) {
 	f := r.handle.Value
 	hold := func(n int64) error { return r.scratch.Hold(ctx, mem, n+r.decoder.held()) }
 	p := f.pieces
-	a, z := f.section(sp)
-	if a == z {
+	a := sort.Search(len(p)-1, func(k int) bool { return p[k+1][1] > sp.Lo })
+	z := sort.Search(len(p), func(k int) bool { return p[k][1] >= sp.Hi }) // the piece behind
+	if a >= len(p)-1 || z >= len(p) {
 		return 0, errState
 	}
 	if r.run != 0 {
@@ -259,17 +208,13 @@ func (r *reader) seek(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	if r.scan.Scanner == nil {
 		r.scan = scanner{Scanner: &tfrecord.Scanner{}}
 	}
-	if bytes != nil {
-		r.scan.Over(bytes, lo)
-	} else {
-		r.scan.Reset(io.NewSectionReader(f, lo, size), lo, size)
-	}
+	r.scan.Reset(io.NewSectionReader(f, lo, size), lo, size)
 	r.scan.Hold = hold
 	return p[a][1], nil
 }
 
-func (r *reader) read(ctx context.Context, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena, bytes []byte) error {
-	at, err := r.seek(ctx, sp, mem, bytes)
+func (r *reader) read(ctx context.Context, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
+	at, err := r.seek(ctx, sp, mem)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/readers/tfrecord/schema"
 	"github.com/shardify/shardify/storage"
-	"github.com/shardify/shardify/storage/filemap"
 	"github.com/shardify/shardify/storage/storages"
 )
 
@@ -113,9 +112,10 @@ func (s *source) survey(ctx context.Context, a *format.OpenArgs) error {
 	err := survey.EachInput(ctx, a, func(ctx context.Context, input, _ int) error {
 		path := a.Table.Path(input)
 		x := &surveyed{}
-		if x.err = s.surveyFile(ctx, path, x, func() (*schema.File, error) {
-			return schema.NewFile(a.Table.Shown(input), input, s.steps, s.named)
-		}); ctx.Err() != nil {
+		if x.seen, x.err = schema.NewFile(a.Table.Shown(input), input, s.steps, s.named); x.err == nil {
+			x.err = s.surveyFile(ctx, path, x)
+		}
+		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		mu.Lock()
@@ -225,51 +225,20 @@ func (s *source) name(ctx context.Context, d *described, path string) error {
 	return nil
 }
 
-// surveyFile looks at all records of a file: in place where it is in memory, else, or if something is wrong, with calls of
-// read.
-func (s *source) surveyFile(ctx context.Context, path string, x *surveyed, begun func() (*schema.File, error)) error {
+// surveyFile looks at all records of a file.
+func (s *source) surveyFile(ctx context.Context, path string, x *surveyed) error {
 	f, err := rows.OpenFile(ctx, s.fs, path, -1)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if p, err := tfrecord.PackingOf(f); err == nil && p == tfrecord.Plain && filemap.Safe() {
-		if m, err := filemap.Open(storage.OSFile(f), f.Size()); err == nil {
-			ok := filemap.Try(func() error { return s.surveyRecords(ctx, f, m, x, begun) })
-			if x.seen != nil {
-				x.seen.Forget()
-			}
-			m.Close()
-			if now, err := storage.Now(f); ok && err == nil && now == f.Stamp() || ctx.Err() != nil {
-				return nil
-			}
-		}
-	}
-	return s.surveyRecords(ctx, f, nil, x, begun)
-}
-
-// surveyRecords is surveyFile of an open file. m is its memory, if it is mapped.
-func (s *source) surveyRecords(ctx context.Context, f storage.File, m *filemap.File, x *surveyed, begun func() (*schema.File, error)) (err error) {
-	*x = surveyed{size: f.Size(), pieces: [][2]int64{{}}}
-	if x.seen, err = begun(); err != nil {
-		return err
-	}
+	x.size, x.pieces = f.Size(), [][2]int64{{}}
 	scan, err := begin(f, x.size)
 	if err != nil {
 		return err
 	}
-	if x.packed = scan.packed; m != nil {
-		scan.Over(m.Bytes, 0)
-	}
-	looked := int64(0) // up to which byte the file is in memory
+	x.packed = scan.packed
 	for n, samples := int64(0), int64(0); ; n++ {
-		if at := scan.Ends(); m != nil && at >= looked {
-			m.Drop(max(looked-pieceBytes, 0), at)
-			if looked = at + pieceBytes; !m.Resident(at, looked) {
-				scan.Reset(io.NewSectionReader(f, at, x.size-at), at, x.size-at)
-				m = nil
-			}
-		}
 		if n%1024 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

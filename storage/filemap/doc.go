@@ -33,15 +33,3 @@ func Guard(f func() error) (err error) {
 	}()
 	return f()
 }
-
-// Try calls f, which reads mappings, and reports whether it did so without an error. A fault is one, and so is a panic:
-// bytes that change between two looks at them cause it where code that reads its own copy has none. After an error the caller
-// reads with pread, which says what is wrong.
-func Try(f func() error) (ok bool) {
-	defer func() {
-		if recover() != nil {
-			ok = false
-		}
-	}()
-	return Guard(f) == nil
-}

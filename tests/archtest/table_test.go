@@ -128,7 +128,7 @@ var table = []row{
 	{"stage", "on disk", "dataset format index internal/host internal/stall shardify storage storage/local storage/storages"},
 	{"readers/internal/labels", "readers", "codecs/varint format index internal/columns internal/key internal/numeric readers/csv readers/internal/coco readers/jsonl readers/parquet readers/star shardify storage storage/local storage/walk"},
 	{"index/tfrecord", "on disk", "codecs/crc32c codecs/inflate codecs/protowire shardify"},
-	{"readers/tfrecord", "readers", "codecs/inflate dataset format index/tfrecord internal/columns internal/filekind internal/numeric numbers/half readers/internal/lines readers/internal/rows readers/internal/rows/set readers/internal/rows/survey readers/tfrecord/schema shardify storage storage/filemap storage/storages"},
+	{"readers/tfrecord", "readers", "codecs/inflate dataset format index/tfrecord internal/columns internal/filekind internal/numeric numbers/half readers/internal/lines readers/internal/rows readers/internal/rows/set readers/internal/rows/survey readers/tfrecord/schema shardify storage storage/storages"},
 	{"readers/tfrecord/schema", "readers", "format index/tfrecord internal/filekind shardify"},
 	{"writers/tfrecord", "writers", "format index index/arrayrecord index/tfrecord internal/numeric numbers/half shardify storage verify/problem writers/shard"},
 	{"index/arrow", "on disk", ""},

@@ -181,11 +181,6 @@ func (f *File) Add(samples int) error {
 	return nil
 }
 
-// Forget drops references to records, whose memory may go then. There is no Add after it.
-func (f *File) Forget() {
-	f.x, f.value, f.of, f.own = tfrecord.Example{}, tfrecord.Value{}, [2]tfrecord.Table{}, [2][]*stat{}
-}
-
 func (f *File) here() met { return met{f.name, f.number, f.Records, true} }
 
 // feature sees the values of a record, or of all steps of one.
