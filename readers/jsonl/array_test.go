@@ -93,7 +93,7 @@ func TestWhatIsNoArray(t *testing.T) {
 		{"[{\"a\":1},\n{\"a\":\"\xff\"}]", "", "item 2 is not UTF-8"},
 		{strings.Repeat("[", 100), "", "item 1: no object"},
 		{`[{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}]`, "", "depth"},
-		{`{"x":[{"a":1}],"y":[{"a":1},{"a":2}]}`, "", "one object, with several tables: --object y makes 2 samples of y; --object x makes 1 samples of x"},
+		{`{"x":[{"a":1}],"y":[{"a":1},{"a":2}]}`, "", "one object, with several tables: --object y makes 2 samples of y; --object x makes 1 sample of x"},
 		{`{"x":[{"a":1}],"y":1}`, "y", "it is no array of objects"},
 		{`{"x":[{"a":1}],"y":1}`, "z", "there is no z in the file; there is x, y"},
 		{`[{"a":1}]`, "z", "the file is an array"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/readers/internal/lines"
 	"github.com/shardify/shardify/readers/internal/rows"
 	"github.com/shardify/shardify/storage"
@@ -118,7 +119,7 @@ func (s *source) choose(x *contents) error {
 			}
 			return nil
 		case m.table && m.items > 0:
-			ways = append(ways, format.Way{Options: format.Options{optObject: m.name}, Makes: fmt.Sprintf("%d samples of %s", m.items, m.name), Bytes: m.in.Hi - m.in.Lo})
+			ways = append(ways, format.Way{Options: format.Options{optObject: m.name}, Makes: printable.Of(int64(m.items), "sample") + " of " + m.name, Bytes: m.in.Hi - m.in.Lo})
 		}
 	}
 	if s.object != "" {

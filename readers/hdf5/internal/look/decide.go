@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 	"github.com/shardify/shardify/readers/hdf5/internal/tree"
 	"github.com/shardify/shardify/readers/internal/cf"
@@ -214,7 +215,7 @@ func otherLengths(t *tree.Tree, c *Choice) error {
 		in = append(in[:most], fmt.Sprintf("and %d more", more))
 	}
 	return format.NewAmbiguous(fmt.Sprintf("the data sets have different lengths: %s have %d rows; %s", strings.Join(in, ", "), n, strings.Join(others, ", ")),
-		ways(t, t, format.Way{Columns: cure, Makes: fmt.Sprintf("%d samples without those", n), Bytes: bytes}))
+		ways(t, t, format.Way{Columns: cure, Makes: printable.Of(int64(n), "sample") + " without those", Bytes: bytes}))
 }
 
 // oneRow reports whether the data sets share a first dimension of 1, which says little.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 	"github.com/shardify/shardify/readers/hdf5/internal/tree"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
@@ -220,7 +221,7 @@ func chooseGroups(t *tree.Tree, asked bool) (*Choice, error) {
 		var ways []format.Way
 		for _, o := range found {
 			if glob := o.pattern(); o.depth() == g.depth() && !strings.Contains(glob, ",") {
-				ways = append(ways, format.Way{Options: format.Options{"object": glob}, Makes: fmt.Sprintf("%d samples", len(o.names)+len(o.broken))})
+				ways = append(ways, format.Way{Options: format.Options{"object": glob}, Makes: printable.Of(int64(len(o.names)+len(o.broken)), "sample")})
 			}
 		}
 		return nil, format.NewAmbiguous("groups of several kinds could be the samples", ways)

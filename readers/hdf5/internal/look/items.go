@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/dataset"
@@ -151,7 +152,7 @@ func (s *chooser) doubtfulItems() error {
 		if why == "" {
 			continue
 		}
-		ways := []format.Way{sampleWay(tree.ByItem, fmt.Sprintf("%d samples whose keys are the names", len(set.list)))}
+		ways := []format.Way{sampleWay(tree.ByItem, printable.Of(int64(len(set.list)), "sample")+" whose keys are the names")}
 		if _, err := s.by(string(tree.ByAxis)); err == nil {
 			ways = append(ways, sampleWay(tree.ByAxis, "samples of the rows of each"))
 		}
