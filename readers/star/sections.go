@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,9 +159,6 @@ func (s *sections) survey(ctx context.Context) error {
 		b, err := r.Read(ctx, sp, mem)
 		if err == nil {
 			err = eachName(b, sp.Lo, func(_ int, number int64, file string) error {
-				if first == "" {
-					first = file
-				}
 				most[file] = max(most[file], number)
 				return nil
 			})
@@ -170,13 +168,7 @@ func (s *sections) survey(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, file := range slices.Sorted(func(yield func(string) bool) {
-		for f := range most {
-			if !yield(f) {
-				return
-			}
-		}
-	}) {
+	for _, file := range slices.Sorted(maps.Keys(most)) {
 		st, err := s.open(ctx, file, nil, most[file])
 		if err != nil {
 			return err
