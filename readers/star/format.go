@@ -5,12 +5,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"path"
 	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs/readat"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/readers/jsonl"
 	"github.com/shardify/shardify/readers/made"
@@ -101,7 +103,11 @@ func look(f storage.File, object string) (*made.Pieces, error) {
 		return nil, shardify.Unsupported("it has several tables data_%s", of[0].Block)
 	}
 	state, err := json.Marshal(of[0])
-	return &made.Pieces{Rows: of[0].Rows, State: state}, err
+	out := &made.Pieces{Rows: of[0].Rows, State: state}
+	if n := of[0].comments; n > 0 {
+		out.Remark = fmt.Sprintf("lines of comments follow the names of columns (%s), and are no samples", printable.Of(n, "comment"))
+	}
+	return out, err
 }
 
 // text makes JSON lines of a file.

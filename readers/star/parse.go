@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
@@ -17,6 +18,8 @@ type loop struct {
 	Text    []bool   `json:"text"` // by column: not all values are numbers
 	Rows    []int64  `json:"rows"` // the first row of each piece, and the number of all
 	Offset  []int64  `json:"offset"`
+
+	comments int64 // comments behind the columns
 }
 
 // valid reports whether a loop that was kept may be read.
@@ -120,6 +123,8 @@ func parse(b []byte) (all []*loop, err error) {
 			all = append(all, l)
 		case len(p.tokens) > 0 && !strings.HasPrefix(w, "_"):
 			return nil, shardify.Corrupt(from, "values behind the end of a table: %.40q", p.tokens[0].text)
+		case len(p.tokens) == 1:
+			return nil, shardify.Corrupt(from, "%.40q has no value, and is in no table", w)
 		}
 	}
 }
@@ -147,6 +152,9 @@ func (p *parser) loop(l *loop) error {
 		}
 		w := p.word()
 		switch {
+		case ok && len(p.tokens) == 0 && len(l.Columns) > 0 && bytes.IndexByte(p.b[from:p.at], '#') >= 0:
+			l.comments++
+			continue
 		case ok && len(p.tokens) == 0 && rows == 0:
 			continue // also in front of the rows
 		case ok && rows == 0 && len(p.tokens) == 1 && len(w) > 1 && w[0] == '_':
@@ -188,15 +196,18 @@ func (p *parser) loop(l *loop) error {
 	}
 }
 
-// fits checks the values of a row.
+// fits checks the values of a row. No text has control characters, and no value is an underscore alone: a cut line of a column is.
 func (p *parser) fits(l *loop, from int64) error {
 	if len(p.tokens) != len(l.Columns) {
 		return shardify.Corrupt(from, "a row of %d values, where data_%s has %d columns", len(p.tokens), l.Block, len(l.Columns))
 	}
 	for i := range p.tokens {
-		if !utf8.Valid(p.tokens[i].text) {
-			return shardify.Corrupt(from, "%s is not UTF-8: %.40q", l.Columns[i], p.tokens[i].text)
+		if b := p.tokens[i].text; !utf8.Valid(b) || bytes.ContainsFunc(b, unicode.IsControl) {
+			return shardify.Corrupt(from, "%s is not UTF-8, or has control characters: %.40q", l.Columns[i], b)
 		}
+	}
+	if p.word() == "_" {
+		return shardify.Corrupt(from, "a column without a name, or a row of an underscore alone")
 	}
 	return nil
 }
@@ -222,6 +233,9 @@ func (l *loop) append(dst, piece []byte, at int64) ([]byte, error) {
 	p := &parser{b: piece}
 	for {
 		from, ok, err := p.line()
+		if err == nil && ok && len(p.tokens) == 0 {
+			continue // a comment
+		}
 		if err == nil && ok {
 			err = p.fits(l, from)
 		}

@@ -81,9 +81,32 @@ func TestForms(t *testing.T) {
 		{"_rlnNumber", "_rlnDefocusU", "there twice"},
 		{"'000001@b c.mrcs'", ";000001@b.mrcs", "block of text"},
 		{"000002@a.mrcs", "\xff@a.mrcs", "UTF-8"},
+		{"000002@a.mrcs", "\x1f@a.mrcs", "control characters"},
+		{"_rlnOpticsGroup #1\n_rlnVoltage #2\n1 300.0\n", "_rlnOpticsGroup\n_", "an underscore alone"},
+		{"+3 000013\n", "+3 000013\n_rlnImageName\n", "_rlnImageName\" has no value, and is in no table"},
 	} {
 		if _, err := load(t, strings.Replace(two, x.from, x.to, 1), nil); err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("want %q: %v", x.want, err)
+		}
+	}
+}
+
+// TestComments: lines of comments among the rows are no samples, and a note says so.
+func TestComments(t *testing.T) {
+	for _, at := range []string{"000002@a", "'000001@b", "\n\n"} {
+		text, last := strings.Replace(two, at, "#"+at, 1), at == "\n\n"
+		if last {
+			text = strings.TrimSuffix(two, "\n") + "#000003@a.mrcs 1 2\n\n"
+		}
+		src, err := openFile(readertest.Put(t, "a.star", text), nil, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := readertest.Load(src, 1000)
+		notes := fmt.Sprint(src.(format.Noter).Notes())
+		src.Close()
+		if err != nil || (c.Samples == 2) != last || !strings.Contains(notes, "lines of comments follow the names of columns (1 comment)") {
+			t.Errorf("%q: %+v, %v, %s", at, c, err, notes)
 		}
 	}
 }
