@@ -58,8 +58,10 @@ func TestCastsJoinTypesThatNoneHolds(t *testing.T) {
 		settings := func(cast string) Settings {
 			return Settings{Inputs: []string{in}, Output: filepath.Join(t.TempDir(), "out"), Sync: "none", Cast: []string{cast}}
 		}
-		if _, err := Convert(t.Context(), settings(c.field+"=i64")); !errors.Is(err, shardify.ErrSchema) || !strings.Contains(err.Error(), "--cast '"+c.field+"=f64' rounds them") {
-			t.Errorf("%s, a cast to integers: %v", c.ext, err)
+		for _, cast := range []string{"=i64", "=i64,*" + c.field + "=f32"} { // the name goes before the pattern
+			if _, err := Convert(t.Context(), settings(c.field+cast)); !errors.Is(err, shardify.ErrSchema) || !strings.Contains(err.Error(), "--cast '"+c.field+"=f64' rounds them") {
+				t.Errorf("%s, a cast to integers, %s: %v", c.ext, cast, err)
+			}
 		}
 		s := settings(c.field + "=f64")
 		p, err := Plan(t.Context(), s)

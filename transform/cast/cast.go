@@ -95,9 +95,14 @@ func (c *castFields) Schema(in []shardify.Field) ([]shardify.Field, error) {
 	return out, nil
 }
 
+// named is the rule that has the name of a field, which goes before all others; -1 without one.
+func (c *castFields) named(field string) int {
+	return slices.IndexFunc(c.rules, func(r castRule) bool { return r.sel == field })
+}
+
 func (c *castFields) rule(in []shardify.Field, i int) int {
 	f := &in[i]
-	if k := slices.IndexFunc(c.rules, func(r castRule) bool { return r.sel == f.Name }); k >= 0 {
+	if k := c.named(f.Name); k >= 0 {
 		return k
 	}
 	if f.Media != "" || shardify.Companion(in, i) {
@@ -171,9 +176,12 @@ func Rounds(texts []string) func(field string) bool {
 		return nil
 	}
 	return func(field string) bool {
+		if k := c.named(field); k >= 0 {
+			return c.rules[k].to.IsFloat()
+		}
 		return slices.ContainsFunc(c.rules, func(r castRule) bool {
 			ok, _ := path.Match(r.sel, field)
-			return r.to.IsFloat() && r.sel != "*" && (ok || r.sel == field)
+			return r.to.IsFloat() && r.sel != "*" && ok
 		})
 	}
 }
