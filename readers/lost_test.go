@@ -375,7 +375,7 @@ func lostSeeds(t testing.TB) (all []*lostSeed) {
 	all[len(all)-1].known = lostTable("rows.star", all[len(all)-1].known)
 	var atoms []byte
 	for i := range 12 {
-		atoms = fmt.Appendf(atoms, "2\nProperties=species:S:1:pos:R:3 energy=%v tag=frame%d\nH %v 0.0 1.0\nO 0.5 %d.25 2.0\n", -float64(i)-.5, i, float64(i)/8, i)
+		atoms = fmt.Appendf(atoms, "2\nProperties=species:S:1:pos:R:3 energy=%v tag=frame%d\nH %16.8f %16.8f %16.8f\nO 0.5 %d.25 2.0\n", -float64(i)-.5, i, float64(i)/8, -1., 1.5, i)
 	}
 	all = append(all, &lostSeed{kind: "xyz", format: "xyz", name: "a.xyz", files: map[string][]byte{"a.xyz": atoms}, known: lostFrames("a.xyz")})
 	cells := map[string][]byte{
