@@ -30,6 +30,7 @@ type Cursor struct {
 	path  []level
 	dup   *Cursor // a tree of values
 	big   uint64  // the first overflow page of the value; 0 without
+	at    int64   // of the node that the cursor is at, or that names the page which it enters
 
 	// A page of values in a node.
 	inner    []byte
@@ -73,7 +74,7 @@ func (f *File) corrupt(no uint64, at int, format string, args ...any) error {
 func (c *Cursor) fetch(no, n uint64) ([]byte, error) {
 	f := c.f
 	if no < 2 || no > f.last || n > f.last+1-no {
-		return nil, shardify.Corrupt(-1, "page %d is used, the file has the pages 2 to %d", no, f.last)
+		return nil, shardify.Corrupt(c.at, "page %d is used, the file has the pages 2 to %d", no, f.last)
 	}
 	if c.seen += n; c.seen > f.last+1 {
 		return nil, f.corrupt(no, 0, "the pages form a circle, or one is used twice")
@@ -196,14 +197,16 @@ func (c *Cursor) child(l *level) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
+	c.at = c.offset(l) + int64(p)
 	return uint64(le.Uint32(l.page[p:])) | uint64(le.Uint16(l.page[p+4:]))<<32, nil
 }
 
 // begin goes to the first leaf.
 func (c *Cursor) begin() error {
 	if c.tree.Depth < 1 || c.tree.Depth > maxDepth {
-		return shardify.Corrupt(-1, "a tree of depth %d", c.tree.Depth)
+		return shardify.Corrupt(c.tree.at+6, "a tree of depth %d", c.tree.Depth)
 	}
+	c.at = c.tree.at + 40
 	if err := c.enter(c.tree.root, 0); err != nil {
 		return err
 	}
@@ -231,7 +234,7 @@ func (c *Cursor) Next() bool {
 	}
 	more, err := c.next()
 	if err == nil && c.whole && (more && c.n > c.tree.Entries || !more && c.n != c.tree.Entries) {
-		err = shardify.Corrupt(-1, "%d entries or more where the database announces %d", c.n, c.tree.Entries)
+		err = shardify.Corrupt(c.tree.at+32, "%d entries or more where the database announces %d", c.n, c.tree.Entries)
 	}
 	c.err = err
 	return more && err == nil
@@ -295,6 +298,7 @@ func (c *Cursor) entry() error {
 		return err
 	}
 	page := l.page
+	c.at = c.offset(l) + int64(p)
 	size, flags, key := int(le.Uint32(page[p:])), le.Uint16(page[p+4:]), int(le.Uint16(page[p+6:]))
 	at := p + 8 + key
 	c.Key, c.Size = page[p+8:at], int64(size)
@@ -315,7 +319,7 @@ func (c *Cursor) entry() error {
 		if size != recordSize {
 			return c.f.corrupt(l.no, p, "a record of %d bytes", size)
 		}
-		t := record(v)
+		t := record(v, c.offset(l)+int64(at))
 		if t.root == noPage {
 			return c.f.corrupt(l.no, p, "a key without values")
 		}
@@ -373,7 +377,7 @@ func (c *Cursor) overflow() error {
 	f := c.f
 	pages := (uint64(c.Size) + headSize + uint64(f.page) - 1) / uint64(f.page)
 	if c.big < 2 || c.big > f.last || pages > f.last+1-c.big {
-		return shardify.Corrupt(-1, "a value of %d bytes from page %d on, the file has the pages 2 to %d", c.Size, c.big, f.last)
+		return shardify.Corrupt(c.at, "a value of %d bytes from page %d on, the file has the pages 2 to %d", c.Size, c.big, f.last)
 	}
 	if end := int64(c.big)*int64(f.page) + headSize + c.Size; end > f.size {
 		return f.corrupt(c.big, 0, "a value of %d bytes ends behind the file", c.Size)
@@ -452,9 +456,10 @@ func (c *Cursor) First() bool {
 func (c *Cursor) Seek(place []int) error {
 	c.whole, c.ended, c.seen, c.depth, c.dup, c.inner, c.err = false, false, 0, 0, nil, nil, nil
 	if c.tree.Depth > maxDepth || len(place) != c.tree.Depth-1 {
-		return shardify.Corrupt(-1, "a place of %d numbers in a tree of depth %d", len(place), c.tree.Depth)
+		return shardify.Corrupt(c.tree.at+6, "a place of %d numbers in a tree of depth %d", len(place), c.tree.Depth)
 	}
 	no := c.tree.root
+	c.at = c.tree.at + 40
 	for _, i := range append(place[:len(place):len(place)], -1) {
 		if err := c.enter(no, max(i, 0)); err != nil {
 			return err
@@ -482,6 +487,7 @@ func (c *Cursor) Find(key []byte) (bool, error) {
 		return false, nil
 	}
 	no := c.tree.root
+	c.at = c.tree.at + 40
 	for {
 		if err := c.again(no); err != nil {
 			return false, err

@@ -66,10 +66,11 @@ type Tree struct {
 	Depth   int
 	Entries uint64 // values
 	root    uint64
+	at      int64 // of the record in the file
 }
 
-func record(b []byte) Tree {
-	return Tree{Flags: le.Uint16(b[4:]), Depth: int(le.Uint16(b[6:])), Entries: le.Uint64(b[32:]), root: le.Uint64(b[40:])}
+func record(b []byte, at int64) Tree {
+	return Tree{at: at, Flags: le.Uint16(b[4:]), Depth: int(le.Uint16(b[6:])), Entries: le.Uint64(b[32:]), root: le.Uint64(b[40:])}
 }
 
 // meta is what a meta page says.
@@ -121,7 +122,7 @@ func (f *File) readMeta(off int64) (*meta, error) {
 	if v := le.Uint32(b[20:]); v != 1 {
 		return nil, shardify.Unsupported("version %d of LMDB's files, not 1: \"mdb_dump\" of the program that wrote it, and mdb_load", v)
 	}
-	m := &meta{main: record(b[88:]), last: le.Uint64(b[136:]), txn: le.Uint64(b[144:])}
+	m := &meta{main: record(b[88:], off+88), last: le.Uint64(b[136:]), txn: le.Uint64(b[144:])}
 	size := le.Uint32(b[40:])
 	if size < 256 || size > 1<<16 || size&(size-1) != 0 {
 		return nil, shardify.Corrupt(off+40, "pages of %d bytes", size)
@@ -211,7 +212,7 @@ func (f *File) isRecord(b []byte) bool {
 	if len(b) != recordSize { // it is in overflow pages, as no record is
 		return false
 	}
-	t := record(b)
+	t := record(b, -1)
 	if t.Depth < 1 || t.Depth > maxDepth || t.Entries == 0 || t.root < 2 || t.root > f.last {
 		return false
 	}
@@ -231,7 +232,7 @@ func (f *File) Named(most int) (names []string, trees []Tree, others uint64, err
 	for c.Next() {
 		if !c.Sub {
 			if others++; f.isRecord(c.Value) {
-				return nil, nil, 0, shardify.Corrupt(-1, "the value of the key %.80q is the record of a named database, its mark is damaged", c.Key)
+				return nil, nil, 0, shardify.Corrupt(c.at, "the value of the key %.80q is the record of a named database, its mark is damaged", c.Key)
 			}
 			if others > 1000 && len(names) == 0 { // a database of samples: names are among few entries
 				return nil, nil, f.main.Entries, nil
@@ -241,7 +242,7 @@ func (f *File) Named(most int) (names []string, trees []Tree, others uint64, err
 		if names = append(names, string(c.Key)); len(names) > most {
 			return nil, nil, 0, shardify.Unsupported("more than %d named databases", most)
 		}
-		trees = append(trees, record(c.Value))
+		trees = append(trees, record(c.Value, c.at+8+int64(len(c.Key))))
 	}
 	return names, trees, others, c.Err()
 }

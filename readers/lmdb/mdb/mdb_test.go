@@ -169,8 +169,12 @@ func TestDamagedCorpus(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := busy.Processor()
-		if err := all(b); !errors.Is(err, shardify.ErrCorrupt) && !errors.Is(err, shardify.ErrUnsupported) {
+		err = all(b)
+		var e *shardify.Error
+		if !errors.Is(err, shardify.ErrCorrupt) && !errors.Is(err, shardify.ErrUnsupported) {
 			t.Errorf("%s: %v", name, err)
+		} else if errors.As(err, &e) && errors.Is(err, shardify.ErrCorrupt) && (e.Offset < 0 || e.Offset > int64(len(b))) {
+			t.Errorf("%s: %v: at byte %d of %d", name, err, e.Offset, len(b))
 		}
 		if d := busy.Processor() - start; d > time.Second {
 			t.Errorf("%s: %v", name, d)
