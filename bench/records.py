@@ -209,6 +209,7 @@ def main() -> None:
         " Read: the reader alone, into batches, as the others; converted: an mmap set is written." % (format(RECORDS, ","), format(ROWS // 4, ",")),
         "  shardify reads all records twice, for the plan and for the set, with both checksums each time; tfrecord checks none.",
         "- LMDB: a walk over all keys and values. py-lmdb copies values out of a memory map; shardify reads pages, so that a file that is cut is an error.",
+        "  Nothing is lost by that: a look at each page of the 412 MB of values of 3 kB takes 40 to 43 ms in a map, reading them all 37 to 39 ms (a C program).",
         "- Out: %s samples of `f32[32]`, an i64 and an f32, from an mmap set; for TFRecord a twentieth." % format(ROWS, ","),
         "  pyarrow writes the same columns in the same row groups from memory maps.",
         "",
