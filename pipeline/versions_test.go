@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -639,6 +640,15 @@ func TestASplitHasNoVersionsOfItsOwn(t *testing.T) {
 		t.Errorf("extend: %v", err)
 	}
 	sound(t, "set")
+	left := "set/train/shard-000000-0123456789abcdef.safetensors" // by a change that was stopped
+	if err := os.WriteFile(left, []byte("x"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := filepath.Abs("set")
+	r, err2 := Verify(context.Background(), []string{"set/train"}, verify.Options{}, Hooks{})
+	if err := cmp.Or(err, err2); err != nil || !strings.HasSuffix(r.Next, "shardify gc "+whole+" --keep 1") {
+		t.Errorf("verify of a split: %q, %v", r.Next, err)
+	}
 }
 
 // TestPlansMakeNoRemovedSampleAgain: the plan of a set that has versions is that of the first one. Nothing is

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -10,10 +11,12 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/verify/problem"
 )
 
@@ -36,6 +39,20 @@ func newRemedies() remedies {
 	return remedies{map[string]bool{}, map[string]bool{}, map[string]bool{}, ""}
 }
 
+// whole is the set, or the one that it is a split of: splits have no versions of their own.
+func (s *set) whole() (string, *index.Manifest) {
+	if dir, err := storage.Abs(s.o.Dir); s.o.Dir != "" && err == nil {
+		up := storage.Dir(dir)
+		b, err := dataset.ReadManifest(context.Background(), storages.Files, storage.Join(up, index.ManifestName))
+		if err == nil {
+			if m, err := index.DecodeManifest(b); err == nil && m.Splits[filepath.Base(dir)].Digest != "" {
+				return up, m
+			}
+		}
+	}
+	return s.o.Dir, s.top().manifest
+}
+
 // fix says what helps with a problem and remembers it.
 func (s *set) fix(p *problem.Problem) string {
 	s.c.mu.Lock()
@@ -49,7 +66,10 @@ func (s *set) fix(p *problem.Problem) string {
 		s.c.remake[name] = true
 		return s.o.remakeCommand(name)
 	case fixCollect:
-		s.c.collect = fmt.Sprintf("shardify gc %s --keep %d", printable.Quote(s.o.Dir), s.top().manifest.VersionNumber())
+		if s.c.collect == "" {
+			dir, m := s.whole()
+			s.c.collect = fmt.Sprintf("shardify gc %s --keep %d", printable.Quote(dir), m.VersionNumber())
+		}
 		return s.c.collect
 	case fixRemove:
 		s.c.remove[name] = true

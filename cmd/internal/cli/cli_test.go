@@ -18,6 +18,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/spf13/pflag"
 )
@@ -152,5 +153,16 @@ func TestFlagsOfFormatsAreOptions(t *testing.T) {
 	}
 	if owners := fs.Lookup("both").Annotations[formatsOf]; strings.Join(owners, " ") != "a t" {
 		t.Error(owners)
+	}
+}
+
+// TestTheFolderToTrainOn is an address where the set has one.
+func TestTheFolderToTrainOn(t *testing.T) {
+	m := &index.Manifest{Splits: map[string]index.Split{"a": {}, "b": {Samples: 1}, "train": {Samples: 1}}}
+	if got := trainFolder("s3://bucket/set", m); got != "s3://bucket/set/train" {
+		t.Error(got)
+	}
+	if delete(m.Splits, "train"); trainFolder("set", m) != "set/b" {
+		t.Error(trainFolder("set", m))
 	}
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/pipeline/inspect"
 	"github.com/shardify/shardify/stage"
+	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/tokenize"
 )
 
@@ -107,10 +107,10 @@ func trainFolder(output string, m *index.Manifest) string {
 		return output
 	}
 	if m.Splits["train"].Samples > 0 {
-		return filepath.Join(output, "train")
+		return storage.Join(output, "train")
 	}
 	names := slices.Sorted(maps.Keys(m.Splits))
-	return filepath.Join(output, names[max(slices.IndexFunc(names, func(n string) bool { return m.Splits[n].Samples > 0 }), 0)])
+	return storage.Join(output, names[max(slices.IndexFunc(names, func(n string) bool { return m.Splits[n].Samples > 0 }), 0)])
 }
 
 // happened prints what the operations did to samples and values.

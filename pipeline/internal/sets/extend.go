@@ -72,7 +72,7 @@ func openBase(dir string) (*Set, error) {
 	}
 	for name, split := range s.Splits {
 		if split.Manifest.Digest != s.Manifest.Splits[name].Digest {
-			return nil, shardify.Annotate(shardify.Corrupt(-1, "its digest is not the one in the manifest of the set"), "extend", filepath.Join(split.Dir, index.ManifestName), "")
+			return nil, shardify.Annotate(shardify.Corrupt(-1, "its digest is not the one in the manifest of the set"), "open", storage.Join(split.Dir, index.ManifestName), "")
 		}
 	}
 	return s, nil

@@ -78,7 +78,8 @@ func (x *editor) export(ctx context.Context) error {
 	}
 	x.After = *old.Manifest
 	if !storages.Local(x.Dir) || !storages.Local(x.To) {
-		return x.annotate(shardify.Unsupported("an older version goes to a folder of this machine, from a folder of this machine"))
+		err := shardify.Unsupported("an older version goes to a folder of this machine, from a folder of this machine")
+		return shardify.Hint(x.annotate(err), fmt.Sprintf("make it the present one: shardify checkout %s %d", printable.Quote(x.Dir), x.Version))
 	}
 	if err := x.vacant(old); err != nil || x.Dry {
 		return err
