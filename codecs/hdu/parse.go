@@ -1,6 +1,7 @@
 package hdu
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -52,11 +53,14 @@ const maxHDUs = 1 << 16
 // Parse reads all headers of a file. size is -1 where it is not known: r then says that the file ends where it
 // does, and refuses what is behind. Notes say what is odd and does no harm.
 func Parse(r io.ReaderAt, size int64) (all []HDU, notes []string, err error) {
-	for at := int64(0); size < 0 || at < size; {
+	for at, from := int64(0), int64(0); size < 0 || at < size || from < at; {
 		if at > 0 {
-			end, err := trailing(r, at, size)
+			end, odd, err := trailing(r, from, at, size)
 			if err != nil {
 				return nil, nil, err
+			}
+			if odd {
+				notes = append(notes, fmt.Sprintf("%s: bytes that are no zeros fill its last block; an axis may be longer than the header says", all[len(all)-1].String()))
 			}
 			if end {
 				if size > at {
@@ -82,7 +86,7 @@ func Parse(r io.ReaderAt, size int64) (all []HDU, notes []string, err error) {
 			notes = append(notes, fmt.Sprintf("%s: the last block is not filled", x.String()))
 		}
 		all = append(all, *x)
-		at = x.Data + padded
+		at, from = x.Data+padded, x.Data+x.Size
 	}
 	if len(all) == 0 {
 		return nil, nil, shardify.Corrupt(0, "the file is empty")
@@ -90,21 +94,25 @@ func Parse(r io.ReaderAt, size int64) (all []HDU, notes []string, err error) {
 	return all, notes, nil
 }
 
-// trailing reports whether the rest of a file is no HDU: zeros or spaces.
-func trailing(r io.ReaderAt, at, size int64) (bool, error) {
-	head, err := readSome(r, block, at, size)
+// trailing reports whether the rest of a file is no HDU: zeros or spaces. odd: others are from the end of the data to the end
+// of their last block, which is the place at.
+func trailing(r io.ReaderAt, from, at, size int64) (end, odd bool, err error) {
+	b, err := readSome(r, int(at-from)+block, from, size)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
+	fill := b[:min(int(at-from), len(b))]
+	odd = len(bytes.Trim(fill, "\x00 ")) > 0
+	head := b[len(fill):]
 	if strings.HasPrefix(string(head), "XTENSION") {
-		return false, nil
+		return false, odd, nil
 	}
 	for i, c := range head {
 		if c != 0 && c != ' ' {
-			return false, shardify.Corrupt(at+int64(i), "no extension begins behind the data of the HDU before: its size is wrong, or what follows is damaged")
+			return false, odd, shardify.Corrupt(at+int64(i), "no extension begins behind the data of the HDU before: its size is wrong, or what follows is damaged")
 		}
 	}
-	return true, nil
+	return true, odd, nil
 }
 
 func parseHDU(r io.ReaderAt, at, size int64, index int) (*HDU, error) {

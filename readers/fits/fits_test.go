@@ -243,3 +243,22 @@ func TestLabels(t *testing.T) {
 		t.Errorf("--key of rows: %v", err)
 	}
 }
+
+// TestRowsInThePadding: rows that the header does not count are not lost without a word.
+func TestRowsInThePadding(t *testing.T) {
+	b := slices.Clone(data(t, "table_types.fits"))
+	for _, c := range []struct {
+		rows byte
+		note bool
+	}{{'7', false}, {'6', true}} {
+		b[3229] = c.rows
+		src, err := openFiles(nil, nil, readertest.Put(t, "a.fits", string(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := fmt.Sprint(src.(format.Noter).Notes())
+		if src.Close(); strings.Contains(notes, "bytes that are no zeros fill its last block") != c.note {
+			t.Errorf("%c rows: %s", c.rows, notes)
+		}
+	}
+}
