@@ -12,7 +12,6 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/codecs/readat"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/readers/internal/rows/survey"
 	"github.com/shardify/shardify/readers/jsonl"
 	"github.com/shardify/shardify/readers/made"
@@ -105,7 +104,7 @@ func look(f storage.File, object string) (*made.Pieces, error) {
 	state, err := json.Marshal(of[0])
 	out := &made.Pieces{Rows: of[0].Rows, State: state}
 	if n := of[0].comments; n > 0 {
-		out.Remark = fmt.Sprintf("lines of comments follow the names of columns (%s), and are no samples", printable.Of(n, "comment"))
+		out.Remark = fmt.Sprintf("comments among the rows are no samples: %d in this file", n)
 	}
 	return out, err
 }

@@ -186,13 +186,18 @@ func (p *parser) loop(l *loop) error {
 		if err := p.fits(l, from); err != nil {
 			return err
 		}
-		for i := range p.tokens {
-			l.Text[i] = l.Text[i] || p.tokens[i].quoted || number(p.tokens[i].text) == nil
-		}
-		if n := len(l.Offset); n == 0 || from-l.Offset[n-1] >= pieceBytes {
-			l.Rows, l.Offset = append(l.Rows, rows), append(l.Offset, from)
-		}
+		l.add(p.tokens, rows, from)
 		rows++
+	}
+}
+
+// add takes in a row.
+func (l *loop) add(tokens []token, row, from int64) {
+	for i := range tokens {
+		l.Text[i] = l.Text[i] || tokens[i].quoted || number(tokens[i].text) == nil
+	}
+	if n := len(l.Offset); n == 0 || from-l.Offset[n-1] >= pieceBytes {
+		l.Rows, l.Offset = append(l.Rows, row), append(l.Offset, from)
 	}
 }
 

@@ -105,7 +105,7 @@ func TestComments(t *testing.T) {
 		c, err := readertest.Load(src, 1000)
 		notes := fmt.Sprint(src.(format.Noter).Notes())
 		src.Close()
-		if err != nil || (c.Samples == 2) != last || !strings.Contains(notes, "lines of comments follow the names of columns (1 comment)") {
+		if err != nil || (c.Samples == 2) != last || !strings.Contains(notes, "comments among the rows are no samples: 1 in this file") {
 			t.Errorf("%q: %+v, %v, %s", at, c, err, notes)
 		}
 	}

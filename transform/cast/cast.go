@@ -96,13 +96,13 @@ func (c *castFields) Schema(in []shardify.Field) ([]shardify.Field, error) {
 }
 
 // named is the rule that has the name of a field, which goes before all others; -1 without one.
-func (c *castFields) named(field string) int {
-	return slices.IndexFunc(c.rules, func(r castRule) bool { return r.sel == field })
+func named(rules []castRule, field string) int {
+	return slices.IndexFunc(rules, func(r castRule) bool { return r.sel == field })
 }
 
 func (c *castFields) rule(in []shardify.Field, i int) int {
 	f := &in[i]
-	if k := c.named(f.Name); k >= 0 {
+	if k := named(c.rules, f.Name); k >= 0 {
 		return k
 	}
 	if f.Media != "" || shardify.Companion(in, i) {
@@ -176,7 +176,7 @@ func Rounds(texts []string) func(field string) bool {
 		return nil
 	}
 	return func(field string) bool {
-		if k := c.named(field); k >= 0 {
+		if k := named(c.rules, field); k >= 0 {
 			return c.rules[k].to.IsFloat()
 		}
 		return slices.ContainsFunc(c.rules, func(r castRule) bool {
