@@ -304,7 +304,7 @@ var table = []row{
 	{"readers/lmdb/msgpack", "readers", ""},
 	{"readers/ase", "readers", "format shardify"},
 	{"readers/made", "vocabulary", "format shardify storage"},
-	{"readers/star", "readers", "codecs/mrc codecs/readat codecs/voxels format internal/columns internal/printable readers/internal/rows readers/internal/rows/survey readers/jsonl readers/made shardify storage storage/storages"},
+	{"readers/star", "readers", "codecs/mrc codecs/readat codecs/voxels format internal/columns readers/internal/rows readers/internal/rows/survey readers/jsonl readers/made shardify storage storage/storages"},
 	{"readers/xyz", "readers", "format internal/columns internal/numeric readers/internal/lines readers/internal/rows readers/internal/rows/coltype readers/internal/rows/set readers/internal/rows/survey readers/made readers/xyz/internal/frame shardify storage storage/storages"},
 	{"readers/xyz/internal/frame", "readers", "internal/numeric shardify"},
 	{"readers/internal/anndata", "readers", "format internal/columns internal/printable readers/internal/rows readers/internal/rows/set readers/internal/rows/survey shardify storage storage/local storage/storages"},
