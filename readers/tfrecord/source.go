@@ -187,7 +187,11 @@ func (s *source) count() error {
 	}
 	all, _, err := s.all.Fields(func(string) bool { return true }, s.text, s.named)
 	if s.counted = slices.DeleteFunc(all, func(l schema.Leaf) bool { return !l.Step }); err == nil && len(s.counted) == 0 && s.all.Records > 0 {
-		err = shardify.Unsupported("--%s %s: %s names no sequence of steps, and the records have no lists of features", optSample, bySteps, tfrecord.FeaturesName)
+		lists := "the records have no lists of features"
+		if s.all.Sequence {
+			lists = "no list of features in the records has a value"
+		}
+		err = shardify.Unsupported("--%s %s: %s names no sequence of steps, and %s", optSample, bySteps, tfrecord.FeaturesName, lists)
 	}
 	return err
 }

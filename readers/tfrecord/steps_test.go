@@ -202,6 +202,7 @@ func TestRecordsWithoutStepsAreRefused(t *testing.T) {
 		is       error
 	}{
 		{byStep, string(random(1, 5)), "", "names no sequence of steps", shardify.ErrUnsupported},
+		{byStep, string(sequence(listed("a"), listed("b"))), "", "no list of features in the records has a value", shardify.ErrUnsupported},
 		{bytes, string(random(1, 5)), "", "--records bytes takes records as they are", shardify.ErrUsage},
 		{byStep, string(tfrecord.AppendRecord(nil, part(2, append(two, one...)))), "", "2 steps of a, and 1 of b", shardify.ErrCorrupt},
 		{byStep, string(random(1, 5)), strings.ReplaceAll(string(features), `"steps"`, `"episodes"`), "which are steps", shardify.ErrUnsupported},
