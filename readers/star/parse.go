@@ -211,7 +211,7 @@ func (p *parser) fits(l *loop, from int64) error {
 			return shardify.Corrupt(from, "%s is not UTF-8, or has control characters: %.40q", l.Columns[i], b)
 		}
 	}
-	if p.word() == "_" {
+	if len(p.tokens) == 1 && p.word() == "_" {
 		return shardify.Corrupt(from, "a column without a name, or a row of an underscore alone")
 	}
 	return nil

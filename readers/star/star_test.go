@@ -73,6 +73,9 @@ func TestForms(t *testing.T) {
 	if c, err = load(t, strings.ReplaceAll(two, "\n", "\r\n"), format.Options{"object": "optics"}); err != nil || shardify.View[float64](c.ByName["rlnVoltage"].Data)[0] != 300 {
 		t.Errorf("the block that was asked for: %v", err)
 	}
+	if c, err = load(t, strings.Replace(two, "000002@a.mrcs", "_", 1), nil); err != nil || !strings.HasPrefix(string(c.ByName["rlnImageName"].Data), "_0000") {
+		t.Errorf("an underscore among other values: %v", err)
+	}
 	for _, x := range []struct{ from, to, want string }{
 		{"1.5 000012", "1.5", "2 values, where data_particles has 3 columns"},
 		{"'000001@b c.mrcs'", "'000001@b c.mrcs", "quote"},
