@@ -209,7 +209,7 @@ func (x *editor) late(ctx context.Context, err error) error {
 	if failed == nil {
 		failed = now.restore(ctx, &finisher{store: &replacer{x.store}, static: static})
 	}
-	return errors.Join(err, failed)
+	return shardify.Hint(errors.Join(err, failed), "run the same command again; what the other one has made: shardify log "+printable.Quote(x.Dir))
 }
 
 // bare is a manifest without what publish fills in.
