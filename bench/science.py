@@ -42,7 +42,6 @@ REST = (
     "",
     "- NIfTI, gzip, 5 times: 54 % is `inflate`, 19 % the kernel, 12 % the turning of the axes, 8 % copies, 4 % checksums. libdeflate alone, which writes nothing, takes 0.13 s for these files, igzip 0.19 s, zlib 0.26 s. With the writing that leaves about 4 times at most.",
     "- MRC stacks, 1.0 of `cp`: 81 % is the kernel, 7 % CRC-32C. `cp` copies within the kernel; a checksum has to see each byte, so that there is a second copy. The start is another tenth.",
-    "- DICOM, 512 x 512, 5 times: 73 % is the kernel: reading, writing, opening files. 5 % is the parsing, 5 % CRC-32C.",
 )
 SINGLE, OPENED, HELD = "single random sections", "batches of random sections", "batches of random sections, open files"
 
