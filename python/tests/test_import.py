@@ -42,6 +42,12 @@ def test_every_name_is_found_and_is_no_module(name):
     assert name in ("decode", "grain") or not isinstance(value, type(sys))
 
 
+def test_every_error_can_be_caught_by_name():
+    from shardify import errors
+
+    assert {n for n in vars(errors) if n.endswith("Error")} <= set(shardify.__all__)
+
+
 def test_names_stay_what_they_are_when_all_modules_are_imported():
     code = "import pkgutil, importlib, shardify\nfor m in pkgutil.iter_modules(shardify.__path__):\n    if m.name not in ('__main__', 'torchset', '_shardify'): importlib.import_module('shardify.' + m.name)\n"
     code += "assert all(callable(getattr(shardify, n)) for n in shardify.__all__ if n not in ('decode', 'grain', 'LoaderDataset'))"
