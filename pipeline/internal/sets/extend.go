@@ -64,18 +64,23 @@ func OpenExtension(dir string) (*Extension, error) {
 	return &Extension{Base: base, dir: dir, Staging: filepath.Join(dir, filepath.FromSlash(workDir))}, nil
 }
 
-// openBase opens a set, whose splits are those that its manifest names.
+// openBase opens a set, whose splits are those that its manifest names. It reads them again where another version may
+// have been published between the manifest of the set and those of its splits.
 func openBase(dir string) (*Set, error) {
-	s, err := Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	for name, split := range s.Splits {
-		if split.Manifest.Digest != s.Manifest.Splits[name].Digest {
-			return nil, shardify.Annotate(shardify.Corrupt(-1, "its digest is not the one in the manifest of the set"), "open", storage.Join(split.Dir, index.ManifestName), "")
+	for again := dataset.Refetches; ; again-- {
+		s, err := Open(dir)
+		if err != nil {
+			return nil, err
+		}
+		for name, split := range s.Splits {
+			if split.Manifest.Digest != s.Manifest.Splits[name].Digest {
+				err = shardify.Annotate(shardify.Corrupt(-1, "its digest is not the one in the manifest of the set"), "open", storage.Join(split.Dir, index.ManifestName), "")
+			}
+		}
+		if err == nil || again == 0 {
+			return s, err
 		}
 	}
-	return s, nil
 }
 
 // overlap is inputs that are part of a set already.
