@@ -60,6 +60,10 @@ func (b below) Swap(ctx context.Context, name string, old, content []byte) error
 	return Swap(ctx, b.Store, b.prefix+name, old, content)
 }
 
+func (b below) Place(ctx context.Context, name string, content []byte) error {
+	return Place(ctx, b.Store, b.prefix+name, content)
+}
+
 func (b below) Replace(ctx context.Context, name string, content []byte) error {
 	return Replace(ctx, b.Store, b.prefix+name, content)
 }

@@ -121,6 +121,14 @@ func (f *Store) Swap(ctx context.Context, name string, old, content []byte) erro
 	return storage.Swap(ctx, f.Store, name, old, content)
 }
 
+// Place publishes a file in a folder that is no data set.
+func (f *Store) Place(ctx context.Context, name string, content []byte) error {
+	if err := f.step(); err != nil {
+		return err
+	}
+	return storage.Place(ctx, f.Store, name, content)
+}
+
 // Replace publishes a file that may take the place of another.
 func (f *Store) Replace(ctx context.Context, name string, content []byte) error {
 	if err := f.step(); err != nil {

@@ -19,16 +19,12 @@ var Stores = map[string]func(x any) bool{
 	"Sizer":     has[storage.Sizer],
 	"Mover":     has[storage.Mover],
 	"Replacer":  has[storage.Replacer],
+	"Placer":    has[storage.Placer],
 	"Swapper":   has[storage.Swapper],
 	"Scratcher": has[storage.Scratcher],
 	"Maker":     has[storage.Maker],
 	"Foldered":  has[storage.Foldered],
 	"Temper":    has[storage.Temper],
-}
-
-// Folders are those of a folder that is no data set. Wrappers, which are of data sets, need not have them.
-var Folders = map[string]func(x any) bool{
-	"Placer": has[storage.Placer],
 }
 
 // RemoteStores are those of a Store on another machine.
@@ -127,6 +123,8 @@ func (able) DropScratch() {}
 func (able) Clean() error { return nil }
 
 func (able) RemoveFolder(string) {}
+
+func (able) Place(context.Context, string, []byte) error { return nil }
 
 func (able) Temps() ([]storage.Temp, error) { return nil, nil }
 

@@ -41,7 +41,7 @@ func TestEveryAbilityIsTested(t *testing.T) {
 				return true
 			}
 			_, ok = s.Type.(*ast.InterfaceType)
-			if name := s.Name.Name; ok && !slices.Contains(base, name) && Stores[name] == nil && Folders[name] == nil && RemoteStores[name] == nil && Pendings[name] == nil && FSs[name] == nil && Files[name] == nil && RemoteFiles[name] == nil {
+			if name := s.Name.Name; ok && !slices.Contains(base, name) && Stores[name] == nil && RemoteStores[name] == nil && Pendings[name] == nil && FSs[name] == nil && Files[name] == nil && RemoteFiles[name] == nil {
 				t.Errorf("no table of the suite has %s", name)
 			}
 			return true
@@ -79,7 +79,7 @@ func (remoteFile) Stamp() storage.Stamp { return storage.Stamp{} }
 // TestAFolderHasTheAbilities that the program counts on.
 func TestAFolderHasTheAbilities(t *testing.T) {
 	d := local.NewDir(t.TempDir(), local.SyncNone)
-	for name, has := range Folders {
+	for name, has := range Stores {
 		if !has(d) {
 			t.Errorf("%T has no %s", d, name)
 		}
