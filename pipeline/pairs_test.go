@@ -38,7 +38,7 @@ func TestPairsAsProposed(t *testing.T) {
 		"KITTI": {[]string{"image_2/0.png", "label_2/0.txt", "velodyne/0.bin", "image_2/1.png", "label_2/1.txt", "velodyne/1.bin"},
 			map[string]string{"": "0.image_2.png=image_2/0.png 0.label_2.txt=label_2/0.txt 0.velodyne.bin=velodyne/0.bin 1.image_2.png=image_2/1.png 1.label_2.txt=label_2/1.txt 1.velodyne.bin=velodyne/1.bin"}},
 		"nnU-Net": {[]string{"dataset.json", "imagesTr/a_0000.nii.gz", "imagesTr/a_0001.nii.gz", "imagesTs/b_0000.nii.gz", "labelsTr/a.nii.gz"},
-			map[string]string{"": "a.image_0000.gz=imagesTr/a_0000.nii.gz a.image_0001.gz=imagesTr/a_0001.nii.gz a.label.gz=labelsTr/a.nii.gz"}},
+			map[string]string{"": "a.image_0000.nii.gz=imagesTr/a_0000.nii.gz a.image_0001.nii.gz=imagesTr/a_0001.nii.gz a.label.nii.gz=labelsTr/a.nii.gz"}},
 		"VOC": {[]string{"Annotations/1.xml", "Annotations/2.xml", "ImageSets/Main/train.txt", "JPEGImages/1.jpg", "JPEGImages/2.jpg"},
 			map[string]string{"": "1.annotation.xml=Annotations/1.xml 1.image.jpg=JPEGImages/1.jpg 2.annotation.xml=Annotations/2.xml 2.image.jpg=JPEGImages/2.jpg"}},
 	} {
