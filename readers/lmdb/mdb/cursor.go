@@ -76,6 +76,9 @@ func (c *Cursor) fetch(no, n uint64) ([]byte, error) {
 	if no < 2 || no > f.last || n > f.last+1-no {
 		return nil, shardify.Corrupt(c.at, "page %d is used, the file has the pages 2 to %d", no, f.last)
 	}
+	if no == f.free {
+		return nil, shardify.Corrupt(c.at, "page %d is used, which has the list of free pages", no)
+	}
 	if c.seen += n; c.seen > f.last+1 {
 		return nil, f.corrupt(no, 0, "the pages form a circle, or one is used twice")
 	}

@@ -77,6 +77,7 @@ func record(b []byte, at int64) Tree {
 type meta struct {
 	page int // bytes
 	main Tree
+	free uint64 // the root of the list of free pages
 	last uint64
 	txn  uint64
 }
@@ -122,7 +123,7 @@ func (f *File) readMeta(off int64) (*meta, error) {
 	if v := le.Uint32(b[20:]); v != 1 {
 		return nil, shardify.Unsupported("version %d of LMDB's files, not 1: \"mdb_dump\" of the program that wrote it, and mdb_load", v)
 	}
-	m := &meta{main: record(b[88:], off+88), last: le.Uint64(b[136:]), txn: le.Uint64(b[144:])}
+	m := &meta{main: record(b[88:], off+88), free: record(b[40:], off+40).root, last: le.Uint64(b[136:]), txn: le.Uint64(b[144:])}
 	size := le.Uint32(b[40:])
 	if size < 256 || size > 1<<16 || size&(size-1) != 0 {
 		return nil, shardify.Corrupt(off+40, "pages of %d bytes", size)

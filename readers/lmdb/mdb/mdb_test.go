@@ -182,6 +182,27 @@ func TestDamagedCorpus(t *testing.T) {
 	}
 }
 
+// TestTheListOfFreePagesIsNoDatabase: a root that is damaged may become that of the list, which has as many entries.
+func TestTheListOfFreePagesIsNoDatabase(t *testing.T) {
+	for _, name := range whole(t) {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := Open(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.free == noPage {
+			continue
+		}
+		le.PutUint64(b[f.main.at+40:], f.free)
+		if err := all(b); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), "list of free pages") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestPlaces: a walk from the leaf of any entry on, and a search for any key, find what a whole walk finds.
 func TestPlaces(t *testing.T) {
 	for _, name := range whole(t) {
