@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 
@@ -122,7 +123,10 @@ func ManifestOf(dir string) (string, *index.Manifest, error) {
 // ID is the id of a set: the digest of what a trainer sees of it.
 func ID(ctx context.Context, dir string) (string, error) {
 	id, _, err := dataset.ID(ctx, storages.Files, storages.Plain(dir))
-	return id, shardify.Hint(err, "what is damaged: shardify verify "+printable.Quote(dataset.Folder(dir)))
+	if errors.Is(err, shardify.ErrCorrupt) {
+		err = shardify.Hint(err, "what is damaged: shardify verify "+printable.Quote(dataset.Folder(dir)))
+	}
+	return id, err
 }
 
 // CardOf describes the data set in a folder, with its splits.

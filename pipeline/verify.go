@@ -74,6 +74,11 @@ func Index(ctx context.Context, dir, to string) (*verify.Report, error) {
 		return nil, shardify.Unsupported("%s is no folder with a data set or with tars of other programs: there is nothing to index", dir)
 	}
 	r, err = Verify(ctx, []string{dir}, verify.Options{Read: verify.PartNone, Repair: true}, Hooks{})
+	if err == nil && r.State == verify.StateUnfinished && r.Counts.Shards+r.Orphans == 0 {
+		if _, e := storages.Files.Stat(ctx, storage.Join(dir, storage.Private)); errors.Is(e, fs.ErrNotExist) {
+			return nil, shardify.Unsupported("%s is no folder with a data set or with tars of other programs: there is nothing to index", dir)
+		}
+	}
 	if err == nil && r.Err() != nil {
 		err = shardify.Hint(fmt.Errorf("%s: %w", dir, r.Err()), "what is wrong: shardify verify "+printable.Quote(dir))
 	}

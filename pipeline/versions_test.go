@@ -237,7 +237,7 @@ func TestTablesOfLabelsThatAreRefused(t *testing.T) {
 	}
 	for table, want := range map[string]string{
 		"id,cls\n3,cat\n77,dog\n": `"77"`, "id,cls\n3,lynx\n": "lynx", "id,cls\n3,cat\n3,dog\n": "two values", "id,none\n3,1\n": "no field", "id\n3\n": "want a head", "": "want a head",
-		"id,text\n3,x\n": "want a field of one number", "v,cls\n3,cat\n": "whole numbers or texts", "id,cls\n3\n": "number of fields", "key,cls\n3,cat\n": "no names", "cls,id\ncat,300\n": "does not fit", "id,v\n3,x\n": "no number",
+		"id,text\n3,x\n": "texts or lists", "v,cls\n3,cat\n": "whole numbers or texts", "id,cls\n3\n": "number of fields", "key,cls\n3,cat\n": "no names", "cls,id\ncat,300\n": "does not fit", "id,v\n3,x\n": "no number",
 		"id,cls,cls\n3,cat,dog\n": "once", "id,cls\n\"3,cat\n": "quote", "id;cls\n3;cat\n": "values: ", "\"id": "quote", "id,v\n3,1e39\n": "1e39 does not fit f32", "id,big\n3,-1\n": `"-1" is no u64`, "id,low\n3,yes\n": `"yes" is no bool`,
 	} {
 		os.WriteFile("l.csv", []byte(table), 0o666)

@@ -47,9 +47,9 @@ shardify gc photos-shards --keep 1 --yes`,
 			p.Result("%s", line)
 		}
 		switch {
-		case yes:
+		case yes && (files > 0 || keep == 0):
 			p.Result("removed: %s, %s", printable.Of(int64(files), "file"), shardify.FormatSize(bytes))
-		case w.Removable() > 0:
+		case !yes && w.Removable() > 0:
 			p.Result("next: shardify gc %s --yes", printable.Quote(args[0]))
 		case keep == 0:
 			p.Result("nothing to remove")

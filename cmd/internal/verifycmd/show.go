@@ -100,9 +100,9 @@ func verdict(o *cli.IO, args []string, r *verify.Report) error {
 		case r.State == verify.StateForeign:
 			o.Result("ok: every loader reads %s alike", strings.Join(args, " "))
 		case r.Repaired > 0:
-			o.Result("repaired: %s is as it was converted", r.Path)
+			o.Result("repaired: %s is as its manifest says", r.Path)
 		default:
-			o.Result("ok: %s is as it was converted", r.Path)
+			o.Result("ok: %s is as its manifest says", r.Path)
 		}
 		return nil
 	}

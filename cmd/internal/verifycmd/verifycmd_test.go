@@ -77,7 +77,7 @@ func TestExitCodesAndLastLines(t *testing.T) {
 		code     int
 		out, err string
 	}{
-		{"good", 0, "ok: good is as it was converted", ""},
+		{"good", 0, "ok: good is as its manifest says", ""},
 		{"good/shardify.json", 0, "ok: good is", ""},
 		{"good --read none", 0, "checksums of 0 of them", ""},
 		{"good --read 1/2", 0, "checksums of 2 of them", ""},
@@ -101,7 +101,7 @@ func TestExitCodesAndLastLines(t *testing.T) {
 		{"good --id id1:00112233445566778899aabbccddeeff", 1, "", "this is not the set id1:00112233445566778899aabbccddeeff"},
 		{"good --id 3", 2, "", "want id1: and 32 digits"},
 		{"good --aginst x", 2, "", "did you mean: --against"},
-		{"idx --repair", 0, "repaired: idx is as it was converted", ""},
+		{"idx --repair", 0, "repaired: idx is as its manifest says", ""},
 		{"idx", 0, "ok: idx", ""},
 	} {
 		code, out, errs := run(t, false, strings.Fields(c.args)...)

@@ -113,7 +113,10 @@ func (x *editor) table(schema []shardify.Field) (*labels, error) {
 				return nil, bad(namesSamples(schema, name))
 			}
 			continue
-		case schema[k].Levels > 0 || schema[k].Elem() != 1 || schema[k].Nullable || shardify.Companion(schema, k) || slices.Contains(head[:i], name):
+		case schema[k].Levels > 0:
+			err := shardify.Unsupported("values for field %s: its samples are texts or lists, want a field of one number a sample", name)
+			return nil, shardify.Hint(bad(err), "a conversion with --encode "+printable.Quote(name)+" makes classes of texts, which relabel takes by their names")
+		case schema[k].Elem() != 1 || schema[k].Nullable || shardify.Companion(schema, k) || slices.Contains(head[:i], name):
 			return nil, bad(shardify.Unsupported("values for field %s: want a field of one number a sample, once, without missing values", name))
 		}
 		l.fields = append(l.fields, schema[k])
