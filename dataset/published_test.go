@@ -3,6 +3,7 @@ package dataset
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -102,6 +103,44 @@ func TestASplitIsWhatTheSetNames(t *testing.T) {
 		put(at, root[1][:len(root[1])/2])
 		if got, err = ReadManifest(t.Context(), in, name); err == nil || !strings.Contains(err.Error(), at) {
 			t.Errorf("the manifest of the set is damaged: %v\n%s", err, got)
+		}
+	}
+}
+
+// overwritten is files that are replaced by others while they are read, so many times.
+type overwritten struct {
+	storage.FS
+	times int
+}
+
+type overwrittenFile struct {
+	storage.File
+	of *overwritten
+}
+
+func (r *overwritten) Open(ctx context.Context, name string) (storage.File, error) {
+	f, err := r.FS.Open(ctx, name)
+	return &overwrittenFile{f, r}, err
+}
+
+func (f *overwrittenFile) ReadAt(b []byte, at int64) (int, error) {
+	if f.of.times--; f.of.times >= 0 {
+		return 0, fmt.Errorf("%w: its ETag is another one", shardify.ErrChanged)
+	}
+	return f.File.ReadAt(b, at)
+}
+
+// TestAManifestThatIsReplacedWhileItIsRead is read again, but not for ever.
+func TestAManifestThatIsReplacedWhileItIsRead(t *testing.T) {
+	const name = "mem://set/" + index.ManifestName
+	s := memory.New()
+	if err := storage.WriteFile(t.Context(), s, "set/"+index.ManifestName, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	for times, want := range map[int]error{0: nil, 1: nil, Refetches: nil, Refetches + 1: shardify.ErrChanged} {
+		r := &overwritten{memory.Files{Store: s, Prefix: "mem://"}, times}
+		if _, err := ReadManifest(t.Context(), r, name); !errors.Is(err, want) {
+			t.Errorf("replaced %d times: %v, want %v", times, err, want)
 		}
 	}
 }

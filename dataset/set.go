@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -197,8 +198,18 @@ func ReadManifest(ctx context.Context, in storage.FS, name string) ([]byte, erro
 	return Published(ctx, in, name, b)
 }
 
-// readText reads the text of a manifest, again from another machine if it arrived damaged.
-func readText(ctx context.Context, in storage.FS, name string) ([]byte, error) {
+// readText reads the text of a manifest, again if another version was published meanwhile.
+func readText(ctx context.Context, in storage.FS, name string) (b []byte, err error) {
+	for range Refetches + 1 {
+		if b, err = readOnce(ctx, in, name); !errors.Is(err, shardify.ErrChanged) {
+			break
+		}
+	}
+	return b, err
+}
+
+// readOnce reads it again from another machine if it arrived damaged.
+func readOnce(ctx context.Context, in storage.FS, name string) ([]byte, error) {
 	f, err := storage.OpenOwn(ctx, in, name)
 	if err != nil {
 		return nil, err
