@@ -1,18 +1,22 @@
 package s3_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/s3/s3test"
@@ -321,6 +325,72 @@ func TestAWriterThatComesTooLate(t *testing.T) {
 				t.Fatal(err)
 			}
 			healthy(t, c.name, set)
+		}
+	}
+}
+
+// TestLoaderOfAServerGoesOnWithItsVersion: a loader in mid-epoch delivers the samples of the version that it opened, while
+// others are published. One that is opened later has the last one.
+func TestLoaderOfAServerGoesOnWithItsVersion(t *testing.T) {
+	srv := start(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	const set = "s3://bucket/set"
+	for _, c := range versioned(t) {
+		srv.Clear()
+		fresh(t)
+		if _, err := pipeline.Convert(t.Context(), c.to(set)); err != nil {
+			t.Fatal(err)
+		}
+		of := set
+		if c.Split != "" {
+			of += "/train"
+		}
+		before := epoch(t, of, nil)
+		during := epoch(t, of, func() {
+			for _, e := range []pipeline.Edit{{Op: "remove", Where: "y % 3 == 1", Jobs: 1}, {Op: "remove", Where: "y >= 50", Jobs: 1}} {
+				if err := edit(t, set, e); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+		if !slices.Equal(during, before) || c.Split == "" && len(before) != 60 {
+			t.Errorf("%s: an epoch over two changes of version has %v, before there were %v", c.name, during, before)
+		}
+		want := slices.DeleteFunc(before, func(y int64) bool { return y%3 == 1 || y >= 50 })
+		if now := epoch(t, of, nil); !slices.Equal(now, want) || len(now) == 0 {
+			t.Errorf("%s: the new version has %v, want %v", c.name, now, want)
+		}
+	}
+}
+
+// epoch is the values of y in an epoch, sorted. In the middle of it something is done.
+func epoch(t *testing.T, set string, middle func()) (all []int64) {
+	t.Helper()
+	d, err := gpuload.Open(t.Context(), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	l, err := d.Loader(gpuload.Config{Batch: 4, Shuffle: gpuload.Global, Seed: 4, Last: gpuload.Short, Tier: gpuload.TierStream, Depth: 1, Workers: 1, Device: "host"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for k := 0; ; k++ {
+		b, err := l.Next(t.Context())
+		if errors.Is(err, io.EOF) {
+			slices.Sort(all)
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range b.Rows() {
+			all = append(all, int64(binary.LittleEndian.Uint64(b.Host("y")[8*i:])))
+		}
+		b.Release()
+		if k == 2 && middle != nil {
+			middle()
 		}
 	}
 }
