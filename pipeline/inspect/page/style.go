@@ -25,7 +25,7 @@ p { margin: 4px 0 8px; max-width: 75ch; overflow-wrap: anywhere; }
 footer { margin-top: 36px; padding-top: 12px; border-top: 1px solid var(--rule); font-size: 13px; overflow-wrap: anywhere; }
 .figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 165px), 1fr)); gap: 12px; margin: 20px 0; }
 .figures div { background: var(--card); border: 1px solid var(--rule); border-radius: 8px; padding: 10px 14px; }
-.figures dt { color: var(--soft); font-size: 13px; }
+.figures dt { color: var(--soft); font-size: 13px; overflow-wrap: anywhere; }
 .figures dd { margin: 0; font-size: 21px; font-weight: 600; line-height: 1.3; overflow-wrap: anywhere; }
 .figures dd.note { font-size: 12.5px; font-weight: 400; color: var(--soft); }
 .scroll { overflow-x: auto; }
