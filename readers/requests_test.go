@@ -86,7 +86,7 @@ func TestPlannedFromHeadersAlone(t *testing.T) {
 		}
 		defer src.Close()
 		opens, reads, bytes := counts.opens.Load(), counts.reads.Load(), counts.bytes.Load()
-		if opens > files+1 || reads > files+2 || bytes > files*block {
+		if opens > files+1 || reads > files+3 || bytes > files*block {
 			t.Errorf("%s: the plan of %d files opens %d times and reads %d times, %d bytes", c.name, files, opens, reads, bytes)
 		}
 		if _, err := readertest.Load(src, 1<<10); err != nil {
