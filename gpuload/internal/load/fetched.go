@@ -158,7 +158,7 @@ func (s *Shards) Bytes(sh *Shard) int64 {
 func (h *OpenShard) fetched() bool { return h.held > 0 }
 
 // Checked reports whether the shard was fetched and checked before it was read.
-func (sh *Shard) Checked() bool { return sh.checked }
+func (sh *Shard) Checked() bool { return sh.checked.Load() }
 
 // remote reports whether a file is on another machine.
 func remote(f storage.File) bool {

@@ -42,7 +42,7 @@ type Shard struct {
 	verified bool
 	first    *storage.Stamp // as it was when it was last found to be right
 	suspect  bool           // it is another file now, or was written to
-	checked  bool           // it was fetched whole and found to be right
+	checked  atomic.Bool    // it was fetched whole and found to be right
 	left     atomic.Int64   // samples that are not read yet, of Shards.Once
 	// Under Shards.mu:
 	open *OpenShard
@@ -379,7 +379,8 @@ func (s *Shards) openOnce(sh *Shard) (h *OpenShard, again bool, err error) {
 		h.close()
 		return nil, again, err
 	}
-	sh.verified, sh.first, sh.checked = true, &h.stamp, h.fetched()
+	sh.verified, sh.first = true, &h.stamp
+	sh.checked.Store(h.fetched())
 	return h, false, nil
 }
 
