@@ -24,6 +24,7 @@ def ran(cmd: List[str]) -> Cost:
 
 def many(folder: str, name: str, content: bytes, n: int) -> str:
     """A folder of n files with the same content, a thousand in each folder below it."""
+    folder += "-%d" % n
     if os.path.exists(folder + ".made"):
         return folder
     shutil.rmtree(folder, ignore_errors=True)
