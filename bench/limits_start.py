@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import statistics
@@ -91,8 +92,6 @@ def section(a: Any, shardify: str, floor: str, inputs: List[str]) -> List[str]:
 
 def ways(floor: str, source: str, to: str) -> List[str]:
     """Lines of the page: what ways to copy a file take."""
-    import json
-
     out = subprocess.run([floor, "ways", source, to], check=True, capture_output=True, text=True).stdout
     lines = ["", "## Ways to write", "", "A file of %.0f MiB becomes another one, in milliseconds; medians of 7 turns (`floor ways`, bench/floor). Sums are CRC-32C." % (os.path.getsize(source) / 2**20), ""]
     lines += ["| way | processor | wall |", "|---|---|---|"]

@@ -14,7 +14,7 @@ import (
 	"github.com/shardify/shardify/verify"
 )
 
-// TestCastsJoinTypesThatNoneHolds: files with i64 and f64 are one field where a cast makes floats of it, also by tasks, which
+// TestCastsJoinTypesThatNoneHolds: files with i64 and f64 are one field where a cast converts it to floats, also by tasks, which
 // read the plan; the source still compares equal. Without such a cast the error names it.
 func TestCastsJoinTypesThatNoneHolds(t *testing.T) {
 	numbers := func(float bool) (b []byte) {

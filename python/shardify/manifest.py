@@ -121,7 +121,7 @@ def text(folder: str) -> bytes:
         try:
             root = parse(parent, os.path.join(parent, NAME), _text(parent, NAME))
         except (FileNotFoundError, PermissionError):
-            break  # a set by itself, or a server that lets nobody look there
+            break  # a set by itself, or a server that denies access to it
         want = root.splits.get(split, {}).get("xxh3")
         if want is None or parse(folder, os.path.join(folder, NAME), whole).digest == want:
             break

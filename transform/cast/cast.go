@@ -168,7 +168,7 @@ func (c *castFields) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*s
 	return out, nil
 }
 
-// Rounds reports of a field whether a cast names it, or a pattern of it, and makes floats of it: its numbers may be rounded
+// Rounds reports of a field whether a cast names it, or a pattern of it, and converts it to floats: its numbers may be rounded
 // before, too. nil: there are no such casts.
 func Rounds(texts []string) func(field string) bool {
 	c, err := newCast(nil, strings.Join(texts, ","))
